@@ -1,0 +1,181 @@
+"""The door of aliases."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from builders.aliases import errors, local_parts, store
+from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED, ALIAS_UPDATED, AliasData
+from builders.aliases.records import (
+    LIVE,
+    Alias,
+    AliasChange,
+    AliasSpec,
+    Name,
+    NameState,
+    Reason,
+    Released,
+    Standing,
+    Wanted,
+)
+from builders.kit import clock, outbox
+from builders.kit.db import Conn
+
+judge = local_parts.judge
+NamesRefused = errors.NamesRefused
+AliasesChanged = errors.AliasesChanged
+PRUNED_AT_ONCE = 1000
+
+_OF_STATE = {
+    NameState.CLAIMED: Reason.TAKEN,
+    NameState.QUARANTINED: Reason.QUARANTINED,
+    NameState.HELD: Reason.HELD,
+}
+
+
+async def look_up(
+    conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], account_id: UUID | None = None
+) -> dict[Name, Standing]:
+    """Why the names that are not free are not; free ones are absent. One statement.
+
+    For an account its own holds, quarantines and look-alikes are no hindrance.
+    """
+    found = await store.look_up(conn, realm=realm, wanted=wanted, now=clock.now())
+    standings: dict[Name, Standing] = {}
+    for each in found:
+        mine = account_id is not None and each.account_id == account_id
+        if each.state is not None and not (mine and each.state != NameState.CLAIMED):
+            reason = _OF_STATE[NameState(each.state)]
+            standings[Name(each.domain, each.key)] = Standing(reason=reason, until=each.until)
+        elif each.state is None and each.look_account_id != account_id:
+            standings[Name(each.domain, each.key)] = Standing(reason=Reason.CONFUSABLE)
+    return standings
+
+
+async def hold(
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[Wanted], until: datetime
+) -> None:
+    """Keeps names for the account until a time. Raises NamesRefused, and nothing is held then."""
+    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, state=NameState.HELD, until=until)
+
+
+async def create(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
+    """Claims names, all or none; publishes alias.created for each. A handful of statements for any number.
+
+    Decided by unique keys: of two who claim one name at once, one gets NamesRefused.
+    """
+    now = clock.now()
+    wanted = [Wanted(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs]
+    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, state=NameState.CLAIMED, until=None)
+    await store.insert(conn, account_id=account_id, specs=specs, now=now)
+    await store.replace_forwards(conn, account_id=account_id, forwards=specs, now=now)
+    news = [(account_id, _news(spec, spec.domain, spec.local_part)) for spec in specs]
+    await outbox.publish_many(conn, ALIAS_CREATED, news)
+
+
+async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]) -> None:
+    """Changes aliases that still have their version, all or none; publishes alias.updated for each.
+
+    Raises AliasesChanged.
+    """
+    now = clock.now()
+    updated = await store.update(conn, account_id=account_id, changes=changes, now=now)
+    _check_all({change.id for change in changes}, updated.keys())
+    await store.replace_forwards(conn, account_id=account_id, forwards=changes, now=now)
+    news = [(account_id, _news(change, *updated[change.id])) for change in changes]
+    await outbox.publish_many(conn, ALIAS_UPDATED, news)
+
+
+async def release(
+    conn: Conn,
+    *,
+    realm: UUID = LIVE,
+    account_id: UUID,
+    versions: Mapping[UUID, int],
+    quarantine: timedelta,
+) -> None:
+    """Gives up aliases that still have their version, all or none; publishes alias.deleted for each.
+
+    Only the account can have the names back before the quarantine ends. Raises AliasesChanged.
+    """
+    now = clock.now()
+    released = await store.release(
+        conn,
+        realm=realm,
+        account_id=account_id,
+        released=list(versions.items()),
+        until=now + quarantine,
+        now=now,
+    )
+    _check_all(versions.keys(), {alias.id for alias in released})
+    news = [(account_id, _news(alias, alias.domain, alias.local_part)) for alias in released]
+    await outbox.publish_many(conn, ALIAS_DELETED, news)
+
+
+async def list_aliases(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    manifest: str | None = None,
+    names: Sequence[Name] = (),
+    alias_ids: Sequence[UUID] = (),
+) -> list[Alias]:
+    """The account's aliases that a manifest manages, or that have one of the names or ids."""
+    return await store.list_aliases(
+        conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids
+    )
+
+
+async def prune(conn: Conn) -> int:
+    """Frees names whose hold or quarantine is over, some at a time; their number."""
+    return await store.prune_ended(conn, now=clock.now(), limit=PRUNED_AT_ONCE)
+
+
+def mask(email: str) -> str:
+    """An address as it may be shown to others: `a***@example.net`."""
+    local_part, _, domain = email.partition("@")
+    return f"{local_part[:1]}***@{domain}"
+
+
+async def _take(
+    conn: Conn,
+    *,
+    realm: UUID,
+    account_id: UUID,
+    wanted: Sequence[Wanted],
+    state: NameState,
+    until: datetime | None,
+) -> None:
+    await store.clear_ended(conn, realm=realm, wanted=wanted, now=clock.now())
+    async with conn.transaction():  # a savepoint: a refusal takes back what was taken so far
+        taken = await store.take_names(
+            conn, realm=realm, account_id=account_id, wanted=wanted, state=state, until=until
+        )
+        added = [each for each in taken if each.added]
+        looks = await store.take_skeletons(conn, realm=realm, account_id=account_id, taken=added)
+        ours = {Name(each.domain, each.key) for each in taken}
+        alike = {Name(each.domain, each.key) for each in added if (each.domain, each.skeleton) not in looks}
+        if len(ours) < len(wanted) or alike:
+            refused = {Name(each.domain, each.key): Standing(reason=Reason.TAKEN) for each in wanted}
+            for name in ours:
+                del refused[name]
+            raise NamesRefused(refused | {name: Standing(reason=Reason.CONFUSABLE) for name in alike})
+
+
+def _check_all(wanted: AbstractSet[UUID], done: AbstractSet[UUID]) -> None:
+    if wanted != done:
+        raise AliasesChanged(frozenset(wanted - done))
+
+
+def _news(alias: AliasSpec | AliasChange | Released, domain: str, local_part: str) -> AliasData:
+    return AliasData(
+        id=alias.id,
+        address=f"{local_part}@{domain}",
+        local_part=local_part,
+        domain=domain,
+        enabled=not isinstance(alias, Released) and alias.enabled,
+        destinations=[mask(email) for email in alias.destinations],
+        manifest=alias.manifest,
+        manifest_key=alias.manifest_key,
+    )

@@ -1,0 +1,90 @@
+"""Answers that clients may keep: validators, 304, and the images with their ranges (RFC 9110, 9111)."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import Request, Response
+
+from builders.catalog.errors import AssetNotFound, RangeNotSatisfiable
+from builders.catalog.images import MEDIA_TYPES, stored
+
+_FOR_A_MINUTE = "public, max-age=60"
+_FOR_EVER = "public, max-age=31536000, immutable"  # the name is the hash of the content
+_RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
+
+
+def of_version(request: Request, version: int, body: Callable[[], bytes]) -> Response:
+    """JSON that depends on the address and a version of the catalog only; not even made when the client has it."""
+    return _unless_known(request, f'W/"v{version}"', body)
+
+
+def of_content(request: Request, body: bytes) -> Response:
+    """JSON that depends on more than the catalog."""
+    return _unless_known(request, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"', lambda: body)
+
+
+def _unless_known(request: Request, etag: str, body: Callable[[], bytes]) -> Response:
+    headers = {"ETag": etag, "Cache-Control": _FOR_A_MINUTE}
+    if _knows(request, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(body(), headers=headers, media_type="application/json")
+
+
+def _knows(request: Request, etag: str) -> bool:
+    """Whether If-None-Match names the tag, compared weakly (RFC 9110, 13.1.2); our tags hold no comma."""
+    given = request.headers.get("if-none-match")
+    if given is None:
+        return False
+    tags = [tag.strip().removeprefix("W/") for tag in given.split(",")]
+    return "*" in tags or etag.removeprefix("W/") in tags
+
+
+def image(request: Request, folder: Path, filename: str) -> Response:
+    """An image of the assets folder, or the range of it that is asked for.
+
+    Blocks while it reads at most 2 MB. Raises AssetNotFound and RangeNotSatisfiable.
+    """
+    path = stored(folder, filename)
+    if path is None:
+        raise AssetNotFound("There is no such image.")
+    etag = f'"{path.stem}"'
+    headers = {
+        "ETag": etag,
+        "Cache-Control": _FOR_EVER,
+        "Accept-Ranges": "bytes",
+        # Opened by itself an image must not act as a page of ours.
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+    }
+    if _knows(request, etag):
+        return Response(status_code=304, headers=headers)
+    content = path.read_bytes()
+    part = _range(request, etag, len(content))
+    if part is not None:
+        headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(content)}"
+        content = content[part.start : part.stop]
+    headers["Content-Length"] = str(len(content))
+    shown = b"" if request.method == "HEAD" else content
+    return Response(shown, 206 if part else 200, headers, media_type=MEDIA_TYPES[path.suffix[1:]])
+
+
+def _range(request: Request, etag: str, size: int) -> range | None:
+    """The bytes asked for; None for all: several ranges and malformed ones may be ignored (RFC 9110, 14.2)."""
+    wanted = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    if wanted is None or request.headers.get("if-range", etag) != etag:
+        return None
+    first, last = wanted.groups()
+    if first:
+        part = range(int(first), min(int(last or size), size - 1) + 1)
+        if last and int(last) < int(first):
+            return None
+    elif last:
+        part = range(max(0, size - int(last)), size)
+    else:
+        return None
+    if not part:
+        raise RangeNotSatisfiable(
+            f"The image has {size} bytes.", headers={"Content-Range": f"bytes */{size}"}
+        )
+    return part

@@ -1,0 +1,125 @@
+"""/v1/catalog, but for the funnel beacon."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
+from pydantic import TypeAdapter
+
+from builders.catalog import answers, schemas
+from builders.catalog import service as catalog
+from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
+from builders.catalog.records import Check
+from builders.catalog.snapshot import Snapshot
+from builders.kit.db import Reads
+from builders.kit.errors import problems
+from builders.kit.pages import PageQuery, PageReply
+from builders.kit.routes import Router
+
+router = Router(prefix="/v1/catalog", tags=["catalog"])
+
+_DOMAIN = TypeAdapter(schemas.CatalogDomainReply)
+_DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
+_CATEGORIES = TypeAdapter(schemas.CategoriesReply)
+_SUGGESTED = TypeAdapter(schemas.SuggestReply)
+_KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
+_IMAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The image; with a `Range` of bytes its part, as 206.",
+        "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+async def current(request: Request) -> Snapshot:
+    """The public catalog, from memory."""
+    shelf: catalog.Shelf = request.app.state.catalog
+    return await shelf.current()
+
+
+def assets(request: Request) -> Path:
+    """The folder of the images."""
+    shelf: catalog.Shelf = request.app.state.catalog
+    return shelf.assets
+
+
+Current = Annotated[Snapshot, Depends(current)]
+Assets = Annotated[Path, Depends(assets)]
+
+
+def _json(form: TypeAdapter[Any], value: object) -> bytes:  # of any of the replies above
+    return form.dump_json(form.validate_python(value, from_attributes=True), by_alias=True)
+
+
+@router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_KNOWN)
+async def list_domains(
+    request: Request,
+    shown: Current,
+    page: PageQuery,
+    category: Annotated[str | None, Query(description="Slug of a category.")] = None,
+    q: Annotated[
+        str | None,
+        Query(description="Beginning of a name, or a part of name, title or tag; case does not matter."),
+    ] = None,
+) -> Response:
+    """List the domains of the catalog, the highest rank first; with `q` those that begin with it come first."""
+
+    def body() -> bytes:
+        return _json(_DOMAINS, catalog.list_domains(shown, category=category, q=q, page=page))
+
+    return answers.of_version(request, shown.version, body)
+
+
+@router.get(
+    "/domains/{domain}",
+    response_model=schemas.CatalogDomainReply,
+    responses={**_KNOWN, **problems(DomainNotFound)},
+)
+async def get_domain(request: Request, shown: Current, domain: str) -> Response:
+    """Read one domain of the catalog; its name is taken in either form, `bücher.example` or its A-label."""
+    found = catalog.get_domain(shown, name=domain)
+    return answers.of_version(request, found.serial, lambda: _json(_DOMAIN, found))
+
+
+@router.get("/categories", response_model=schemas.CategoriesReply, responses=_KNOWN)
+async def list_categories(request: Request, shown: Current) -> Response:
+    """List the categories of the catalog in the order to show them."""
+    return answers.of_version(request, shown.version, lambda: _json(_CATEGORIES, {"items": shown.categories}))
+
+
+@router.get("/check", response_model=schemas.CheckReply)
+async def check(
+    conn: Reads,
+    shown: Current,
+    local_part: Annotated[
+        str, Query(min_length=1, description="What stands before the @.", examples=["jane.doe"])
+    ],
+    domain: Annotated[str, Query(min_length=1, description="In either form.", examples=["harbour.example"])],
+) -> Check:
+    """Check whether a name can be claimed: always 200, with the reason when it cannot, and names that can."""
+    return await catalog.check(conn, catalog=shown, local_part=local_part, domain=domain)
+
+
+@router.get("/suggest", response_model=schemas.SuggestReply, responses=_KNOWN)
+async def suggest(
+    request: Request,
+    conn: Reads,
+    shown: Current,
+    q: Annotated[str, Query(description="A name, words, or a beginning such as `jane@har`.")] = "",
+    limit: Annotated[int, Query(ge=1, le=24)] = 12,
+) -> Response:
+    """Suggest free names, each with its price and why it stands where it does; the same query gives the same list."""
+    found = await catalog.suggest_names(conn, catalog=shown, q=q, limit=limit)
+    return answers.of_content(request, _json(_SUGGESTED, found))
+
+
+@router.head("/assets/{filename}", include_in_schema=False)
+@router.get(
+    "/assets/{filename}",
+    response_class=Response,
+    responses={**_IMAGE, **_KNOWN, **problems(AssetNotFound, RangeNotSatisfiable)},
+)
+async def get_asset(request: Request, folder: Assets, filename: str) -> Response:
+    """Read an image of the catalog. Its name is the hash of its content, so it can be kept for ever."""
+    return await asyncio.to_thread(answers.image, request, folder, filename)

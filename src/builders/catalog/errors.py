@@ -1,0 +1,21 @@
+"""Refusals of the catalog."""
+
+from builders.kit.errors import Problem
+
+
+class DomainNotFound(Problem):
+    """The catalog has no such domain."""
+
+    status, code = 404, "domain_not_found"
+
+
+class AssetNotFound(Problem):
+    """There is no such image."""
+
+    status, code = 404, "asset_not_found"
+
+
+class RangeNotSatisfiable(Problem):
+    """The image has no such range of bytes."""
+
+    status, code = 416, "range_not_satisfiable"

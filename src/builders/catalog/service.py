@@ -1,0 +1,168 @@
+"""The door of the catalog."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from builders.aliases import service as aliases
+from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Rules, Standing, Verdict, Wanted
+from builders.catalog import domain_names, loading, ranking, shelf, store, suggest
+from builders.catalog.errors import DomainNotFound
+from builders.catalog.ranking import Place
+from builders.catalog.records import (
+    CatalogDomain,
+    Check,
+    DomainStatus,
+    LoadReport,
+    Suggestion,
+    Suggestions,
+)
+from builders.catalog.scoring import Candidate
+from builders.catalog.snapshot import Snapshot
+from builders.catalog.words import MAX_QUERY, tokenise
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from builders.kit.pages import Page, PageRequest
+
+Shelf = shelf.Shelf
+find_a_label = domain_names.find_a_label
+
+_USUAL = Rules()  # of a domain that the catalog does not have
+_SAID = {
+    Reason.DOMAIN_UNKNOWN: "The catalog has no such domain.",
+    Reason.DOMAIN_NOT_LIVE: "Names on this domain cannot be claimed yet.",
+    Reason.CATCH_ALL: "All names on this domain belong to one owner.",
+    Reason.TAKEN: "The name is taken.",
+    Reason.QUARANTINED: "The name was released lately; until `available_at` only who had it can have it again.",
+    Reason.HELD: "The name is held for somebody until `available_at`.",
+    Reason.CONFUSABLE: "The name looks like one that somebody has.",
+}
+
+
+async def load(
+    database: Database,
+    *,
+    path: Path,
+    assets: Path,
+    images: Path | None = None,
+    partial: bool = False,
+    dry_run: bool = False,
+) -> LoadReport:
+    """Loads a catalog file (docs/reference/catalog-csv.md) with its images; loading it again changes nothing.
+
+    All of it or, with `partial`, the good rows. Paths of images are relative to `images`, when absent to the
+    file's folder. Takes the database, since no transaction is open while the file is judged.
+    """
+    return await loading.load(
+        database, path=path, folder=images or path.parent, assets=assets, partial=partial, dry_run=dry_run
+    )
+
+
+async def find_domains(conn: Conn, *, domains: Iterable[str]) -> dict[str, CatalogDomain]:
+    """Those of the domains (A-labels) that the catalog has, of any status, as the transaction sees them.
+
+    Only on a `claimable` one can a name be claimed. One statement.
+    """
+    found = await store.list_domains(conn, domains=sorted(set(domains)))
+    return {domain.domain: domain for domain in found}
+
+
+def get_domain(catalog: Snapshot, *, name: str) -> CatalogDomain:
+    """A public domain, its name in either form. Raises DomainNotFound."""
+    domain = catalog.by_domain.get(find_a_label(name) or "")
+    if domain is None:
+        raise DomainNotFound(
+            "The catalog has no such domain.", next_action="List them: GET /v1/catalog/domains"
+        )
+    return domain
+
+
+def list_domains(
+    catalog: Snapshot, *, category: str | None, q: str | None, page: PageRequest
+) -> Page[CatalogDomain]:
+    """Public domains by rank, then by name; with `q` those that begin with it before those that hold it."""
+    after = None if page.after is None else Place.of(page.after)
+    ranked = catalog.ranked(category)
+    found = ranked.page(q=ranking.searched(q or ""), after=after, limit=page.limit + 1)
+    cut = page.cut(found, key=lambda each: each[0].key)
+    return Page(items=[domain for _, domain in cut.items], next_cursor=cut.next_cursor)
+
+
+async def suggest_names(conn: Conn, *, catalog: Snapshot, q: str, limit: int) -> Suggestions:
+    """Free names for a query, the best first; featured domains for an empty one. One statement."""
+    candidates = suggest.candidates(catalog.themes, q, limit=limit)
+    free = _free(candidates, await _look_up(conn, candidates))
+    return Suggestions(
+        query=q[:MAX_QUERY],
+        tokens=tokenise(q.partition("@")[0]),
+        items=tuple(suggest.best(free, limit=limit)),
+        catalog_version=catalog.version,
+    )
+
+
+async def check(conn: Conn, *, catalog: Snapshot, local_part: str, domain: str) -> Check:
+    """Whether a name can be claimed now; one statement when it can.
+
+    Of several reasons against it the first of `Reason` is given. Who has a name is never said.
+    """
+    asked = find_a_label(domain) or domain
+    known = catalog.by_domain.get(asked)
+    rules = known.rules if known else _USUAL
+    verdict = aliases.judge(local_part, domain=known.domain if known else "", rules=rules)
+    standing = _standing(verdict, known) or await _registered(conn, asked, verdict)
+    named = verdict.normalized or None
+    is_premium = verdict.reserved_class is ReservedClass.PREMIUM
+    alternatives: tuple[Suggestion, ...] = ()
+    if standing.reason is not Reason.OK:
+        nearest = verdict.suggestion or named or local_part
+        alternatives = await _alternatives(conn, catalog, asked, known, nearest)
+    return Check(
+        reason=standing.reason,
+        detail=verdict.detail,
+        message=_SAID.get(standing.reason, verdict.message),
+        local_part=local_part,
+        normalized_local_part=named,
+        domain=asked,
+        price=known.price_for(verdict.key, is_premium=is_premium) if known and named else None,
+        alternatives=alternatives,
+        available_at=standing.until,
+        rules=rules,
+        checked_at=clock.now(),
+    )
+
+
+def _standing(verdict: Verdict, domain: CatalogDomain | None) -> Standing | None:
+    """What stands against a name before the registry is asked."""
+    if verdict.reason is Reason.INVALID:
+        return Standing(reason=Reason.INVALID)
+    if domain is None:
+        return Standing(reason=Reason.DOMAIN_UNKNOWN)
+    if domain.status is not DomainStatus.LIVE:
+        return Standing(reason=Reason.DOMAIN_NOT_LIVE)
+    if domain.catch_all:
+        return Standing(reason=Reason.CATCH_ALL)
+    return None if verdict.is_ok else Standing(reason=verdict.reason)
+
+
+async def _registered(conn: Conn, domain: str, verdict: Verdict) -> Standing:
+    wanted = Wanted(domain=domain, key=verdict.key, skeleton=verdict.skeleton)
+    standings = await aliases.look_up(conn, realm=LIVE, wanted=[wanted])
+    return standings.get(Name(domain, verdict.key), Standing(reason=Reason.OK))
+
+
+async def _alternatives(
+    conn: Conn, catalog: Snapshot, domain: str, known: CatalogDomain | None, local_part: str
+) -> tuple[Suggestion, ...]:
+    categories = known.categories if known else ()
+    near, far = suggest.alternatives(catalog.themes, local_part, domain=domain, categories=categories)
+    standings = await _look_up(conn, [*near, *far])
+    return tuple(suggest.best_alternatives(_free(near, standings), _free(far, standings)))
+
+
+async def _look_up(conn: Conn, candidates: Sequence[Candidate]) -> Mapping[Name, Standing]:
+    """Why those that are not free are not, in one statement."""
+    wanted = [Wanted(domain=each.domain.domain, key=each.key, skeleton=each.skeleton) for each in candidates]
+    return await aliases.look_up(conn, realm=LIVE, wanted=wanted) if wanted else {}
+
+
+def _free(candidates: Iterable[Candidate], standings: Mapping[Name, Standing]) -> list[Candidate]:
+    return [each for each in candidates if Name(each.domain.domain, each.key) not in standings]

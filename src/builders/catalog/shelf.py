@@ -1,0 +1,86 @@
+"""The catalog of one process: the newest snapshot, followed by the serial of changes.
+
+Once a second, at most, one request asks the database for the version; the others wait for its answer or do
+not even notice. A small change is there before the answer; a large one is built off the event loop, and the
+old snapshot is shown meanwhile. While the database is away nobody can say what is current, so the failure is
+everybody's.
+"""
+
+import asyncio
+from pathlib import Path
+
+from builders.catalog import snapshot, store
+from builders.catalog.records import Category
+from builders.catalog.snapshot import Snapshot
+from builders.kit import clock, log
+from builders.kit.db import Database
+
+CHECKED_EVERY_S = 1.0
+_PATIENCE_S = 0.25  # that a request waits for a new snapshot when there is an old one
+_AT_ONCE = 1000  # domains read by one statement
+
+_log = log.get_logger()
+
+
+class Shelf:
+    """What the requests of one process read the catalog from."""
+
+    def __init__(self, database: Database, *, assets: Path) -> None:
+        self.assets = assets
+        self._database = database
+        self._snapshot = snapshot.EMPTY
+        self._checked = -CHECKED_EVERY_S  # on the monotonic clock
+        self._checking: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
+
+    async def current(self) -> Snapshot:
+        """The catalog as it was at most a second ago. Raises DatabaseAway and DatabaseBusy."""
+        # A clock that was set back is no reason to trust the snapshot for longer.
+        if not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S:
+            if self._checking is None or self._checking.done():
+                self._checking = asyncio.create_task(self._check())
+            # Shielded: a client that goes away takes nobody else's answer with it.
+            await asyncio.shield(self._checking)
+        return self._snapshot
+
+    async def _check(self) -> None:
+        async with self._database.reading() as conn:
+            version = await store.get_version(conn)
+        if version != self._snapshot.version:
+            if self._following is None or self._following.done():
+                self._following = asyncio.create_task(self._follow(version))
+                self._following.add_done_callback(_note)
+            await self._wait(self._following)
+        self._checked = clock.monotonic()
+
+    async def _wait(self, following: asyncio.Task[None]) -> None:
+        if self._snapshot is snapshot.EMPTY:
+            await asyncio.shield(following)
+            return
+        await asyncio.wait({following}, timeout=_PATIENCE_S)
+        if following.done():
+            following.result()
+
+    async def _follow(self, version: int) -> None:
+        """Puts a newer snapshot in place; from the start when the database is an older one than before."""
+        old = self._snapshot if version > self._snapshot.version else snapshot.EMPTY
+        rows: list[store.Row] = []
+        async with self._database.reading() as conn:
+            categories = await store.list_categories(conn)
+            serial = old.version
+            while batch := await store.list_changes(conn, after=serial, limit=_AT_ONCE):
+                rows += batch
+                serial = batch[-1].serial
+        self._snapshot = await asyncio.to_thread(_newer, old, rows, categories)
+        _log.info("catalog_read", version=self._snapshot.version, changed=len(rows))
+
+
+def _newer(old: Snapshot, rows: list[store.Row], categories: list[Category]) -> Snapshot:
+    version = max([old.version, *(row.serial for row in rows), *(category.serial for category in categories)])
+    return old.changed(map(store.record, rows), categories, version)
+
+
+def _note(following: asyncio.Task[None]) -> None:
+    """A failure that no request waited for is in the log; the next check tries again."""
+    if not following.cancelled() and (error := following.exception()) is not None:
+        _log.warning("catalog_not_read", error=str(error))

@@ -1,0 +1,61 @@
+"""The public catalog as one process holds it: immutable, shared by all requests, replaced as a whole.
+
+Building one walks every domain (measured: about a second for 100,000), so it is done off the event loop.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from builders.catalog.records import CatalogDomain, Category
+from builders.catalog.ranking import Ranking, rank
+from builders.catalog.themes import Themes
+
+_NOTHING = Ranking((), ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The domains and categories of one version of the catalog."""
+
+    version: int  # the highest serial among domains and categories
+    by_domain: Mapping[str, CatalogDomain]  # public ones, by A-label
+    categories: tuple[Category, ...]  # by position, with counts
+    ranking: Ranking
+    by_category: Mapping[str, Ranking]
+    themes: Themes
+
+    def ranked(self, category: str | None) -> Ranking:
+        """The domains of a category, or all."""
+        return self.ranking if category is None else self.by_category.get(category, _NOTHING)
+
+    def changed(
+        self, domains: Iterable[CatalogDomain], categories: Iterable[Category], version: int
+    ) -> "Snapshot":
+        """The snapshot that follows from changed domains and all categories; what left the public is dropped."""
+        by_domain = dict(self.by_domain)
+        for domain in domains:
+            if domain.public:
+                by_domain[domain.domain] = domain
+            else:
+                by_domain.pop(domain.domain, None)
+        return build(by_domain, categories, version)
+
+
+def build(by_domain: Mapping[str, CatalogDomain], categories: Iterable[Category], version: int) -> Snapshot:
+    """A snapshot of public domains."""
+    ordered = sorted(by_domain.values(), key=lambda domain: (-domain.rank, domain.domain))
+    ranking, by_category = rank(ordered)
+    return Snapshot(
+        version=version,
+        by_domain=by_domain,
+        categories=tuple(
+            replace(each, domain_count=len(by_category[each.slug].domains) if each.slug in by_category else 0)
+            for each in sorted(categories, key=lambda each: (each.position, each.slug))
+        ),
+        ranking=ranking,
+        by_category=by_category,
+        themes=Themes(ordered),
+    )
+
+
+EMPTY = build({}, (), 0)

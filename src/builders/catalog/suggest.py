@@ -1,0 +1,63 @@
+"""Which names would fit: two pure steps with one look-up in the registry of names between them.
+
+`candidates` and `alternatives` are worth asking about, `best` takes those that are free. Whole numbers, no clock, no
+chance: the same words, catalog and registry give the same list.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from builders.catalog.domain_names import find_a_label
+from builders.catalog.records import Suggestion
+from builders.catalog.scoring import Candidate, cross, greedy, suggestion
+from builders.catalog.themes import Themes
+from builders.catalog.words import Local, greetings, locals_of, tokenise
+
+ALTERNATIVES = 5
+_ON_DOMAIN = 3  # alternatives on the asked domain, as long as there are some elsewhere
+_PER_ITEM = 4  # names looked up for each one asked for, since some are taken
+_SAME_NAME = 95  # weight of the asked name on another domain
+
+
+def candidates(themes: Themes, q: str, *, limit: int) -> list[Candidate]:
+    """The names to look up for a query, at most four times the limit, each once.
+
+    What stands after an @ pins the domain, or those whose name begins so; a pin that fits nothing is passed over.
+    """
+    head, at, tail = q.partition("@")
+    words = tokenise(head)
+    positions = themes.pinned(find_a_label(tail) or tail.strip().lower()) if at else []
+    if not positions:
+        positions = themes.pool(words) if words else themes.window()
+    return _first(cross(themes, positions, words, locals_of(words) or greetings()), limit * _PER_ITEM)
+
+
+def alternatives(
+    themes: Themes, local_part: str, *, domain: str, categories: Sequence[str]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The names to look up in place of one that is not free: others on its domain, and the same one elsewhere.
+
+    Elsewhere is on domains that share a category, or of a similar name when it has none (as of an unknown domain).
+    """
+    words, asked = tokenise(local_part), tokenise(domain.partition(".")[0])
+    here = themes.find(domain)
+    near = [] if here is None else cross(themes, [here], words, locals_of(words))
+    same = Local(local_part, "same_name", _SAME_NAME, frozenset(words))
+    others = [at for at in themes.sharing(categories) or themes.pool(asked) if at != here]
+    far = (each for each in cross(themes, others, asked, [same]) if each.local is same)
+    return _first(near, ALTERNATIVES * _PER_ITEM), _first(far, ALTERNATIVES * _PER_ITEM)
+
+
+def best(free: Iterable[Candidate], *, limit: int) -> list[Suggestion]:
+    """The best of the candidates that are free, best first."""
+    return [suggestion(*picked) for picked in greedy(free, limit)]
+
+
+def best_alternatives(near: Iterable[Candidate], far: Iterable[Candidate]) -> list[Suggestion]:
+    """The best five of those that are free: first three on the asked domain, more when there are fewer elsewhere."""
+    here, elsewhere = best(near, limit=ALTERNATIVES), best(far, limit=ALTERNATIVES)
+    kept = max(_ON_DOMAIN, ALTERNATIVES - len(elsewhere))
+    return [*here[:kept], *elsewhere][:ALTERNATIVES]
+
+
+def _first(made: Iterable[Candidate], count: int) -> list[Candidate]:
+    return [candidate for candidate, _ in greedy(made, count)]

@@ -1,0 +1,99 @@
+"""What a person typed, cut into words, and the local parts that can be made of them."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_Made = tuple[str, str, int]  # a local part, its generator, the generator's weight
+
+MAX_QUERY = 200  # characters read of a query
+MAX_WORDS = 4
+MAX_WORD = 30  # characters kept of a word
+
+# fooBar and HTTPServer are two words each.
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[a-z0-9]+")
+_VOWELS = str.maketrans("", "", "aeiou")
+_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ı": "i"}
+)
+
+_GREETINGS = ("hello", "hi", "me")
+GREETING = 70  # points of the first greeting
+_PREFIXES = ("hi", "hey", "the", "get", "my")
+_SUFFIXES = ("hq", "mail", "dev", "app", "studio")
+_DIGITS = "23456789"
+_MIN_EDITED = 3  # letters left of a name without its vowels
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A local part to try: which generator made it, its weight, and the words it spells."""
+
+    text: str
+    code: str
+    weight: int
+    words: frozenset[str]
+
+
+def tokenise(text: str) -> tuple[str, ...]:
+    """The words of a query, in order and without repeats: lower-case ASCII letters and digits, at most four.
+
+    Cut at spaces, punctuation and camel case; letters lose their accents (José is jose), and other scripts are
+    passed over, since issued names are ASCII.
+    """
+    folded = unicodedata.normalize("NFKD", text[:MAX_QUERY])
+    ascii_only = "".join(ch for ch in folded if not unicodedata.combining(ch))
+    words = _WORD.findall(_CAMEL.sub(" ", ascii_only).lower().translate(_LETTERS))
+    return tuple(dict.fromkeys(word[:MAX_WORD] for word in words))[:MAX_WORDS]
+
+
+def locals_of(words: Sequence[str]) -> tuple[Local, ...]:
+    """Local parts made of the words, the best first; docs/how-to/load-a-catalog.md has the table of the weights."""
+    made = _of_one(words[0]) if len(words) == 1 else _of_many(words) if words else ()
+    locals_ = (
+        Local(text, code, weight, frozenset(word for word in words if word in text))
+        for text, code, weight in made
+    )
+    return tuple(sorted(locals_, key=lambda local: -local.weight))
+
+
+def greetings() -> tuple[Local, ...]:
+    """What to offer of a domain when no word is left for the local part: hello, hi, me."""
+    return tuple(Local(text, "greeting", GREETING - at, frozenset()) for at, text in enumerate(_GREETINGS))
+
+
+def hack(rest: Sequence[str]) -> Local:
+    """The local part where the domain itself says the other word: Jane Doe is jane@doe.example."""
+    return Local(".".join(rest), "domain_hack", 110, frozenset(rest))
+
+
+def _of_one(word: str) -> Iterator[_Made]:
+    yield word, "exact", 100
+    yield from _varied(word)
+
+
+def _of_many(words: Sequence[str]) -> Iterator[_Made]:
+    first, last, joined = words[0], words[-1], "".join(words)
+    yield ".".join(words), "dot", 93
+    yield joined, "joined", 92
+    yield "-".join(words), "hyphen", 84
+    yield first[0] + last, "initial_last", 82
+    yield first, "first", 80
+    yield first + last[0], "first_initial", 76
+    yield f"{last}.{first}", "last_first", 72
+    yield "".join(word[0] for word in words), "initials", 66
+    yield from _varied(joined)
+
+
+def _varied(stem: str) -> Iterator[_Made]:
+    for prefix in _PREFIXES:
+        yield prefix + stem, "prefix", 60
+    for suffix in _SUFFIXES:
+        yield stem + suffix, "suffix", 58
+    for digit in _DIGITS:
+        yield stem + digit, "digit", 40
+    edited = stem[0] + stem[1:].translate(_VOWELS)
+    if _MIN_EDITED <= len(edited) < len(stem):
+        yield edited, "edit", 30

@@ -1,0 +1,33 @@
+"""`builders accounts`."""
+
+from dataclasses import asdict
+
+import click
+
+from builders.cli.session import json_option, run, show
+from builders.identity import service as identity
+from builders.identity.records import Account
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+
+
+@click.group()
+def accounts() -> None:
+    """Accounts and their sandbox twins."""
+
+
+@accounts.command()
+@click.option("--email", required=True, help="Address of the account; taken as verified.")
+@click.option("--name", help="What to call it; the address' local part when absent.")
+@json_option
+def create(email: str, name: str | None, *, as_json: bool) -> None:
+    """Create an account."""
+    if "@" not in email.strip("@"):
+        raise click.BadParameter("not an email address", param_hint="--email")
+
+    async def work(database: Database, _: Settings) -> Account:
+        async with database.transaction() as conn:
+            return await identity.create_account(conn, email=email, name=name, verified=True)
+
+    account = run(work)
+    show(asdict(account), as_json=as_json, text=f"Account {account.id} for {account.email}.")

@@ -1,0 +1,20 @@
+"""The command `builders`."""
+
+import click
+
+from builders.cli.accounts import accounts
+from builders.cli.catalog import catalog
+from builders.cli.keys import keys
+from builders.cli.operate import demo, migrate_command
+from builders.cli.serve import http_command, serve, worker_command
+from builders.kit.documents import REVISION
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(REVISION, prog_name="builders")
+def main() -> None:
+    """Run and operate the Builders Automation API. Settings are environment variables BUILDERS_*."""
+
+
+for command in (serve, http_command, worker_command, migrate_command, demo, accounts, keys, catalog):
+    main.add_command(command)

@@ -1,0 +1,129 @@
+"""`builders serve` and its children, `builders http` and `builders worker`."""
+
+import asyncio
+import http.client
+import os
+import socket
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+
+import click
+import uvicorn
+
+from builders import worker
+from builders.app import create_app, make_keyring
+from builders.cli import operate
+from builders.cli.session import connected, fail, note, read_settings
+from builders.demo.records import DemoKey
+from builders.kit import clock, supervisor
+from builders.kit.settings import Settings
+
+BACKLOG = 2048
+GRACE_S = 25  # for requests under way when a process is told to stop
+READY_WITHIN_S = 60.0
+
+
+@click.command()
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="HTTP processes.")
+@click.option("--demo", is_flag=True, help="Load the demo catalog and accounts on the first start.")
+def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> None:
+    """Start everything: database, migrations, HTTP and the worker. Ctrl-C stops it."""
+    settings = read_settings(host=host, port=port)
+    with _listen(settings) as listener:
+        settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+        with connected(settings, watched=True) as ready:
+            make_keyring(ready)  # made once, before two children could want to
+            keys = operate.set_up_demo(ready) if demo else []
+            parent = supervisor.Supervisor(
+                _programs(listener.fileno(), workers), environment={**os.environ, **_environment(ready)}
+            )
+            threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
+            parent.run()
+
+
+@click.command("http", hidden=True)
+@click.option("--fd", type=int, required=True, help="The listening socket.")
+def http_command(fd: int) -> None:
+    """Answer HTTP; a child of `serve`."""
+    supervisor.follow_parent()
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app(read_settings()),
+            log_config=None,  # ours: uvicorn's would show the tokens of mail links
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=65,  # longer than the idle time of a usual proxy
+            timeout_graceful_shutdown=GRACE_S,
+        )
+    )
+    server.run(sockets=[socket.socket(fileno=fd)])
+    if not server.started:
+        sys.exit(1)
+
+
+@click.command("worker")
+def worker_command() -> None:
+    """Run jobs and hand on events; `serve` starts one, more may be started anywhere."""
+    supervisor.follow_parent()
+    with connected(read_settings()) as settings:
+        asyncio.run(worker.main(settings))
+
+
+def _listen(settings: Settings) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        fail(
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
+            "Choose another by --port or BUILDERS_PORT, or stop what listens there."
+        )
+
+
+def _programs(listener: int, workers: int) -> list[supervisor.Program]:
+    us = [sys.executable, "-m", "builders"]
+    answering = [*us, "http", "--fd", str(listener)]
+    return [
+        *(
+            supervisor.Program(name=f"http-{n}", command=answering, descriptors=[listener])
+            for n in range(1, workers + 1)
+        ),
+        supervisor.Program(name="worker", command=[*us, "worker"]),
+    ]
+
+
+def _environment(settings: Settings) -> Mapping[str, str]:
+    """What the children need to know of the parent's settings; they read the rest where it did."""
+    assert settings.database_url is not None  # noqa: S101 - connected settings have one
+    return {
+        "BUILDERS_DATABASE_URL": settings.database_url.get_secret_value(),
+        "BUILDERS_DATA_DIR": str(settings.data_dir),
+        "BUILDERS_HOST": settings.host,
+        "BUILDERS_PORT": str(settings.port),
+    }
+
+
+def _announce(settings: Settings, keys: Sequence[DemoKey], stopping: threading.Event) -> None:
+    """Says where the service listens once it answers."""
+    deadline = clock.monotonic() + READY_WITHIN_S
+    while not _is_ready(settings):
+        if stopping.wait(0.05) or clock.monotonic() > deadline:
+            return
+    note(f"Builders answers at {settings.url} (documents at {settings.url}/docs)")
+    if keys:
+        note(f"Demo keys, for the header X-API-Key:\n{operate.describe(keys)}")
+
+
+def _is_ready(settings: Settings) -> bool:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - asked, not bound
+    connection = http.client.HTTPConnection(host, settings.port, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,1 @@
+"""Who is calling: accounts with their sandbox twins, API keys, scopes and presets."""

@@ -1,0 +1,88 @@
+"""/v1/api-keys."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from builders.identity import schemas
+from builders.identity import service as identity
+from builders.identity.errors import KeyNotFound, KeyRevoked
+from builders.identity.records import ApiKey, KeyKind, Scope
+from builders.kit import ids
+from builders.kit.callers import Caller, LiveKeyRequired, needs
+from builders.kit.db import Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.pages import JsonPage, Listing, PageQuery, PageReply
+from builders.kit.routes import Router
+
+router = Router(prefix="/v1/api-keys", tags=["api-keys"])
+Reader = Annotated[Caller, needs("keys:read")]
+Minter = Annotated[Caller, needs("keys:write", fresh=True)]
+
+
+@router.post("", response_model=schemas.ApiKeyCreated, responses=problems(LiveKeyRequired, InFlight))
+async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
+    """Mint an API key. The secret is in this answer and nowhere else."""
+    new = await identity.create_key(
+        conn,
+        account_id=caller.live_account_id,
+        label=body.label,
+        kind=body.key_kind,
+        preset=body.preset,
+        minted_by=KeyKind(caller.mode),
+        created_by=str(caller.key_id),
+    )
+    return schemas.created(new)
+
+
+@router.get("/scopes", response_model=Listing[schemas.ScopeReply])
+async def list_scopes(caller: Reader) -> Listing[Scope]:
+    """List every scope and the presets that hold it."""
+    del caller  # the scope to read keys is enough
+    return Listing(items=identity.list_scopes())
+
+
+@router.get("", response_model=PageReply[schemas.ApiKeyItem], tags=["beyond"])
+async def list_keys(caller: Reader, conn: Reads, page: PageQuery) -> JsonPage:
+    """List the account's API keys, newest first."""
+    return await identity.list_keys(conn, account_id=caller.live_account_id, page=page)
+
+
+@router.get("/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(KeyNotFound), tags=["beyond"])
+async def get(key_id: str, caller: Reader, conn: Reads) -> ApiKey:
+    """Read one API key."""
+    return await identity.get_key(conn, account_id=caller.live_account_id, key_id=ids.find(key_id))
+
+
+@router.delete(
+    "/{key_id}",
+    response_model=schemas.ApiKeyReply,
+    responses=problems(KeyNotFound, LiveKeyRequired),
+    tags=["beyond"],
+)
+async def revoke(key_id: str, caller: Minter, conn: Tx) -> ApiKey:
+    """Revoke an API key; refused everywhere within the cache time of keys."""
+    return await identity.revoke_key(
+        conn, account_id=caller.live_account_id, key_id=ids.find(key_id), revoked_by=KeyKind(caller.mode)
+    )
+
+
+@router.post(
+    "/{key_id}/rotate",
+    response_model=schemas.ApiKeyCreated,
+    responses=problems(KeyNotFound, KeyRevoked, LiveKeyRequired, InFlight),
+    tags=["beyond"],
+)
+async def rotate(
+    key_id: str, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
+) -> schemas.ApiKeyCreated:
+    """Replace an API key; the old one goes on for the overlap."""
+    new = await identity.rotate_key(
+        conn,
+        account_id=caller.live_account_id,
+        key_id=ids.find(key_id),
+        overlap=timedelta(hours=(body or schemas.ApiKeyRotate()).overlap_hours),
+        rotated_by=KeyKind(caller.mode),
+        created_by=str(caller.key_id),
+    )
+    return schemas.created(new)

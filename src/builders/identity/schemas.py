@@ -1,0 +1,75 @@
+"""What goes over the wire at identity."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+
+from builders.identity.records import ApiKey, KeyKind, NewApiKey, Preset
+from builders.kit.bodies import Body, Reply, WriteReply
+
+
+class ApiKeyCreate(Body):
+    """A request for an API key: the preset decides what it may do."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"label": "ci", "key_kind": "test", "preset": "developer_full"}]}
+    )
+
+    label: Annotated[str, Field(min_length=1, max_length=120, description="What you call it.")]
+    key_kind: KeyKind
+    preset: Preset
+
+
+class ApiKeyRotate(Body):
+    """How long the old key goes on."""
+
+    overlap_hours: Annotated[int, Field(ge=0, le=168)] = 24
+
+
+class ApiKeyItem(Reply):
+    """An API key in a list."""
+
+    id: UUID
+    label: str
+    key_kind: KeyKind
+    preset: Preset
+    prefix: Annotated[str, Field(description="The public start of the key.")]
+    last4: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: Annotated[datetime | None, Field(description="To within five minutes.")]
+
+
+class ApiKeyReply(ApiKeyItem):
+    """An API key."""
+
+    scopes: list[str]
+
+
+class ApiKeyCreated(ApiKeyReply, WriteReply):
+    """A new API key. Store the secret at once: it is never shown again."""
+
+    shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
+
+    secret: str
+
+
+class ScopeReply(Reply):
+    """A scope."""
+
+    scope: str
+    description: str
+    presets: list[Preset]
+
+
+def created(new: NewApiKey) -> ApiKeyCreated:
+    """The answer that shows the secret."""
+    return ApiKeyCreated(**shown(new.key).model_dump(), secret=new.secret)
+
+
+def shown(key: ApiKey) -> ApiKeyReply:
+    """The answer without it."""
+    return ApiKeyReply.model_validate(key)

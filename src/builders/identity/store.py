@@ -1,0 +1,208 @@
+"""All SQL of identity. Statements name the account, but for the look-up of a key, which brings none."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.identity.keys import KeyText
+from builders.identity.records import Account, ApiKey, KeyKind, Preset
+from builders.kit.db import Conn
+
+INSERT_ACCOUNT = """
+    INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
+    VALUES (%(id)s, NULL, %(email)s, %(name)s, %(verified_at)s, %(now)s),
+           (%(sandbox_id)s, %(id)s, %(email)s, %(name)s, %(verified_at)s, %(now)s)
+    ON CONFLICT (email) WHERE sandbox_of IS NULL DO NOTHING
+"""
+FIND_ACCOUNT = """
+    SELECT account.id, twin.id AS sandbox_id, account.email, account.name, account.email_verified_at,
+           account.created_at
+    FROM identity_accounts AS account JOIN identity_accounts AS twin ON twin.sandbox_of = account.id
+    WHERE account.sandbox_of IS NULL
+      AND (account.id = %(account_id)s::uuid OR account.email = %(email)s::text)
+"""
+INSERT_KEY = """
+    WITH key AS (
+        INSERT INTO identity_keys
+            (account_id, id, label, kind, preset, prefix, last4, created_at, created_by, expires_at)
+        VALUES (%(account_id)s, %(id)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
+                %(created_by)s, %(expires_at)s)
+        RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at,
+                  last_used_at
+    ), known AS (
+        INSERT INTO identity_key_ids (public_id, digest, account_id, key_id)
+        VALUES (%(public_id)s, %(digest)s, %(account_id)s, %(id)s)
+    )
+    SELECT * FROM key
+"""
+FIND_KEY = """
+    SELECT id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at
+    FROM identity_keys WHERE account_id = %(account_id)s AND id = %(key_id)s
+"""
+# Rendered by PostgreSQL: measured at half the cost of fifty records.
+LIST_KEYS = """
+    SELECT coalesce(json_agg(json_build_object(
+               'id', id, 'label', label, 'key_kind', kind, 'preset', preset, 'prefix', prefix, 'last4', last4,
+               'created_at', kit_time(created_at), 'expires_at', kit_time(expires_at),
+               'revoked_at', kit_time(revoked_at), 'last_used_at', kit_time(last_used_at)
+           ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
+           (array_agg(id) FILTER (WHERE nth = %(limit)s))[1]::text, coalesce(max(nth) > %(limit)s, false)
+    FROM (
+        SELECT *, row_number() OVER (ORDER BY id DESC) AS nth FROM (
+            SELECT * FROM identity_keys
+            WHERE account_id = %(account_id)s AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s + 1
+        ) AS keys
+    ) AS page
+"""
+REVOKE_KEY = """
+    UPDATE identity_keys SET revoked_at = coalesce(revoked_at, %(now)s)
+    WHERE account_id = %(account_id)s AND id = %(key_id)s AND (kind = 'test' OR %(any_kind)s)
+    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at
+"""
+EXPIRE_KEY = """
+    UPDATE identity_keys SET expires_at = least(expires_at, %(expires_at)s)
+    WHERE account_id = %(account_id)s AND id = %(key_id)s
+      AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
+    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at
+"""
+FIND_HOLDER = """
+    SELECT known.digest, key.account_id, twin.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,
+           key.expires_at
+    FROM identity_key_ids AS known
+    JOIN identity_keys AS key ON key.account_id = known.account_id AND key.id = known.key_id
+    JOIN identity_accounts AS twin ON twin.sandbox_of = key.account_id
+    WHERE known.public_id = %(public_id)s AND key.revoked_at IS NULL
+      AND (key.expires_at IS NULL OR key.expires_at > %(now)s)
+"""
+TOUCH_KEYS = """
+    UPDATE identity_keys AS key SET last_used_at = %(now)s
+    FROM unnest(%(account_ids)s::uuid[], %(key_ids)s::uuid[]) AS used (account_id, id)
+    WHERE key.account_id = used.account_id AND key.id = used.id
+      AND (last_used_at IS NULL OR last_used_at < %(before)s)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Whom a key belongs to."""
+
+    digest: bytes
+    account_id: UUID
+    sandbox_id: UUID
+    key_id: UUID
+    kind: str
+    preset: str
+    expires_at: datetime | None
+
+
+async def insert_account(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    sandbox_id: UUID,
+    email: str,
+    name: str,
+    verified_at: datetime | None,
+    now: datetime,
+) -> bool:
+    """Both twins, or nothing (False) when the address is taken."""
+    row = {
+        "id": account_id,
+        "sandbox_id": sandbox_id,
+        "email": email,
+        "name": name,
+        "verified_at": verified_at,
+    }
+    return (await conn.execute(INSERT_ACCOUNT, {**row, "now": now})).rowcount == 2  # noqa: PLR2004 - the twins
+
+
+async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str | None = None) -> Account | None:
+    """A real account by its id or its address."""
+    async with conn.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(FIND_ACCOUNT, {"account_id": account_id, "email": email})
+        return await cursor.fetchone()
+
+
+async def insert_key(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    key_id: UUID,
+    text: KeyText,
+    label: str,
+    kind: KeyKind,
+    preset: Preset,
+    created_by: str,
+    expires_at: datetime | None,
+    now: datetime,
+) -> ApiKey | None:
+    """The new key with its global look-up row."""
+    row = {
+        "account_id": account_id,
+        "id": key_id,
+        "label": label,
+        "kind": kind,
+        "preset": preset,
+        "prefix": text.prefix,
+        "last4": text.last4,
+        "public_id": text.public_id,
+        "digest": text.digest,
+        "created_by": created_by,
+        "expires_at": expires_at,
+        "now": now,
+    }
+    async with conn.cursor(row_factory=class_row(ApiKey)) as cursor:
+        await cursor.execute(INSERT_KEY, row)
+        return await cursor.fetchone()
+
+
+async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | None:
+    """One key of the account."""
+    async with conn.cursor(row_factory=class_row(ApiKey)) as cursor:
+        await cursor.execute(FIND_KEY, {"account_id": account_id, "key_id": key_id})
+        return await cursor.fetchone()
+
+
+async def list_keys(conn: Conn, *, account_id: UUID, after: UUID, limit: int) -> tuple[str, str, bool]:
+    """The JSON of up to `limit` keys older than `after`, the last one's id, and whether more follow."""
+    async with conn.cursor() as cursor:
+        await cursor.execute(LIST_KEYS, {"account_id": account_id, "after": after, "limit": limit})
+        row = await cursor.fetchone()
+    return ("[]", "", False) if row is None else (row[0], row[1], row[2])
+
+
+async def revoke_key(
+    conn: Conn, *, account_id: UUID, key_id: UUID, any_kind: bool, now: datetime
+) -> ApiKey | None:
+    """The revoked key; None when it is not there, or live and only test keys may go."""
+    async with conn.cursor(row_factory=class_row(ApiKey)) as cursor:
+        row = {"account_id": account_id, "key_id": key_id, "any_kind": any_kind, "now": now}
+        await cursor.execute(REVOKE_KEY, row)
+        return await cursor.fetchone()
+
+
+async def expire_key(
+    conn: Conn, *, account_id: UUID, key_id: UUID, expires_at: datetime, now: datetime
+) -> ApiKey | None:
+    """The key, which now ends by then; None when it is not there or already over."""
+    async with conn.cursor(row_factory=class_row(ApiKey)) as cursor:
+        row = {"account_id": account_id, "key_id": key_id, "expires_at": expires_at, "now": now}
+        await cursor.execute(EXPIRE_KEY, row)
+        return await cursor.fetchone()
+
+
+async def find_holder(conn: Conn, *, public_id: str, now: datetime) -> Holder | None:
+    """Whom a live, unexpired key belongs to."""
+    async with conn.cursor(row_factory=class_row(Holder)) as cursor:
+        await cursor.execute(FIND_HOLDER, {"public_id": public_id, "now": now})
+        return await cursor.fetchone()
+
+
+async def touch_keys(conn: Conn, *, used: Iterable[tuple[UUID, UUID]], now: datetime, before: datetime) -> None:
+    """Notes that these keys (account, key) were used, where that is not known since `before`."""
+    pairs = sorted(used)  # one order for all processes, so that two flushes cannot lock crosswise
+    row = {"account_ids": [pair[0] for pair in pairs], "key_ids": [pair[1] for pair in pairs]}
+    await conn.execute(TOUCH_KEYS, {**row, "now": now, "before": before})

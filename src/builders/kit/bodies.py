@@ -1,0 +1,152 @@
+"""Request bodies: read strictly, unknown keys named, nothing that the database would choke on.
+
+Two manners: a `Body` ignores unknown keys and names them in the answer's `warnings`; a `StrictBody` refuses
+them, for what a typo would change.
+"""
+
+import email.message
+import json
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
+
+from builders.kit.errors import BodyTooLarge, Invalid
+
+Json = Any  # what a JSON text can hold
+
+
+class UnknownField(BaseModel):
+    """A member of the body that was not understood, and so ignored."""
+
+    field: str
+    code: Literal["unknown_field"] = "unknown_field"
+    did_you_mean: str | None
+    message: str
+
+
+class Body(BaseModel):
+    """A request body; unknown keys are ignored, and named in the answer."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class StrictBody(BaseModel):
+    """A request body, or a part of one, where an unknown key is an error that says what was meant."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _suggest(cls, value: Any, handler: ModelWrapValidatorHandler["StrictBody"]) -> "StrictBody":
+        try:
+            return handler(value)
+        except ValidationError as error:
+            lines = [_meant(cls, line) for line in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+
+
+class Reply(BaseModel):
+    """An answer; read from a record's attributes."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class WriteReply(Reply):
+    """An answer to a body; says which members of it were not understood."""
+
+    warnings: list[UnknownField] = []
+
+
+def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
+    """The same error; for an unknown key with the name that was probably meant."""
+    kind, message = line["type"], line["msg"]
+    if kind == "extra_forbidden" and len(line["loc"]) == 1:
+        kind = "unknown_field"
+        meant = _closest(str(line["loc"][0]), model)
+        message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
+    # Braces would be read as a template by pydantic.
+    text = message.replace("{", "{{").replace("}", "}}") if "{" in message else message
+    return InitErrorDetails(type=PydanticCustomError(kind, text), loc=line["loc"], input=None)
+
+
+def _closest(name: str, model: type[BaseModel]) -> str | None:
+    return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
+
+
+def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
+    """The unknown members of a Body and of the bodies in it."""
+    if isinstance(body, list | tuple):
+        for at, each in enumerate(body):
+            yield from unknown(each, f"{path}{at}.")
+    if not isinstance(body, BaseModel):
+        return
+    for name in body.model_extra or {}:
+        meant = _closest(name, type(body))
+        hint = f" Did you mean {meant!r}?" if meant else ""
+        yield UnknownField(
+            field=f"{path}{name}", did_you_mean=meant, message=f"{name!r} is not a field here; ignored.{hint}"
+        )
+    for name in type(body).model_fields:
+        yield from unknown(getattr(body, name), f"{path}{name}.")
+
+
+def warn(reply: object, *sent: object) -> None:
+    """Writes what was not understood into a WriteReply."""
+    if isinstance(reply, WriteReply):
+        reply.warnings = [warning for body in sent for warning in unknown(body)]
+
+
+async def read(request: Request) -> Json:
+    """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
+
+    Raises Invalid for what is not JSON (RFC 8259: no NaN), and for a NUL, which no column can hold.
+    """
+    raw = await request.body()
+    if not raw:
+        return PydanticUndefined
+    if not _is_json(request.headers.get("content-type", "")):
+        return raw
+    try:
+        value = from_json(raw, allow_inf_nan=False)
+    except ValueError as error:
+        raise _not_json(raw, str(error)) from None
+    if b"\\u0000" in raw and _holds_nul(value):
+        raise Invalid(("body",), "Text must not contain the character NUL (\\u0000).", "nul_character")
+    return value
+
+
+def _is_json(content_type: str) -> bool:
+    if content_type == "application/json":
+        return True
+    message = email.message.Message()
+    message["content-type"] = content_type
+    subtype = message.get_content_subtype()
+    return message.get_content_maintype() == "application" and (subtype == "json" or subtype.endswith("+json"))
+
+
+def _not_json(raw: bytes, why: str) -> Invalid:
+    at: tuple[int, ...] = ()
+    try:
+        json.loads(raw)
+    except json.JSONDecodeError as error:
+        at = (error.pos,)
+    except (UnicodeDecodeError, RecursionError):
+        pass
+    return Invalid(("body", *at), f"JSON decode error: {why}", "json_invalid")
+
+
+def _holds_nul(value: Json) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, Mapping):
+        return any("\0" in key or _holds_nul(each) for key, each in value.items())
+    return isinstance(value, list) and any(map(_holds_nul, value))
+
+
+def too_large(limit: int) -> BodyTooLarge:
+    """The refusal of a body over the limit (bytes)."""
+    return BodyTooLarge(f"The request body is larger than {limit} bytes.", next_action="Send it in parts.")

@@ -1,0 +1,147 @@
+"""Who is asking: the caller of a request and the scope that a handler needs.
+
+Which credentials are good is the identity room's knowledge; `app` hands its authenticator to the kit.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Protocol
+from uuid import UUID
+
+from fastapi import Cookie, Depends, Header, Request
+from starlette.types import Scope
+
+from builders.kit.errors import Problem
+
+COOKIE = "svc_access_token"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """An authenticated caller."""
+
+    account_id: UUID  # whose rows: with a test key the sandbox twin
+    live_account_id: UUID  # the real account, for what a sandbox shares with it
+    mode: Literal["live", "test"]
+    method: Literal["api_key", "jwt", "cookie"]
+    scopes: frozenset[str]  # with everything that a scope implies
+    key_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a request offered, not yet believed; the text never shows in a repr."""
+
+    kind: Literal["api_key", "bearer", "cookie"]
+    text: str
+
+    def __repr__(self) -> str:
+        """The kind alone."""
+        return f"Credential({self.kind})"
+
+
+class CredentialsMissing(Problem):
+    """Credentials are missing."""
+
+    status, code = 401, "credentials_missing"
+
+
+class CredentialsInvalid(Problem):
+    """The credentials are not valid."""
+
+    status, code = 401, "credentials_invalid"
+
+
+class InsufficientScope(Problem):
+    """The credentials lack a scope."""
+
+    status, code = 403, "insufficient_scope"
+
+
+class LiveKeyRequired(Problem):
+    """A live key is required."""
+
+    status, code = 403, "live_key_required"
+
+
+class Authenticate(Protocol):
+    """Identity's part: whose credential it is; `fresh` when nothing remembered will do."""
+
+    async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
+        """The caller. Raises CredentialsInvalid."""
+
+
+def find_credential(scope: Scope) -> Credential | None:
+    """The first credential present: `X-API-Key`, then `Authorization: Bearer`, then the cookie.
+
+    The first in this order decides; a bad one is refused and the next is not tried. Raises
+    CredentialsInvalid for an Authorization header of another scheme.
+    """
+    bearer = cookies = None
+    for name, value in scope["headers"]:
+        if name == b"x-api-key" and value.strip():
+            return Credential("api_key", value.strip().decode("latin-1"))
+        if name == b"authorization" and value.strip():
+            bearer = value.strip().decode("latin-1")
+        elif name == b"cookie" and COOKIE.encode() in value:
+            cookies = value
+    if bearer is not None:
+        scheme, _, token = bearer.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise refused("The Authorization header must be `Bearer <token>`.")
+        return Credential("bearer", token.strip())
+    if cookies is not None and (text := Request(scope).cookies.get(COOKIE)):
+        return Credential("cookie", text)
+    return None
+
+
+def refused(detail: str) -> CredentialsInvalid:
+    """The one answer to every bad credential (RFC 6750, 3)."""
+    return CredentialsInvalid(
+        detail,
+        headers={"WWW-Authenticate": 'Bearer realm="builders", error="invalid_token"'},
+        next_action="Send a valid key in X-API-Key, or mint one with POST /v1/api-keys.",
+    )
+
+
+class Needs:
+    """A dependency that gives the caller, or refuses one without the scope."""
+
+    def __init__(self, scope: str, *, fresh: bool) -> None:
+        self.scope = scope
+        self.fresh = fresh
+
+    async def __call__(
+        self,
+        request: Request,
+        authorization: Annotated[str | None, Header(alias="Authorization")] = None,
+        x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
+        svc_access_token: Annotated[str | None, Cookie()] = None,
+    ) -> Caller:
+        """FastAPI's way in; the parameters are there to be documented."""
+        del authorization, x_api_key, svc_access_token
+        return await self.caller(request)
+
+    async def caller(self, request: Request) -> Caller:
+        """Who asks. Raises CredentialsMissing, CredentialsInvalid, InsufficientScope."""
+        credential = find_credential(request.scope)
+        if credential is None:
+            raise CredentialsMissing(
+                "This operation needs credentials.",
+                headers={"WWW-Authenticate": 'Bearer realm="builders"'},
+                next_action="Send an API key in the header X-API-Key.",
+            )
+        authenticate: Authenticate = request.app.state.authenticate
+        caller = await authenticate(credential, fresh=self.fresh)
+        if self.scope not in caller.scopes:
+            raise InsufficientScope(
+                f"This operation needs the scope {self.scope}.",
+                scope=self.scope,
+                headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"'},
+                next_action="Use a key whose preset holds the scope; GET /v1/api-keys/scopes lists them.",
+            )
+        return caller
+
+
+def needs(scope: str, *, fresh: bool = False) -> Any:  # what Annotated takes: Depends has no public type
+    """Marks a handler's caller with the scope it must hold; `fresh` asks the database each time."""
+    return Depends(Needs(scope, fresh=fresh))

@@ -1,0 +1,127 @@
+"""The database: a pool, one transaction a request, committed before the answer leaves.
+
+A plain `yield` dependency commits after the response: a failing commit would then follow a 201. The function
+scope closes first (decision 0005); a test breaks a commit and sees the 500.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Annotated
+
+import psycopg
+from fastapi import Depends, Request
+from psycopg import AsyncConnection
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
+
+from builders.kit import log
+from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem
+from builders.kit.settings import Settings
+
+Conn = AsyncConnection[TupleRow]
+BUSY = {"57014", "55P03", "40001", "40P01", "53300"}  # time limits, deadlock, serialization, too many clients
+
+_log = log.get_logger()
+
+
+class Database:
+    """A pool of autocommit connections with time limits; says 503 when the server is away."""
+
+    def __init__(self, conninfo: str, settings: Settings) -> None:
+        options = {
+            "statement_timeout": f"{settings.statement_timeout_s}s",
+            "lock_timeout": f"{settings.lock_timeout_s}s",
+            "idle_in_transaction_session_timeout": "15s",
+            "timezone": "UTC",
+        }
+        self.conninfo = make_conninfo(
+            conninfo,
+            connect_timeout=5,
+            application_name="builders",
+            options=" ".join(f"-c {name}={value}" for name, value in options.items()),
+        )
+        self.pool: AsyncConnectionPool[Conn] = AsyncConnectionPool(
+            self.conninfo,
+            configure=_configure,  # not by kwargs: the job queue opens its listener with those and its own
+            min_size=1,
+            max_size=settings.pool_size,
+            timeout=settings.pool_timeout_s,
+            max_waiting=settings.pool_size * 50,
+            # Short, so that a server that comes back is found at once and not after a long back-off.
+            reconnect_timeout=2,
+            open=False,
+        )
+        self._checking: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        """Without the conninfo, which may hold a password."""
+        return "Database()"
+
+    async def open(self) -> None:
+        """Starts the pool; does not wait for the server, whose absence each request reports."""
+        await self.pool.open()
+
+    async def close(self) -> None:
+        """Gives the connections back."""
+        if self._checking is not None:
+            self._checking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._checking
+        await self.pool.close()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Conn]:
+        """A connection in autocommit, for a handler of single statements."""
+        try:
+            async with self.pool.connection() as conn:
+                yield conn
+        except (psycopg.OperationalError, PoolTimeout, TooManyRequests) as error:
+            raise self._refusal(error) from error
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Conn]:
+        """A connection in a transaction, committed at the end of the block."""
+        async with self.reading() as conn, conn.transaction():
+            yield conn
+
+    def _refusal(self, error: Exception) -> Problem:
+        state = getattr(error, "sqlstate", None)
+        if state in BUSY or isinstance(error, TooManyRequests):
+            return DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1)
+        _log.warning("database_away", error=str(error))
+        if self._checking is None or self._checking.done():
+            # Weeds out the connections that the server's restart broke, before the next requests meet them.
+            self._checking = asyncio.create_task(self.pool.check())
+        return DatabaseAway(
+            "The database cannot be reached; repeat the request, with the same Idempotency-Key if it writes.",
+            retry_after=5,
+        )
+
+
+async def _configure(conn: Conn) -> None:
+    await conn.set_autocommit(True)
+
+
+def database(request: Request) -> Database:
+    """The pool itself, for doors that talk to the outside between transactions."""
+    pool: Database = request.app.state.database
+    return pool
+
+
+async def transaction(request: Request) -> AsyncIterator[Conn]:
+    """One transaction for the request."""
+    async with database(request).transaction() as conn:
+        yield conn
+
+
+async def reading(request: Request) -> AsyncIterator[Conn]:
+    """One connection for the request, in autocommit."""
+    async with database(request).reading() as conn:
+        yield conn
+
+
+Tx = Annotated[Conn, Depends(transaction, scope="function")]
+Reads = Annotated[Conn, Depends(reading, scope="function")]
+Pool = Annotated[Database, Depends(database)]

@@ -1,0 +1,133 @@
+"""The edge: what every request passes on its way in and out, as one plain ASGI layer.
+
+Request id, body limit, security headers, one log line, and a 500 without a stack trace for the uncaught.
+"""
+
+import re
+import time
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from builders.kit import bodies, ids, log
+from builders.kit.errors import Invalid, Problem, Unexpected
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_PRIVATE = (b"cache-control", b"private, no-store")
+_CLOSED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
+
+_log = log.get_logger()
+
+
+class Edge:
+    """Wraps the whole application."""
+
+    def __init__(self, app: ASGIApp, *, body_limit: int, log_requests: bool = True) -> None:
+        self.app = app
+        self.body_limit = body_limit
+        self.log_requests = log_requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request; passes lifespan events on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        clear_contextvars()
+        request = _Passing(scope, receive, send, self.body_limit)
+        bind_contextvars(request_id=request.id)
+        try:
+            request.refuse_early()
+            await self.app(scope, request.receive, request.send)
+        except (Problem, Invalid) as refusal:
+            await request.answer(refusal)
+        except Exception:  # noqa: BLE001 - the outermost edge: the client gets a 500, the log the trace
+            _log.exception("request_failed", method=scope["method"], path=request.path)
+            await request.answer(Unexpected("Something went wrong on our side; it has been logged."))
+        finally:
+            if self.log_requests:
+                request.write_log()
+
+
+class _Passing:
+    """One request on its way through."""
+
+    __slots__ = ("_receive", "_send", "id", "left", "limit", "path", "scope", "started", "status")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+        self.scope = scope
+        self._receive = receive
+        self._send = send
+        self.limit = self.left = limit
+        self.started = time.perf_counter()
+        self.status = 0
+        self.id = self._id()
+        path: str = scope["path"]
+        # Tokens of mail links stand in the path; they do not belong in a log.
+        self.path = "/v1/t/…" if path.startswith("/v1/t/") else path
+
+    def _header(self, name: bytes) -> bytes:
+        headers: list[tuple[bytes, bytes]] = self.scope["headers"]
+        return next((value for key, value in headers if key == name), b"")
+
+    def _id(self) -> str:
+        given = self._header(b"x-request-id")
+        return given.decode() if given and _REQUEST_ID.fullmatch(given) else ids.new().hex
+
+    def refuse_early(self) -> None:
+        """Refuses what is too large or malformed before anything is read."""
+        length = self._header(b"content-length")
+        if length and int(length) > self.limit:
+            raise bodies.too_large(self.limit)
+        if "\0" in self.scope["path"] or b"%00" in self.scope["query_string"]:
+            place = "path" if "\0" in self.scope["path"] else "query"
+            raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
+
+    async def receive(self) -> Message:
+        """The next part of the body, counted."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self.left -= len(message.get("body", b""))
+            if self.left < 0:
+                raise bodies.too_large(self.limit)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """The answer's next part; its headers get ours."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers: list[tuple[bytes, bytes]] = message["headers"]
+            given = {name for name, _ in headers}
+            headers += _HEADERS
+            headers.append((b"x-request-id", self.id.encode()))
+            if b"cache-control" not in given:
+                headers.append(_PRIVATE)
+            if b"content-security-policy" not in given:
+                headers.append(_CLOSED)
+            if self.scope.get("scheme") == "https":
+                headers.append(_HSTS)
+        await self._send(message)
+
+    async def answer(self, refusal: Problem | Invalid) -> None:
+        """Answers with the refusal, unless an answer has begun."""
+        if not self.status:
+            await refusal.response()(self.scope, self._receive, self.send)
+
+    def write_log(self) -> None:
+        """One line: who asked what, and how it went."""
+        client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
+        _log.info(
+            "request",
+            method=self.scope["method"],
+            path=self.path,
+            status=self.status,
+            ms=round((time.perf_counter() - self.started) * 1000, 2),
+            client=client[0] if client else None,
+        )

@@ -1,0 +1,1 @@
+"""Our own PostgreSQL in the data directory; `server.Embedded` is the door."""

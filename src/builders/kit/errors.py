@@ -1,0 +1,163 @@
+"""Refusals: a class for each, which knows its status and its code; RFC 9457 bodies for all but 422.
+
+422 keeps the shape that FastAPI calls HTTPValidationError, also for rules beyond the schema.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from starlette.responses import Response
+from structlog.contextvars import get_contextvars
+
+PROBLEM_JSON = "application/problem+json"
+
+
+class Problem(Exception):
+    """The request was refused.
+
+    A subclass sets `status` and `code` (stable, snake_case, never reused); the first line of its docstring
+    is the title. Keyword arguments become members of the body (RFC 9457, 3.2).
+    """
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        next_action: str | None = None,
+        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        **members: Any,  # JSON values of the refusal's own making
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.members = members
+        if next_action is not None:
+            self.members["next_action"] = next_action
+        if retry_after is not None:
+            self.members["retry_after"] = retry_after
+            self.headers["Retry-After"] = str(retry_after)
+
+    @classmethod
+    def title(cls) -> str:
+        """The refusal in a few words, the same for each occurrence."""
+        return (cls.__doc__ or cls.__name__).splitlines()[0].rstrip(".")
+
+    def response(self) -> Response:
+        """The problem+json answer (seconds in `retry_after`)."""
+        body = {
+            "type": f"urn:builders:problem:{self.code}",
+            "title": self.title(),
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+            "request_id": get_contextvars().get("request_id"),
+            **self.members,
+        }
+        return Response(json.dumps(body), self.status, self.headers, PROBLEM_JSON)
+
+
+class Unexpected(Problem):
+    """Something went wrong on our side."""
+
+    status, code = 500, "internal_error"
+
+
+class NotFound(Problem):
+    """Nothing is here."""
+
+    status, code = 404, "not_found"
+
+
+class MethodNotAllowed(Problem):
+    """This path has other methods."""
+
+    status, code = 405, "method_not_allowed"
+
+
+class BodyTooLarge(Problem):
+    """The request body is too large."""
+
+    status, code = 413, "body_too_large"
+
+
+class BadRequest(Problem):
+    """The request could not be read."""
+
+    status, code = 400, "bad_request"
+
+
+class DatabaseAway(Problem):
+    """The database is away."""
+
+    status, code = 503, "database_away"
+
+
+class DatabaseBusy(Problem):
+    """The database is too busy."""
+
+    status, code = 503, "database_busy"
+
+
+class Invalid(Exception):
+    """One or more values of the request break a rule: 422, with `loc` pointing at each."""
+
+    def __init__(self, loc: Sequence[str | int], msg: str, kind: str = "value_error") -> None:
+        super().__init__(msg)
+        self.errors: list[dict[str, Any]] = [{"loc": list(loc), "msg": msg, "type": kind}]
+
+    @classmethod
+    def many(cls, errors: Sequence[Mapping[str, Any]]) -> "Invalid":
+        """From pydantic's errors; what was sent is not echoed, since it may hold a secret."""
+        invalid = cls((), "The request is not valid.")
+        invalid.errors = [
+            {"loc": list(error["loc"]), "msg": error["msg"], "type": error["type"]} for error in errors
+        ]
+        return invalid
+
+    def response(self) -> Response:
+        """The HTTPValidationError answer."""
+        return Response(json.dumps({"detail": self.errors}), 422, None, "application/json")
+
+
+def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route that can be refused so, for the OpenAPI document."""
+    by_status: dict[int | str, list[type[Problem]]] = {}
+    for refusal in refusals:
+        by_status.setdefault(refusal.status, []).append(refusal)
+    return {
+        status: {
+            "description": "; ".join(f"`{each.code}`: {each.title()}" for each in each_status),
+            "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status, each_status in by_status.items()
+    }
+
+
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "title": "Problem",
+    "description": "RFC 9457 problem details. Branch on `code`; `detail` is for people.",
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "request_id": {"type": ["string", "null"]},
+        "next_action": {"type": "string"},
+        "retry_after": {"type": "integer", "description": "Seconds."},
+    },
+}
+
+
+def catalog(root: type[Problem] = Problem) -> Iterator[type[Problem]]:
+    """Every refusal that the imported rooms declare."""
+    for each in root.__subclasses__():
+        yield each
+        yield from catalog(each)

@@ -1,0 +1,131 @@
+"""Idempotency keys: a POST that is repeated with its key answers as the first time and does nothing twice.
+
+After draft-ietf-httpapi-idempotency-key-header-07. The claim is a row of its own; the answer is written in
+the request's transaction, so that work and answer stand or fall together.
+"""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from fastapi import Request
+from pydantic_core import PydanticUndefined
+from starlette.responses import Response
+
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from builders.kit.errors import Invalid, Problem
+
+HEADER = "Idempotency-Key"
+KEPT = timedelta(hours=24)
+ABANDONED = timedelta(seconds=60)  # a claim whose process died; longer than any request may take
+MAX_KEY = 255
+
+CLAIM = """
+    INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at)
+    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s)
+    ON CONFLICT (account_id, key) DO UPDATE
+    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, status = NULL, body = NULL
+    WHERE held.claimed_at < %(expired)s OR (held.status IS NULL AND held.claimed_at < %(abandoned)s)
+    RETURNING true
+"""
+FIND = """
+    SELECT fingerprint, status, body FROM kit_idempotency
+    WHERE account_id = %(account_id)s AND key = %(key)s
+"""
+FINISH = """
+    UPDATE kit_idempotency SET status = %(status)s, body = %(body)s
+    WHERE account_id = %(account_id)s AND key = %(key)s AND claimed_at = %(claimed_at)s
+"""
+RELEASE = """
+    DELETE FROM kit_idempotency
+    WHERE account_id = %(account_id)s AND key = %(key)s AND claimed_at = %(claimed_at)s AND status IS NULL
+"""
+PRUNE = "DELETE FROM kit_idempotency WHERE claimed_at < %(expired)s"
+
+
+class InFlight(Problem):
+    """A request with this Idempotency-Key is being answered."""
+
+    status, code = 409, "idempotency_in_flight"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A key that this request holds, or the answer that was given to it before."""
+
+    account_id: UUID
+    key: str
+    claimed_at: datetime
+    replay: Response | None = None
+
+    async def run(self, answer: Callable[[], Awaitable[Response]], database: Database) -> Response:
+        """The first answer again, or a new one; a refusal lets the key go."""
+        if self.replay is not None:
+            return self.replay
+        try:
+            return await answer()
+        except BaseException:
+            async with database.reading() as conn:
+                await conn.execute(RELEASE, self._row())
+            raise
+
+    async def finish(self, conn: Conn, *, status: int, body: bytes) -> None:
+        """Keeps the answer. Raises InFlight when the claim was given up for dead and taken by another."""
+        cursor = await conn.execute(FINISH, {**self._row(), "status": status, "body": body.decode()})
+        if cursor.rowcount == 0:
+            raise InFlight("This request took too long, and its key was taken over.", retry_after=1)
+
+    def _row(self) -> dict[str, Any]:
+        return {"account_id": self.account_id, "key": self.key, "claimed_at": self.claimed_at}
+
+
+async def claim(request: Request, database: Database, *, account_id: UUID, body: Any) -> Claim | None:
+    """The claim for the request's key; None without the header.
+
+    Raises InFlight for a concurrent twin, Invalid when the key was used for another request.
+    """
+    header = request.headers.get(HEADER)
+    if not header:
+        return None
+    key = header.strip().removeprefix('"').removesuffix('"')
+    if not 0 < len(key) <= MAX_KEY:
+        raise Invalid(("header", HEADER), f"An Idempotency-Key has 1 to {MAX_KEY} characters.", "key_length")
+    now, fingerprint = clock.now(), _fingerprint(request, body)
+    row = {"account_id": account_id, "key": key}
+    async with database.reading() as conn:
+        times = {"now": now, "expired": now - KEPT, "abandoned": now - ABANDONED}
+        cursor = await conn.execute(CLAIM, {**row, **times, "fingerprint": fingerprint})
+        if await cursor.fetchone():
+            return Claim(account_id=account_id, key=key, claimed_at=now)
+        found = await (await conn.execute(FIND, row)).fetchone()
+    if found is None or (found[1] is None and found[0] == fingerprint):
+        raise InFlight("A request with this Idempotency-Key is being answered; try again.", retry_after=1)
+    if found[0] != fingerprint:
+        raise Invalid(
+            ("header", HEADER),
+            "This Idempotency-Key was used for another request; take a new one.",
+            "key_reused",
+        )
+    replay = Response(found[2], found[1], {"Idempotent-Replayed": "true"}, "application/json")
+    return Claim(account_id=account_id, key=key, claimed_at=now, replay=replay)
+
+
+async def prune(conn: Conn) -> int:
+    """Forgets keys older than a day; the number of them."""
+    return (await conn.execute(PRUNE, {"expired": clock.now() - KEPT})).rowcount
+
+
+def _fingerprint(request: Request, body: Any) -> bytes:
+    if body is PydanticUndefined or body is None:
+        canonical = b""
+    elif isinstance(body, bytes):
+        canonical = body
+    else:
+        canonical = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    parts = (request.method.encode(), request.scope["path"].encode(), canonical)
+    return hashlib.sha256(b"\n".join(parts)).digest()

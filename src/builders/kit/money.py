@@ -1,0 +1,161 @@
+"""Money: an exact decimal amount with its currency, never a float."""
+
+import re
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import total_ordering
+from typing import Any, Self, TypedDict, cast
+
+from pydantic import GetCoreSchemaHandler, ValidatorFunctionWrapHandler
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
+
+# ISO 4217: the number of decimals of each currency that does not have two.
+_DECIMALS = {
+    **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF"), 0),
+    **dict.fromkeys(("UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
+    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+    **dict.fromkeys(("CLF", "UYW"), 4),
+}
+_AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"
+_CURRENCY = r"^[A-Z]{3}$"
+_amount_form = re.compile(_AMOUNT)
+_currency_form = re.compile(_CURRENCY)
+# Wide enough that no sum of amounts is ever rounded, which the default of 28 digits would do without a word.
+_exact = Context(prec=200, rounding=ROUND_HALF_EVEN)
+
+
+class MoneyWire(TypedDict):
+    """Money as JSON: the amount a string of decimal digits, the currency an ISO 4217 code."""
+
+    amount: str
+    currency: str
+
+
+def decimals_of(currency: str) -> int:
+    """How many decimals the currency has: 2 for USD, 0 for JPY, 3 for KWD (ISO 4217)."""
+    return _DECIMALS.get(currency, 2)
+
+
+def _text(pattern: str, title: str, refusal: str, example: str) -> CoreSchema:
+    return core_schema.custom_error_schema(
+        core_schema.str_schema(pattern=pattern, strict=True),
+        custom_error_type=f"money_{title.lower()}",
+        custom_error_message=refusal,
+        metadata={"pydantic_js_updates": {"title": title, "examples": [example]}},
+    )
+
+
+_DESCRIPTION = "An exact amount with all decimals of its currency."
+_AMOUNT_REFUSED = 'Input should be decimal digits in a string, such as "12.34": a JSON number is not exact'
+_CURRENCY_REFUSED = "Input should be an ISO 4217 code of three capital letters, such as USD"
+_WIRE = core_schema.typed_dict_schema(
+    {
+        "amount": core_schema.typed_dict_field(_text(_AMOUNT, "Amount", _AMOUNT_REFUSED, "12.34")),
+        "currency": core_schema.typed_dict_field(_text(_CURRENCY, "Currency", _CURRENCY_REFUSED, "USD")),
+    },
+    cls_name="Money",
+)
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount, which between two steps of a sum may be finer than the currency's smallest coin.
+
+    Sums and comparisons of two currencies raise ValueError; whatever is not Money is a TypeError.
+    """
+
+    amount: Decimal
+    currency: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.amount, Decimal) or not self.amount.is_finite():
+            raise ValueError("An amount of money is a finite Decimal.")
+        if not _currency_form.fullmatch(self.currency):
+            raise ValueError("A currency is an ISO 4217 code of three capital letters, such as USD.")
+
+    @classmethod
+    def of(cls, amount: str, currency: str) -> Self:
+        """The money written as plain decimal digits, such as "12.34"; raises ValueError for anything else.
+
+        More decimals than the currency has are refused, never rounded: "1.00" is no JPY.
+        """
+        if not _amount_form.fullmatch(amount):
+            raise ValueError('An amount is decimal digits, at most 15 before the point, such as "12.34".')
+        allowed = decimals_of(currency)
+        if len(amount.partition(".")[2]) > allowed:
+            raise ValueError(f"{currency} has {allowed or 'no'} decimals, and the amount has more.")
+        return cls(Decimal(amount), currency).quantized()
+
+    @classmethod
+    def zero(cls, currency: str) -> Self:
+        """Nothing, in this currency: where a sum starts."""
+        return cls(Decimal(0), currency).quantized()
+
+    def quantized(self) -> Self:
+        """The same rounded half-even to the decimals of the currency; never a negative zero."""
+        step = Decimal(1).scaleb(-decimals_of(self.currency))
+        amount = self.amount.quantize(step, context=_exact)
+        return type(self)(amount or abs(amount), self.currency)
+
+    def to_wire(self) -> MoneyWire:
+        """What goes out as JSON, always with all decimals of the currency."""
+        return {"amount": f"{self.quantized().amount:f}", "currency": self.currency}
+
+    def _same(self, other: "Money") -> Decimal:
+        if other.currency != self.currency:
+            raise ValueError(f"{self.currency} and {other.currency} do not mix.")
+        return other.amount
+
+    def __add__(self, other: "Money") -> Self:
+        if not isinstance(other, Money):
+            return NotImplemented
+        return type(self)(_exact.add(self.amount, self._same(other)), self.currency)
+
+    def __sub__(self, other: "Money") -> Self:
+        if not isinstance(other, Money):
+            return NotImplemented
+        return type(self)(_exact.subtract(self.amount, self._same(other)), self.currency)
+
+    def __mul__(self, times: int) -> Self:
+        if not isinstance(times, int):
+            return NotImplemented
+        return type(self)(_exact.multiply(self.amount, times), self.currency)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Self:
+        return self * -1
+
+    def __lt__(self, other: "Money") -> bool:
+        if not isinstance(other, Money):
+            return NotImplemented
+        return self.amount < self._same(other)
+
+    def __str__(self) -> str:
+        wire = self.to_wire()
+        return f"{wire['amount']} {wire['currency']}"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Takes Money as it is and a body as MoneyWire; gives MoneyWire; named Money in OpenAPI."""
+        return core_schema.no_info_wrap_validator_function(
+            cls._validated,
+            _WIRE,
+            metadata={"pydantic_js_updates": {"title": "Money", "description": _DESCRIPTION}},
+            ref=f"{cls.__module__}.{cls.__qualname__}:{id(cls)}",
+            serialization=core_schema.plain_serializer_function_ser_schema(cls.to_wire, return_schema=_WIRE),
+        )
+
+    @classmethod
+    def _validated(cls, value: Any, read: ValidatorFunctionWrapHandler) -> Self:  # any JSON value
+        if isinstance(value, cls):
+            return value
+        wire = cast(MoneyWire, read(value))
+        try:
+            return cls.of(**wire)
+        except ValueError as refusal:
+            # The currency decides, but the amount is what the caller has to change.
+            error = PydanticCustomError("money_amount", "{reason}", {"reason": str(refusal)})
+            line = InitErrorDetails(type=error, loc=("amount",), input=wire["amount"])
+            raise ValidationError.from_exception_data("Money", [line]) from None

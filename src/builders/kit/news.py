@@ -1,0 +1,114 @@
+"""News inside: what one room publishes, another may react to, and nothing below knows who listens.
+
+`dispatch` turns each pending event into one job for each subscriber, in one transaction; a job runs its
+subscriber in a transaction of its own, at least once, so a subscriber can be repeated, and a failing one holds
+up no other.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from procrastinate import JobContext
+from psycopg.rows import class_row
+
+from builders.kit import jobs, log
+from builders.kit.db import Conn, Database
+from builders.kit.errors import DatabaseAway, DatabaseBusy
+
+BATCH = 500
+PAUSE_S = 0.2  # between looks at an empty outbox; no NOTIFY, whose lock every commit would queue for
+
+CLAIM = """
+    WITH claimed AS (
+        DELETE FROM kit_outbox_pending WHERE id IN (
+            SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        ) RETURNING id, created_at
+    )
+    SELECT event.id, event.created_at, event.name
+    FROM kit_outbox AS event JOIN claimed USING (id, created_at)
+"""
+GET = """
+    SELECT id, name, version, account_id, created_at, data FROM kit_outbox
+    WHERE id = %(id)s AND created_at = %(created_at)s
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """An event on its way to a subscriber."""
+
+    id: UUID
+    name: str
+    version: int
+    account_id: UUID
+    created_at: datetime
+    data: str  # JSON, as the event's schema says
+
+    def read(self) -> Any:
+        """The data as JSON objects."""
+        return json.loads(self.data)
+
+
+Subscriber = Callable[[Conn, News], Awaitable[None]]
+
+_subscribers: dict[str, dict[str, Subscriber]] = {}
+_log = log.get_logger()
+
+
+def subscribe(event: str) -> Callable[[Subscriber], Subscriber]:
+    """Calls the function for each event of this name, at least once, each in its own transaction."""
+
+    def register(subscriber: Subscriber) -> Subscriber:
+        name = f"{subscriber.__module__}.{subscriber.__qualname__}"
+        _subscribers.setdefault(event, {})[name] = subscriber
+        return subscriber
+
+    return register
+
+
+async def dispatch(conn: Conn) -> int:
+    """Hands a batch of pending events to their subscribers' jobs; the number of events."""
+    events = await (await conn.execute(CLAIM, {"limit": BATCH})).fetchall()
+    told = [
+        {"subscriber": subscriber, "event_id": str(event_id), "created_at": created_at.isoformat()}
+        for event_id, created_at, name in events
+        for subscriber in _subscribers.get(name, ())
+    ]
+    if told:
+        await tell.configure(connection=conn).batch_defer_async(*told)
+    return len(events)
+
+
+@jobs.app.task(name="news.tell", retry=jobs.RETRY, pass_context=True)
+async def tell(context: JobContext, subscriber: str, event_id: str, created_at: str) -> None:
+    """Tells one subscriber of one event."""
+    async with (
+        jobs.database(context).transaction() as conn,
+        conn.cursor(row_factory=class_row(News)) as cursor,
+    ):
+        await cursor.execute(GET, {"id": UUID(event_id), "created_at": datetime.fromisoformat(created_at)})
+        news = await cursor.fetchone()
+        function = next((each[subscriber] for each in _subscribers.values() if subscriber in each), None)
+        if news is None or function is None:
+            _log.warning("news_without_listener", subscriber=subscriber, event_id=event_id)
+            return
+        await function(conn, news)
+
+
+async def run(database: Database) -> None:
+    """Dispatches until cancelled, also over a database that goes away and comes back."""
+    while True:
+        try:
+            async with database.transaction() as conn:
+                dispatched = await dispatch(conn)
+        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+            _log.warning("news_delayed", error=str(error))
+            dispatched = 0
+        if dispatched < BATCH:
+            await asyncio.sleep(PAUSE_S)

@@ -1,0 +1,78 @@
+"""Events: published in the transaction of what they tell, so that both happen or neither does.
+
+A room declares its events in its `events` file; this module keeps the register and names no room. `news`
+takes them from here to the subscribers.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from pydantic import BaseModel
+from structlog.contextvars import get_contextvars
+
+from builders.kit import clock, ids, partitions
+from builders.kit.db import Conn
+
+partitions.declare("kit_outbox", kept=timedelta(days=90))
+
+INSERT = """
+    WITH event AS (
+        INSERT INTO kit_outbox (id, created_at, account_id, name, version, request_id, data)
+        SELECT id, %(now)s, account_id, %(name)s, %(version)s, %(request_id)s, data
+        FROM unnest(%(ids)s::uuid[], %(account_ids)s::uuid[], %(data)s::text[]) AS new (id, account_id, data)
+        RETURNING id, created_at
+    )
+    INSERT INTO kit_outbox_pending (id, created_at) SELECT id, created_at FROM event
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A kind of event, as a room declares it; `example` stands in the documents and in test sends."""
+
+    name: str  # noun.past_tense
+    version: int
+    description: str
+    example: BaseModel
+    internal: bool = False  # for subscribers only, never delivered to a destination
+
+
+_register: dict[str, Event] = {}
+
+
+def declare(event: Event) -> Event:
+    """Puts an event into the register. Raises ValueError when the name is taken by another."""
+    if _register.setdefault(event.name, event) != event:
+        raise ValueError(f"the event {event.name} is declared twice")
+    return event
+
+
+def list_events() -> Sequence[Event]:
+    """All declared events by name."""
+    return [_register[name] for name in sorted(_register)]
+
+
+async def publish(conn: Conn, event: Event, *, account_id: UUID, data: BaseModel) -> None:
+    """Records that something happened to the account, in the transaction of `conn`."""
+    await publish_many(conn, event, [(account_id, data)])
+
+
+async def publish_many(conn: Conn, event: Event, happened: Iterable[tuple[UUID, BaseModel]]) -> None:
+    """Records many events of a kind in one statement."""
+    rows = [(account_id, data.model_dump_json()) for account_id, data in happened]
+    if not rows:
+        return
+    await conn.execute(
+        INSERT,
+        {
+            "now": clock.now(),
+            "name": event.name,
+            "version": event.version,
+            "request_id": get_contextvars().get("request_id"),
+            "ids": [ids.new() for _ in rows],
+            "account_ids": [account_id for account_id, _ in rows],
+            "data": [data for _, data in rows],
+        },
+    )

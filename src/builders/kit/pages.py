@@ -1,0 +1,108 @@
+"""Pages of a list: keyset paging with opaque, signed cursors, so that a page costs the same anywhere."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
+
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel
+
+from builders.kit import cursors
+from builders.kit.bodies import Reply
+from builders.kit.errors import Invalid
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 500
+
+T = TypeVar("T")
+Key = Sequence[str | int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[T]):
+    """Some items of a list, and where the next ones begin."""
+
+    items: Sequence[T]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonPage:
+    """A page whose items PostgreSQL wrote as JSON already (measured: half the cost of records)."""
+
+    items: str  # a JSON array
+    next_cursor: str | None
+
+    def json(self) -> bytes:
+        """The whole answer; a cursor is base64url and needs no escapes."""
+        cursor = "null" if self.next_cursor is None else f'"{self.next_cursor}"'
+        return f'{{"items":{self.items},"next_cursor":{cursor}}}'.encode()
+
+
+class PageReply(Reply, Generic[T]):
+    """Some items of a list; ask again with `cursor` for more, null at the end."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+def _unsigned(_: Key) -> str:
+    raise ValueError("this page has no cursors")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """Which page: up to `limit` items behind the key `after` (None: from the start)."""
+
+    limit: int = DEFAULT_LIMIT
+    after: tuple[str | int | None, ...] | None = None
+    seal: Callable[[Key], str] = _unsigned
+
+    def cut(self, rows: Sequence[T], key: Callable[[T], Key]) -> Page[T]:
+        """A page from `limit + 1` rows: the row too many only says that there is more."""
+        if len(rows) <= self.limit:
+            return Page(items=rows, next_cursor=None)
+        items = rows[: self.limit]
+        return Page(items=items, next_cursor=self.seal(key(items[-1])))
+
+    def json(self, items: str, last: Key | None) -> JsonPage:
+        """A page of ready JSON; `last` is the key of its last item when more follow."""
+        return JsonPage(items=items, next_cursor=None if last is None else self.seal(last))
+
+
+def page_request(
+    request: Request,
+    limit: Annotated[
+        int, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} when absent.")
+    ] = DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> PageRequest:
+    """The page that the query asks for. A cursor holds for the path and filters it was made for.
+
+    Raises Invalid for a foreign or altered cursor.
+    """
+    keyring = request.app.state.keyring
+    others = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in {"limit", "cursor"})
+    scope = f"{request.scope['path']} {others}"
+
+    def seal(key: Key) -> str:
+        return cursors.encode(keyring, scope=scope, values=key)
+
+    if cursor is None:
+        return PageRequest(limit=limit, seal=seal)
+    try:
+        after = cursors.decode(keyring, scope=scope, text=cursor)
+    except cursors.CursorInvalid:
+        raise Invalid(
+            ("query", "cursor"), "Not a cursor of this list; start again without it.", "cursor_invalid"
+        ) from None
+    return PageRequest(limit=limit, after=tuple(after), seal=seal)
+
+
+PageQuery = Annotated[PageRequest, Depends(page_request)]
+
+
+class Listing(BaseModel, Generic[T]):
+    """A short list that needs no pages."""
+
+    items: list[T]

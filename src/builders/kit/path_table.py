@@ -1,0 +1,65 @@
+"""A path table: which endpoint answers a method and a path, found in a walk of the path's segments."""
+
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class _Node(Generic[T]):
+    """A segment: literal children by name, one child for a parameter, endpoints by method."""
+
+    __slots__ = ("endpoints", "literal", "names", "parameter")
+
+    def __init__(self) -> None:
+        self.literal: dict[str, _Node[T]] = {}
+        self.parameter: _Node[T] | None = None
+        self.endpoints: dict[str, tuple[T, tuple[str, ...]]] = {}
+
+
+class PathTable(Generic[T]):
+    """Paths with `{name}` parameters, each one whole segment. A literal segment wins over a parameter."""
+
+    def __init__(self) -> None:
+        self._root: _Node[T] = _Node()
+        self._plain: dict[tuple[str, str], T] = {}
+
+    def add(self, method: str, path: str, endpoint: T) -> None:
+        """Registers an endpoint. Raises ValueError when the place is taken or the path is of another form."""
+        node, names = self._root, []
+        for segment in path.split("/")[1:]:
+            if segment.startswith("{") and segment.endswith("}") and ":" not in segment:
+                names.append(segment[1:-1])
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            elif "{" in segment:
+                raise ValueError(f"{path}: a parameter must be a whole segment")
+            else:
+                node = node.literal.setdefault(segment, _Node())
+        if method in node.endpoints:
+            raise ValueError(f"{method} {path} is registered twice")
+        node.endpoints[method] = (endpoint, tuple(names))
+        if not names:
+            self._plain[method, path] = endpoint
+
+    def find(self, method: str, path: str) -> tuple[T, dict[str, Any]] | None:
+        """The endpoint and its path parameters, or None when no path or no method fits."""
+        endpoint = self._plain.get((method, path))
+        if endpoint is not None:
+            return endpoint, {}
+        return self._walk(self._root, method, path.split("/"), 1, ())
+
+    def _walk(
+        self, node: _Node[T], method: str, segments: list[str], at: int, values: tuple[str, ...]
+    ) -> tuple[T, dict[str, Any]] | None:
+        if at == len(segments):
+            found = node.endpoints.get(method)
+            return None if found is None else (found[0], dict(zip(found[1], values, strict=True)))
+        segment = segments[at]
+        child = node.literal.get(segment)
+        if child is not None:
+            answer = self._walk(child, method, segments, at + 1, values)
+            if answer is not None:
+                return answer
+        if node.parameter is not None and segment:
+            return self._walk(node.parameter, method, segments, at + 1, (*values, segment))
+        return None

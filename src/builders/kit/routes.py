@@ -1,0 +1,223 @@
+"""Routes that cost little: FastAPI's interface, without its walk and its dependency solver.
+
+A `Router` is an APIRouter whose routes compile their handler: the caller and the connection are supplied
+directly, declared parameters go through FastAPI's own parsers, and the signature still feeds OpenAPI. `Front`
+finds the route in a path table. tests/kit/test_routes.py holds both against plain FastAPI (decision 0006).
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from inspect import iscoroutinefunction
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from builders.kit import bodies, callers, db, idempotency
+from builders.kit.callers import Caller, Needs
+from builders.kit.errors import Invalid, Problem, problems
+from builders.kit.pages import JsonPage
+from builders.kit.path_table import PathTable
+
+Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
+Parameters = tuple[Sequence[Any], str]  # FastAPI's model fields, and where their values stand in a request
+
+_CONNECTIONS: dict[Any, Callable[[db.Database], AbstractAsyncContextManager[db.Conn]]] = {
+    db.transaction: db.Database.transaction,
+    db.reading: db.Database.reading,
+}
+
+
+@asynccontextmanager
+async def _no_connection(_: db.Database) -> AsyncIterator[None]:
+    yield None
+
+
+class Route(APIRoute):
+    """A route with a compiled handler."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # APIRoute's options
+        super().__init__(path, endpoint, **options)
+        self.needs = next(
+            (each.call for each in self.dependant.dependencies if isinstance(each.call, Needs)), None
+        )
+        if self.needs is not None:
+            self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
+            refusals = problems(callers.CredentialsMissing, callers.CredentialsInvalid, callers.InsufficientScope)
+            self.responses = _joined(refusals, self.responses)
+        self.asgi = Compiled(self)
+
+
+def _joined(
+    first: Mapping[int | str, dict[str, Any]], second: Mapping[int | str, dict[str, Any]]
+) -> dict[int | str, dict[str, Any]]:
+    joined = {**first, **second}
+    for status in first.keys() & second.keys():
+        described = f"{first[status]['description']}; {second[status]['description']}"
+        joined[status] = {**second[status], "description": described}
+    return joined
+
+
+class Router(APIRouter):
+    """An APIRouter of compiled routes."""
+
+    def __init__(self, *, tags: list[str], prefix: str = "") -> None:
+        super().__init__(
+            prefix=prefix,
+            tags=list(tags),
+            route_class=Route,
+            redirect_slashes=False,
+            generate_unique_id_function=lambda route: f"{tags[0].replace('-', '_')}_{route.name}",
+        )
+
+
+class Compiled:
+    """An ASGI endpoint made from a route, once, at import."""
+
+    def __init__(self, route: Route) -> None:
+        dependant = route.dependant
+        if dependant.call is None or not iscoroutinefunction(dependant.call):
+            raise TypeError(f"{route.path}: a handler is an async function")
+        self.call: Callable[..., Awaitable[Any]] = dependant.call
+        self.needs, self.caller_name = route.needs, ""
+        self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
+        self.conn_name = ""
+        self.solved: list[tuple[str, Callable[..., Any], Sequence[Parameters], str | None]] = []
+        for each in dependant.dependencies:
+            self._supply(route, each)
+        self.parameters = _parameters(dependant)
+        self.request_name = dependant.request_param_name
+        self.body_fields = dependant.body_params
+        self.has_body = route.body_field is not None
+        self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
+        self.reply, self.status = route.response_field, route.status_code or 200
+        self.repeatable = route.needs is not None and "POST" in (route.methods or ())
+
+    def _supply(self, route: Route, dependency: Dependant) -> None:
+        name, call = dependency.name or "", dependency.call
+        if isinstance(call, Needs):
+            self.caller_name = name
+        elif call in _CONNECTIONS:
+            self.connect, self.conn_name = _CONNECTIONS[call], name
+        elif call is None or dependency.dependencies or dependency.body_params:
+            raise TypeError(f"{route.path}: the dependency {name!r} cannot be compiled")
+        else:
+            self.solved.append((name, call, _parameters(dependency), dependency.request_param_name))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        request = Request(scope, receive, send)
+        try:
+            response = await self.respond(request)
+        except (Problem, Invalid) as refusal:
+            response = refusal.response()
+        await response(scope, receive, send)
+
+    async def respond(self, request: Request) -> Response:
+        """Authenticates, reads the request, and runs the handler; commits before it returns."""
+        values: Values = {}
+        caller: Caller | None = None
+        if self.needs is not None:
+            caller = await self.needs.caller(request)
+            values[self.caller_name] = caller
+        body = await bodies.read(request) if self.has_body else None
+        await self._read(request, body, values)
+        if self.request_name:
+            values[self.request_name] = request
+        database: db.Database = request.app.state.database
+        if caller is not None and self.repeatable:
+            claim = await idempotency.claim(request, database, account_id=caller.account_id, body=body)
+            if claim is not None:
+                return await claim.run(lambda: self._run(database, values, claim), database)
+        return await self._run(database, values, None)
+
+    async def _run(self, database: db.Database, values: Values, claim: idempotency.Claim | None) -> Response:
+        async with self.connect(database) as conn:
+            if self.conn_name:
+                values[self.conn_name] = conn
+            response, stored = self._answer(await self.call(**values), values)
+            if claim is not None and self.connect is db.Database.transaction:
+                await claim.finish(conn, status=response.status_code, body=stored)
+        if claim is not None and self.connect is not db.Database.transaction:
+            async with database.reading() as conn:
+                await claim.finish(conn, status=response.status_code, body=stored)
+        return response
+
+    async def _read(self, request: Request, body: Any, values: Values) -> None:
+        errors: list[Any] = []
+        for name, call, parameters, request_name in self.solved:
+            arguments: Values = {request_name: request} if request_name else {}
+            found = _parse(request, parameters, arguments)
+            errors += found
+            if not found:
+                values[name] = await call(**arguments) if iscoroutinefunction(call) else call(**arguments)
+        errors += _parse(request, self.parameters, values)
+        if self.body_fields:
+            found_values, found = await request_body_to_args(self.body_fields, body, self.embed)
+            values.update(found_values)
+            errors += found
+        if errors:
+            raise Invalid.many(errors)
+
+    def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
+        """The response, and its body as it may be kept for a replay: without secrets."""
+        if isinstance(result, Response):
+            return result, bytes(result.body) if hasattr(result, "body") else b""
+        if isinstance(result, JsonPage):
+            text = result.json()
+            return Response(text, self.status, media_type="application/json"), text
+        if self.reply is None:
+            return Response(status_code=self.status), b""
+        value, errors = self.reply.validate(result, loc=("response",))
+        if errors:
+            raise TypeError(f"{self.call.__name__} answered what its reply does not allow: {errors}")
+        bodies.warn(value, *(values[field.name] for field in self.body_fields))
+        text = self.reply.serialize_json(value)
+        once = getattr(value, "shown_once", None)
+        stored = self.reply.serialize_json(value, exclude=set(once)) if once else text
+        return Response(text, self.status, media_type="application/json"), stored
+
+
+_PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
+
+
+def _parameters(dependant: Dependant) -> list[Parameters]:
+    fields = [(getattr(dependant, f"{place}_params"), attribute) for place, attribute in _PLACES.items()]
+    return [(each, attribute) for each, attribute in fields if each]
+
+
+def _parse(request: Request, parameters: Sequence[Parameters], values: Values) -> list[Any]:
+    errors: list[Any] = []
+    for fields, attribute in parameters:
+        found, wrong = request_params_to_args(fields, getattr(request, attribute))
+        values.update(found)
+        errors += wrong
+    return errors
+
+
+class Front:
+    """Finds compiled routes in a path table; all else (documents, 404, 405) is FastAPI's."""
+
+    def __init__(self, app: FastAPI, routers: Sequence[Router]) -> None:
+        self.app = app
+        self.table: PathTable[ASGIApp] = PathTable()
+        for router in routers:
+            app.include_router(router)
+            for route in router.routes:
+                if isinstance(route, Route):
+                    for method in route.methods or ():
+                        self.table.add(method, route.path, route.asgi)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers from the table, or passes on."""
+        if scope["type"] == "http":
+            found = self.table.find(scope["method"], scope["path"].removeprefix(scope.get("root_path", "")))
+            if found is not None:
+                endpoint, scope["path_params"] = found
+                scope["app"] = self.app
+                await endpoint(scope, receive, send)
+                return
+        await self.app(scope, receive, send)

@@ -1,0 +1,37 @@
+"""/livez, /health and /readyz."""
+
+from fastapi import Request, Response
+
+from builders.kit.db import Pool
+from builders.kit.routes import Router
+from builders.probes import schemas
+from builders.probes import service as probes
+
+router = Router(tags=["probes"])
+NO_STORE = {"Cache-Control": "no-store"}
+ALIVE = schemas.LivenessReply(status="ok")
+
+
+@router.get("/livez", response_model=schemas.LivenessReply)
+async def livez() -> schemas.LivenessReply:
+    """Process liveness only; does not check dependencies."""
+    return ALIVE
+
+
+@router.get("/health", response_model=schemas.LivenessReply)
+async def health() -> schemas.LivenessReply:
+    """Alias of /livez."""
+    return ALIVE
+
+
+@router.get(
+    "/readyz",
+    response_model=schemas.ReadinessReply,
+    responses={503: {"model": schemas.ReadinessReply, "description": "Not ready: the database is away."}},
+)
+async def readyz(request: Request, database: Pool) -> Response:
+    """Bounded readiness: core database required; cache store checked when configured."""
+    found = await probes.examine(database, cache=request.app.state.cache)
+    reply = schemas.readiness(found)
+    status, headers = (200, NO_STORE) if reply.status == "ready" else (503, {**NO_STORE, "Retry-After": "5"})
+    return Response(reply.model_dump_json(), status, headers, "application/json")

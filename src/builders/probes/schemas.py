@@ -1,0 +1,47 @@
+"""What goes over the wire at the probes."""
+
+from typing import Literal
+
+from builders.kit.bodies import Reply
+from builders.probes.records import Readiness
+
+
+class LivenessReply(Reply):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class CheckReply(Reply):
+    """One thing that the service stands on."""
+
+    status: Literal["ok", "degraded", "away", "skipped"]
+    latency_ms: int | None
+
+
+class ChecksReply(Reply):
+    """All of them."""
+
+    database: CheckReply
+    cache: CheckReply
+
+
+class ReadinessReply(Reply):
+    """Whether requests can be answered, and what is away if not."""
+
+    status: Literal["ready", "not_ready"]
+    detail: str
+    checks: ChecksReply
+
+
+def readiness(found: Readiness) -> ReadinessReply:
+    """The answer, naming in words what is away."""
+    words = ["ready" if found.status == "ready" else "database: away"]
+    if found.cache.status == "degraded":
+        words.append("cache: degraded")
+    checks = {"database": found.database, "cache": found.cache}
+    return ReadinessReply(
+        status=found.status,
+        detail="; ".join(words),
+        checks=ChecksReply.model_validate(checks, from_attributes=True),
+    )

@@ -1,0 +1,57 @@
+"""Refusals of the sandbox."""
+
+from builders.kit.errors import Problem
+
+
+class PlanNotFound(Problem):
+    """The account has no such plan."""
+
+    status, code = 404, "plan_not_found"
+
+
+class PromotionNotFound(Problem):
+    """The account has no such promotion."""
+
+    status, code = 404, "promotion_not_found"
+
+
+class PlanBlocked(Problem):
+    """The plan has errors."""
+
+    status, code = 409, "plan_blocked"
+
+
+class PlanStale(Problem):
+    """The live state is not what was planned on."""
+
+    status, code = 409, "plan_stale"
+
+
+class PlanDigestMismatch(Problem):
+    """The digest is not the plan's."""
+
+    status, code = 409, "plan_digest_mismatch"
+
+
+class PlanExpired(Problem):
+    """The plan has expired."""
+
+    status, code = 410, "plan_expired"
+
+
+class ConfirmDeletesMismatch(Problem):
+    """The number of deletions was not confirmed."""
+
+    status, code = 409, "confirm_deletes_mismatch"
+
+
+class TotalExceeded(Problem):
+    """The plan costs more than allowed."""
+
+    status, code = 409, "total_exceeded"
+
+
+class EmailUnverified(Problem):
+    """The account's email address is not verified."""
+
+    status, code = 403, "email_unverified"

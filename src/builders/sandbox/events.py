@@ -1,0 +1,45 @@
+"""What the sandbox tells."""
+
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from builders.kit.outbox import Event, declare
+
+
+class PromotionData(BaseModel):
+    """How a promotion ended."""
+
+    id: UUID
+    plan_id: UUID
+    manifest: str
+    succeeded: int
+    failed: int
+    skipped: int
+
+
+_EXAMPLE = PromotionData(
+    id=UUID("0193a1b2-0000-7000-8000-000000000003"),
+    plan_id=UUID("0193a1b2-0000-7000-8000-000000000004"),
+    manifest="acme-mail",
+    succeeded=12,
+    failed=0,
+    skipped=0,
+)
+
+PROMOTION_COMPLETED = declare(
+    Event(
+        name="promotion.completed",
+        version=1,
+        description="Every step of a promotion is done.",
+        example=_EXAMPLE,
+    )
+)
+PROMOTION_FAILED = declare(
+    Event(
+        name="promotion.failed",
+        version=1,
+        description="A promotion ended with steps that failed or were left out.",
+        example=_EXAMPLE.model_copy(update={"succeeded": 11, "failed": 1}),
+    )
+)

@@ -1,0 +1,127 @@
+"""What a promotion checks before it writes, and how a batch of like actions is done."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import AliasChange, AliasSpec, Name, Reason, ReservedClass, Wanted
+from builders.kit.db import Conn
+from builders.sandbox.plan import REFUSED, Live
+from builders.sandbox.records import Action, ActionKind, Finding, Price
+
+# Deletions last, so that what goes wrong before them has lost nothing.
+ORDER = (ActionKind.CREATE, ActionKind.ADOPT, ActionKind.UPDATE, ActionKind.REPLACE, ActionKind.DELETE)
+CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """An action with the id of the alias that it makes, if it makes one."""
+
+    action: Action
+    new_id: UUID | None
+
+
+def drift(actions: Sequence[Action], live: Live) -> Iterator[Finding]:
+    """Where the live state is no longer what was planned on."""
+    by_id = {alias.id: alias for alias in live.aliases}
+    mine = {alias.name for alias in live.aliases}
+    for action in actions:
+        if action.alias_id is not None:
+            alias = by_id.get(action.alias_id)
+            if alias is None or alias.version != action.version:
+                message = "The alias was changed or released after the plan was made."
+                yield Finding(code="alias_changed", address=action.address, message=message)
+                continue
+        if action.place is not None:
+            yield from _claim_drift(action, live, mine)
+
+
+def _claim_drift(action: Action, live: Live, mine: set[Name]) -> Iterator[Finding]:
+    assert action.place is not None  # noqa: S101 - only claims come here
+    place, name = action.place, Name(action.place.domain, action.place.key)
+    domain, standing = live.domains.get(place.domain), live.standings.get(name)
+    if name in mine:
+        yield Finding(code="alias_exists", address=action.address, message="The account has this name by now.")
+    elif standing is not None:
+        yield Finding(code=standing.reason, address=action.address, message=REFUSED[standing.reason])
+    elif domain is None or not domain.claimable:
+        message = f"Names on {place.domain} cannot be claimed any more."
+        yield Finding(code=Reason.DOMAIN_NOT_LIVE, address=action.address, message=message)
+    elif (verdict := aliases.judge(place.local_part, domain=place.domain, rules=domain.rules)).key != place.key:
+        yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
+    else:
+        now = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+        if Price(money=now.money, interval=now.interval.value) != action.price:
+            yield Finding(code="price_changed", address=action.address, message="The price is another by now.")
+
+
+def wanted(tasks: Sequence[Task]) -> list[Wanted]:
+    """The names that the tasks claim."""
+    return [
+        Wanted(
+            domain=task.action.place.domain,
+            key=task.action.place.key,
+            skeleton=task.action.place.skeleton,
+            alias_id=task.new_id,
+        )
+        for task in tasks
+        if task.action.place is not None
+    ]
+
+
+async def execute(
+    conn: Conn, *, account_id: UUID, manifest: str, tasks: Sequence[Task], quarantine: timedelta
+) -> None:
+    """Does a batch of actions of one kind, all or none.
+
+    Raises NamesRefused and AliasesChanged, which say for which of them it could not be done.
+    """
+    kind = tasks[0].action.action
+    if kind in {ActionKind.REPLACE, ActionKind.DELETE}:
+        versions = {task.action.alias_id: task.action.version for task in tasks}
+        gone = {each: version for each, version in versions.items() if each and version}
+        await aliases.release(conn, account_id=account_id, versions=gone, quarantine=quarantine)
+    if kind in CLAIMS:
+        specs = [each for task in tasks for each in _specs(task, manifest)]
+        await aliases.create(conn, account_id=account_id, specs=specs)
+    if kind in {ActionKind.ADOPT, ActionKind.UPDATE}:
+        changes = [each for task in tasks for each in _alias_changes(task.action, manifest)]
+        await aliases.update(conn, account_id=account_id, changes=changes)
+
+
+def _specs(task: Task, manifest: str) -> Iterator[AliasSpec]:
+    place, after, price = task.action.place, task.action.after, task.action.price
+    if place is not None and after is not None and price is not None and task.new_id is not None:
+        yield AliasSpec(
+            id=task.new_id,
+            domain=place.domain,
+            local_part=place.local_part,
+            key=place.key,
+            skeleton=place.skeleton,
+            destinations=after.destinations,
+            enabled=after.enabled,
+            note=after.note,
+            labels=after.labels,
+            manifest=manifest,
+            manifest_key=after.key,
+            price=price.money,
+            interval=price.interval,
+        )
+
+
+def _alias_changes(action: Action, manifest: str) -> Iterator[AliasChange]:
+    after = action.after
+    if after is not None and action.alias_id is not None and action.version is not None:
+        yield AliasChange(
+            id=action.alias_id,
+            version=action.version,
+            destinations=after.destinations,
+            enabled=after.enabled,
+            note=after.note,
+            labels=after.labels,
+            manifest=manifest,
+            manifest_key=after.key,
+        )

@@ -1,0 +1,132 @@
+"""What is sent to the sandbox."""
+
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import ConfigDict, EmailStr, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from builders.kit.bodies import StrictBody
+from builders.kit.money import Money
+from builders.sandbox.records import AliasWish, Manifest, OnConflict, OnError, Order
+
+MAX_RESOURCES = 2000
+
+Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
+Label = Annotated[str, Field(max_length=40)]
+EXAMPLE: dict[str, Any] = {  # JSON
+    "api_version": "v1",
+    "kind": "Manifest",
+    "metadata": {"name": "acme-mail"},
+    "resources": {
+        "aliases": [{"key": "ada", "address": "ada@harbour.example", "destinations": ["ada@example.net"]}]
+    },
+}
+
+
+class ManifestAlias(StrictBody):
+    """A wanted name: `address`, or `local_part` and `domain`."""
+
+    key: Key
+    address: Annotated[str | None, Field(max_length=320)] = None
+    local_part: Annotated[str | None, Field(max_length=256)] = None
+    domain: Annotated[str | None, Field(max_length=253)] = None
+    destinations: Annotated[list[EmailStr], Field(min_length=1, max_length=10)]
+    enabled: bool = True
+    note: Annotated[str | None, Field(max_length=200)] = None
+    labels: Annotated[dict[Label, Annotated[str, Field(max_length=500)]], Field(max_length=20)] = {}
+
+    @model_validator(mode="after")
+    def _one_address(self) -> Self:
+        parts = (self.local_part, self.domain)
+        if (self.address is None) == (parts == (None, None)) or (self.address is None and None in parts):
+            raise PydanticCustomError("address_form", "Give either address, or both local_part and domain.")
+        if self.address is not None and "@" not in self.address:
+            raise PydanticCustomError("address_form", "An address has an @ between local part and domain.")
+        return self
+
+    def wish(self) -> AliasWish:
+        """The record."""
+        local_part, domain = self.local_part or "", self.domain or ""
+        if self.address is not None:
+            local_part, _, domain = self.address.rpartition("@")
+        return AliasWish(
+            key=self.key,
+            domain=domain,
+            local_part=local_part,
+            destinations=tuple(dict.fromkeys(self.destinations)),
+            enabled=self.enabled,
+            note=self.note,
+            labels=self.labels,
+        )
+
+
+class ManifestMetadata(StrictBody):
+    """What the manifest is called; the same name manages the same resources."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+    labels: Annotated[dict[Label, Annotated[str, Field(max_length=500)]], Field(max_length=20)] = {}
+
+
+class ManifestResources(StrictBody):
+    """What is wanted."""
+
+    aliases: Annotated[list[ManifestAlias], Field(max_length=MAX_RESOURCES)] = []
+
+
+class SandboxManifest(StrictBody):
+    """Wanted state. Unknown members are refused, since a typo would change what is planned."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    api_version: Literal["v1"]
+    kind: Literal["Manifest"]
+    metadata: ManifestMetadata
+    prune: Annotated[bool, Field(description="Release names that this manifest claimed and no longer has.")] = (
+        False
+    )
+    on_conflict: Annotated[OnConflict, Field(description="For names the account has, but not by this one.")] = (
+        OnConflict.FAIL
+    )
+    resources: ManifestResources
+
+    @model_validator(mode="after")
+    def _keys_are_unique(self) -> Self:
+        seen: set[str] = set()
+        for alias in self.resources.aliases:
+            if alias.key in seen:
+                message = "The key {key} is used twice among aliases."
+                raise PydanticCustomError("duplicate_key", message, {"key": alias.key})
+            seen.add(alias.key)
+        return self
+
+    def manifest(self) -> Manifest:
+        """The record."""
+        return Manifest(
+            name=self.metadata.name,
+            prune=self.prune,
+            on_conflict=self.on_conflict,
+            aliases=tuple(alias.wish() for alias in self.resources.aliases),
+        )
+
+
+class SandboxPromoteRequest(StrictBody):
+    """Consent to a plan as it was reviewed."""
+
+    plan_id: str
+    digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
+    confirm_deletes: Annotated[int | None, Field(ge=0, description="How many names the plan gives up.")] = None
+    max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
+    on_error: OnError = OnError.STOP
+    resume: Annotated[bool, Field(description="Try the failed and skipped steps of a promotion again.")] = False
+
+    def order(self, plan_id: UUID | None) -> Order:
+        """The record."""
+        return Order(
+            plan_id=plan_id,
+            digest=self.digest,
+            confirm_deletes=self.confirm_deletes,
+            max_total=self.max_total,
+            on_error=self.on_error,
+            resume=self.resume,
+        )

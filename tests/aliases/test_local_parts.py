@@ -1,0 +1,261 @@
+import re
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from builders.aliases.local_parts import DEFAULT_RULES, RESERVED, LocalPartRefused, judge, key, parse
+from builders.aliases.lookalikes import skeleton, squash
+from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy, Verdict
+from builders.aliases.shape import mend, normalize
+
+DOMAIN = "harbour.example"
+SHAPE = re.compile(r"[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9]))*")
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone surrogates and NUL too
+POLICIES = st.sampled_from(SeparatorPolicy)
+NAMES = st.from_regex(r"[a-z0-9]([._-]?[a-z0-9]){0,20}", fullmatch=True)
+# Texts that are nearly names, so that the properties do not pass on rubbish alone.
+NEARLY = st.one_of(
+    NAMES,
+    NAMES.map(str.upper),
+    st.lists(
+        st.sampled_from([*"aeimnrvw015._-+@ '", "\u200b", "\uff4b", "é", "ß", "ﬁ", "admin", "x" * 20])
+    ).map("".join),
+)
+KEPT = {
+    skeleton(squash(word))
+    for group in RESERVED.groups
+    if group.reserved_class is not ReservedClass.PREMIUM
+    for word in group.words
+}
+LOOKALIKES = [("0", "o"), ("1", "l"), ("5", "s"), ("rn", "m"), ("vv", "w")]
+INVALID = [
+    ("", Detail.EMPTY, "Give at least one", None),
+    (" \t\u00a0 ", Detail.EMPTY, "Give at least one", None),
+    ("x" * 65, Detail.TOO_LONG, "65 characters; this domain takes at most 64", None),
+    ("jane!doe", Detail.BAD_CHAR, "`!` at position 5", "jane.doe"),
+    ("o'neil", Detail.BAD_CHAR, "`'` at position 2", "oneil"),
+    ("jane shop", Detail.BAD_CHAR, "%2B", "jane.shop"),
+    ("jane@home.example", Detail.BAD_CHAR, "before the `@`", "jane"),
+    ("jane\u200bdoe", Detail.BAD_CHAR, "U+200B ZERO WIDTH SPACE, at position 5", "janedoe"),
+    ("jane\u202edoe", Detail.BAD_CHAR, "U+202E RIGHT-TO-LEFT OVERRIDE", "janedoe"),
+    ("jane\x00doe", Detail.BAD_CHAR, "U+0000", "janedoe"),
+    ("jane\n\tdoe", Detail.BAD_CHAR, "U+000A", "janedoe"),
+    ("jane\ud800", Detail.BAD_CHAR, "U+D800", None),
+    (".jane", Detail.BAD_START, "starts with `.`", "jane"),
+    ("jane-", Detail.BAD_END, "ends with `-`", "jane"),
+    ("jane..doe", Detail.DOUBLE_SEPARATOR, "`..` at position 5", "jane.doe"),
+    ("jane-_doe", Detail.DOUBLE_SEPARATOR, "`-_` at position 5", "jane-doe"),
+    ("jane+shop", Detail.PLUS_TAG, "name+tag reaches name", "jane"),
+    ("jane+\u05d0", Detail.PLUS_TAG, "name+tag reaches name", "jane"),
+    ("jane\uff0bshop", Detail.PLUS_TAG, "position 5", "jane"),
+    ("+shop", Detail.PLUS_TAG, "position 1", None),
+    ("José O\u2019Neil", Detail.NON_ASCII, "U+00E9", "jose.oneil"),
+    ("łukasz\u2013straße", Detail.NON_ASCII, "U+0142", "lukasz-strasse"),
+    ("\u0430dmin", Detail.NON_ASCII, "U+0430 CYRILLIC SMALL LETTER A", None),
+    ("иван", Detail.NON_ASCII, "plain a to z", None),
+]
+
+
+def judged(text: str, **rules: object) -> Verdict:
+    return judge(text, domain=DOMAIN, rules=Rules(**rules))  # type: ignore[arg-type] # each test names real fields
+
+
+def test_a_name_is_given_back_in_all_its_forms() -> None:
+    verdict = judge("  Jane.M-Doe5 ", domain=DOMAIN)
+    assert verdict == Verdict(
+        reason=Reason.OK,
+        normalized="jane.m-doe5",
+        key="janem-doe5",
+        skeleton="janern-does",
+    )
+
+
+@pytest.mark.parametrize(("text", "detail", "hint", "suggestion"), INVALID)
+def test_an_invalid_name_is_told_what_is_wrong_and_what_is_near(
+    text: str, detail: Detail, hint: str, suggestion: str | None
+) -> None:
+    verdict = judge(text, domain=DOMAIN)
+    assert (verdict.reason, verdict.detail, verdict.suggestion) == (Reason.INVALID, detail, suggestion)
+    assert hint in verdict.message
+    assert (verdict.normalized, verdict.key, verdict.skeleton) == ("", "", "")
+
+
+def test_every_detail_has_an_example_here() -> None:
+    assert {detail for _, detail, _, _ in INVALID} | {Detail.TOO_SHORT} == set(Detail)
+
+
+@pytest.mark.parametrize("text", ["admin+shop", "Pöstmaster", ".sales", "no reply", "adm\u202ein", "sh!it"])
+def test_a_refused_name_is_never_suggested(text: str) -> None:
+    assert judge(text, domain=DOMAIN).suggestion is None
+
+
+def test_a_form_that_nfkc_makes_is_judged_again() -> None:
+    assert judge("\uff2a\uff21\uff2e\uff25", domain=DOMAIN).normalized == "jane"  # full width
+    assert judge("\uff41dmin", domain=DOMAIN).reason is Reason.RESERVED
+    assert judge("jane\u037e", domain=DOMAIN).detail is Detail.BAD_CHAR  # a Greek question mark becomes `;`
+    assert judge("a\u2025b", domain=DOMAIN).detail is Detail.DOUBLE_SEPARATOR  # a two-dot leader becomes `..`
+
+
+def test_the_least_length_counts_what_the_domain_tells_apart() -> None:
+    verdict = judged("a.b", min_length=3)
+    assert verdict.detail is Detail.TOO_SHORT
+    assert verdict.message.startswith(
+        "The name has 2 characters without the separators that this domain ignores"
+    )
+    assert verdict.message.endswith("takes 3 or more.")
+    assert judged("a.b", min_length=3, separator_policy=SeparatorPolicy.DISTINCT).is_ok
+    assert judged("a-b", min_length=3).is_ok
+    assert judged("a-b", min_length=3, separator_policy=SeparatorPolicy.IGNORE_ALL).detail is Detail.TOO_SHORT
+
+
+def test_the_greatest_length_is_the_least_of_three() -> None:
+    assert judged("x" * 64).is_ok
+    assert judged("x" * 10, max_length=10).is_ok
+    assert judged("x" * 11, max_length=10).detail is Detail.TOO_LONG
+    long = ".".join(["d" * 63] * 3 + ["d" * 40])  # 232 characters: 21 are left of the 254 of an address
+    assert judge("x" * 21, domain=long).is_ok
+    assert "a whole address has at most 254" in judge("x" * 22, domain=long).message
+    assert "No name fits" in judge("x", domain="d" * 253).message
+
+
+@pytest.mark.parametrize("lengths", [(0, 64), (5, 4), (1, 65)])
+def test_rules_that_fit_no_name_are_refused(lengths: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="1 <= min_length <= max_length <= 64"):
+        Rules(min_length=lengths[0], max_length=lengths[1])
+
+
+@pytest.mark.parametrize(
+    ("policy", "same", "others"),
+    [
+        (SeparatorPolicy.IGNORE_DOTS, ["janedoe", "jane.doe", "j.a.n.e.d.o.e"], ["jane-doe", "jane_doe"]),
+        (SeparatorPolicy.IGNORE_ALL, ["janedoe", "jane.doe", "jane-doe", "j_a-n.edoe"], ["janedo"]),
+        (SeparatorPolicy.DISTINCT, ["jane.doe"], ["janedoe", "jane-doe", "jane_doe"]),
+    ],
+)
+def test_a_policy_decides_which_names_are_one(
+    policy: SeparatorPolicy, same: list[str], others: list[str]
+) -> None:
+    (ours,) = {key(name, policy) for name in same}
+    assert ours not in {key(name, policy) for name in others}
+
+
+def test_parse_gives_the_name_or_raises_the_verdict() -> None:
+    assert parse("Mail", domain=DOMAIN).is_premium
+    assert not parse("m-a-i-l", domain=DOMAIN).is_premium
+    with pytest.raises(LocalPartRefused, match="name\\+tag reaches name") as refused:
+        parse("jane+shop", domain=DOMAIN)
+    assert refused.value.verdict.suggestion == "jane"
+
+
+def test_reasons_are_in_the_order_in_which_they_win() -> None:
+    assert list(Reason)[:4] == ["invalid", "domain_unknown", "domain_not_live", "catch_all"]
+    assert list(Reason)[4:] == ["reserved", "blocked", "taken", "quarantined", "held", "confusable", "ok"]
+
+
+def test_a_megabyte_is_refused_unread() -> None:
+    class Unread(str):  # a str that fails when somebody looks at more than its length
+        __slots__ = ()
+
+        def strip(self, *_: object) -> str:
+            raise AssertionError
+
+        isascii = lower = strip  # type: ignore[assignment]
+
+    for text in (Unread("x" * 1_000_000), Unread(" " * 1_000_000 + "jane")):
+        assert judge(text, domain=DOMAIN).detail is Detail.TOO_LONG
+    assert judge("\ufdfa" * 256, domain=DOMAIN).detail is Detail.TOO_LONG  # 18 times as long in NFKC
+
+
+@given(
+    ANY_TEXT | NEARLY, POLICIES, st.integers(1, 64), st.sampled_from([DOMAIN, "", "d" * 240, "\ud800" * 300])
+)
+def test_any_text_gets_a_verdict_that_can_be_shown(
+    text: str, policy: SeparatorPolicy, least: int, domain: str
+) -> None:
+    verdict = judge(text, domain=domain, rules=Rules(min_length=least, separator_policy=policy))
+    shown = (verdict.message, verdict.suggestion or "", verdict.normalized, verdict.key, verdict.skeleton)
+    assert all(s.isascii() and s.isprintable() and len(s) <= 320 for s in shown)
+    assert (verdict.reason is Reason.INVALID) == (verdict.detail is not None)
+    assert bool(verdict.message) != verdict.is_ok
+    if verdict.suggestion is not None:
+        assert parse(
+            verdict.suggestion, domain=domain, rules=Rules(min_length=least, separator_policy=policy)
+        )
+
+
+@given(NEARLY, POLICIES)
+def test_whatever_is_accepted_is_a_name(text: str, policy: SeparatorPolicy) -> None:
+    verdict = judged(text, separator_policy=policy)
+    assume(verdict.is_ok)
+    assert SHAPE.fullmatch(verdict.normalized)
+    assert len(f"{verdict.normalized}@{DOMAIN}") <= 254
+    assert 1 <= len(verdict.key) <= len(verdict.normalized) <= 64
+    assert len(verdict.skeleton) <= 128
+
+
+@given(ANY_TEXT | NEARLY)
+def test_normalizing_twice_is_normalizing_once(text: str) -> None:
+    once = normalize(text)
+    assert normalize(once) == once
+    assert judge(once, domain=DOMAIN).detail is judge(text, domain=DOMAIN).detail
+    verdict = judge(text, domain=DOMAIN)
+    if verdict.is_ok:
+        assert judge(verdict.normalized, domain=DOMAIN) == verdict
+
+
+@given(NAMES, st.data())
+def test_separators_that_a_policy_ignores_change_nothing(name: str, data: st.DataObject) -> None:
+    """Else a reserved or short name could be had under a spelling that is delivered all the same."""
+    for policy, ignored in ((SeparatorPolicy.IGNORE_DOTS, "."), (SeparatorPolicy.IGNORE_ALL, "._-")):
+        bare = key(name, policy)
+        spelled = bare[0] + "".join(
+            data.draw(st.sampled_from(["", *ignored])) + c if (a + c).isalnum() else c
+            for a, c in pairwise(bare)
+        )
+        first, second = (judged(n, separator_policy=policy, min_length=2) for n in (bare, spelled))
+        assert first.key == second.key
+        assert (first.reason, first.reserved_class) == (second.reason, second.reserved_class)
+
+
+@given(NAMES, NAMES, st.sampled_from(LOOKALIKES))
+def test_look_alikes_have_one_skeleton(before: str, after: str, pair: tuple[str, str]) -> None:
+    first, second = (skeleton(before + part + after) for part in pair)
+    assert first == second == skeleton(first)
+
+
+def test_the_skeleton_does_not_depend_on_where_one_starts_to_read() -> None:
+    assert skeleton("vvv") == skeleton("vw") == skeleton("wv")
+    assert skeleton("mrn") == skeleton("rnm") == skeleton("mm")
+    assert skeleton("ian") != skeleton("lan")
+
+
+@given(NEARLY | st.sampled_from(sorted(KEPT)), POLICIES)
+def test_nothing_accepted_has_the_skeleton_of_a_reserved_word(text: str, policy: SeparatorPolicy) -> None:
+    verdict = judged(text, separator_policy=policy)
+    assert not (verdict.is_ok and skeleton(squash(verdict.normalized)) in KEPT)
+
+
+@given(ANY_TEXT | NEARLY)
+def test_mending_gives_a_name_or_nothing(text: str) -> None:
+    mended = mend(normalize(text))
+    assert mended is None or SHAPE.fullmatch(mended)
+    if SHAPE.fullmatch(normalize(text)):
+        assert mended == normalize(text)
+
+
+def test_rules_default_to_the_widest() -> None:
+    assert Rules() == DEFAULT_RULES == Rules(min_length=1, max_length=64)
+    assert DEFAULT_RULES.separator_policy is SeparatorPolicy.IGNORE_DOTS
+
+
+def test_what_lower_case_composes_is_composed() -> None:
+    assert normalize("T\u0308") == normalize("\u1e97") == "\u1e97"
+
+
+def test_kelvin_and_long_s_are_letters_and_other_letters_are_not() -> None:
+    letters = {normalize(chr(c)) for c in range(0x110000) if unicodedata.category(chr(c)) == "Ll"}
+    accepted = {c for c in letters if len(c) == 1 and judge(c, domain=DOMAIN).reason is not Reason.INVALID}
+    assert accepted == set("abcdefghijklmnopqrstuvwxyz")

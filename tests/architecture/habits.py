@@ -1,0 +1,90 @@
+"""Habits that hide things: late imports, swallowed errors, a second source of time, chance or HTTP."""
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+
+from tests.architecture.doors import imported
+from tests.architecture.source import Source, functions
+
+IMPORTERS = {"import_module", "__import__"}
+BROAD = {"Exception", "BaseException"}
+# Where every error is met on purpose: file and function, and why.
+MAY_CATCH_ALL: Mapping[str, str] = {
+    "builders/kit/edge.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
+    "builders/kit/log.py:_readable": "any object may be logged, and logging never raises",
+    "builders/kit/log.py:emit": "as above, for records of the standard library",
+}
+OUTBOUND, CLOCK, IDS = {"builders/kit/outbound.py"}, {"builders/kit/clock.py"}, {"builders/kit/ids.py"}
+# The only modules that may make such a call, or import such a name.
+SOLE_CALLS = {
+    **dict.fromkeys(("datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time"), CLOCK),
+    **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.uuid7"), IDS),
+}
+SOLE_IMPORTS = {
+    **dict.fromkeys(("aiohttp", "httpx", "requests", "urllib.request"), OUTBOUND),
+    "http.client": OUTBOUND | {"builders/cli/serve.py"},  # which asks itself whether it is ready
+    **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.uuid7"), IDS),
+}
+
+
+def late_import(file: Source) -> Iterator[str]:
+    """An import inside a function dodges the check of rings."""
+    for function in functions(file.tree):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield f"{file.at(node)}: imported inside {function.name}"
+
+
+def import_by_name(file: Source) -> Iterator[str]:
+    """An import that is made of text at run time is seen by no checker."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in IMPORTERS:
+            yield f"{file.at(node)}: imported by name at run time"
+
+
+def typing_import(file: Source) -> Iterator[str]:
+    """An import for type checkers alone hides a ring."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).split(".")[-1] == "TYPE_CHECKING":
+            yield f"{file.at(node)}: TYPE_CHECKING"
+
+
+def raises_again(handler: ast.ExceptHandler) -> bool:
+    """Whether the handler ends by raising what it caught."""
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def catch_all(file: Source, allowed: Mapping[str, str] = MAY_CATCH_ALL) -> Iterator[str]:
+    """Only the edges of the service swallow errors of every kind; to tidy up and raise again is no swallowing."""
+    inside = {
+        id(handler): function.name
+        for function in functions(file.tree)
+        for handler in ast.walk(function)
+        if isinstance(handler, ast.ExceptHandler)
+    }
+    for node in ast.walk(file.tree):
+        if not isinstance(node, ast.ExceptHandler) or raises_again(node):
+            continue
+        caught = {"BaseException"} if node.type is None else set(ast.unparse(node.type).strip("()").split(", "))
+        place = f"{file.path}:{inside.get(id(node), '')}"
+        if caught & BROAD and place not in allowed:
+            yield f"{file.at(node)}: catches {' '.join(sorted(caught & BROAD))} ({place})"
+
+
+def second_source(file: Source) -> Iterator[str]:
+    """Time, identifiers and HTTP have one source each, so that tests and guards need to know only that."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Call):
+            call = ".".join(ast.unparse(node.func).split(".")[-2:])
+            yield from _elsewhere(file, node, call, SOLE_CALLS)
+    for statement, parts in imported(file):
+        for depth in range(1, len(parts) + 1):
+            yield from _elsewhere(file, statement, ".".join(parts[:depth]), SOLE_IMPORTS)
+
+
+def _elsewhere(
+    file: Source, node: ast.stmt | ast.expr, name: str, sole: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    if name in sole and str(file.path) not in sole[name]:
+        yield f"{file.at(node)}: {name} belongs to {', '.join(sorted(sole[name]))}"

@@ -1,0 +1,72 @@
+"""How long things may be, and what modules may not be called. A docstring costs nothing."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.architecture.source import Function, Source, after_docstring, functions, span
+
+FILE_LINES, FUNCTION_LINES, HANDLER_LINES = 300, 40, 8
+# A module so called is where things go that nobody has found a place for.
+SHAPELESS = {
+    "utils",
+    "helpers",
+    "common",
+    "manager",
+    "base",
+    "misc",
+    "data",
+    "info",
+    "handle",
+    "process",
+}
+
+
+def long_file(file: Source) -> Iterator[str]:
+    """A file is read in one sitting."""
+    lines = len(file.text.splitlines())
+    if lines > FILE_LINES:
+        yield f"{file.path}: {lines} lines, not {FILE_LINES}"
+
+
+def long_function(file: Source) -> Iterator[str]:
+    """A function fits on a screen; decorators do not count."""
+    for function in functions(file.tree):
+        doing = after_docstring(function.body)
+        lines = span([function]) - (span(function.body) - span(doing))
+        if lines > FUNCTION_LINES:
+            yield f"{file.at(function)}: {function.name} has {lines} lines, not {FUNCTION_LINES}"
+
+
+def is_handler(function: Function) -> bool:
+    """Whether a router's decorator makes the function answer requests."""
+    called = (each.func for each in function.decorator_list if isinstance(each, ast.Call))
+    return any(isinstance(each, ast.Attribute) and "router" in ast.unparse(each.value).lower() for each in called)
+
+
+def arguments(function: Function) -> int:
+    """Lines that hold nothing but arguments by keyword."""
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    lines = {each.lineno for call in calls for each in call.keywords}
+    return len(lines - {node.lineno for node in ast.walk(function) if isinstance(node, ast.stmt)})
+
+
+def long_handler(file: Source) -> Iterator[str]:
+    """A handler calls a door and shapes the answer; what needs more lines belongs behind the door.
+
+    Arguments on lines of their own are free: a door with many makes no long handler.
+    """
+    for function in filter(is_handler, functions(file.tree)):
+        lines = span(after_docstring(function.body)) - arguments(function)
+        if lines > HANDLER_LINES:
+            yield f"{file.at(function)}: handler {function.name} has {lines} lines, not {HANDLER_LINES}"
+
+
+def shapeless_name(file: Source) -> Iterator[str]:
+    """A module is called what it is about."""
+    yield from (f"{file.path}: nothing is called {part}" for part in file.module if part in SHAPELESS)
+
+
+def busy_package(file: Source) -> Iterator[str]:
+    """An `__init__.py` says what the package is; nothing hides in it."""
+    if file.path.name == "__init__.py" and file.tree.body and after_docstring(file.tree.body):
+        yield f"{file.path}: holds more than a docstring"

@@ -1,0 +1,67 @@
+"""SQL is a literal: basedpyright, as script/lint runs it, refuses a text that was put together."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+SAMPLE = """
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import TupleRow
+
+LIST = "SELECT id FROM names"
+
+async def read(conn: AsyncConnection[TupleRow], cursor: AsyncCursor[TupleRow], table: str) -> None:
+"""
+
+
+GOOD = [
+    "await conn.execute(LIST)",
+    "await conn.execute(LIST + ' LIMIT 1')",
+    "await cursor.execute(f'{LIST} WHERE id = %(id)s', {'id': table})",
+]
+BAD = [
+    "await conn.execute(f'SELECT id FROM {table}')",
+    "await conn.execute(f'SELECT id FROM {table}', {'id': 1})",
+    "await cursor.execute('SELECT id FROM ' + table)",
+    "await cursor.execute('SELECT id FROM %s' % table)",
+    "await cursor.executemany('SELECT id FROM {}'.format(table), [])",
+]
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
+    """The lines of the sample that the project's own configuration refuses."""
+    folder = tmp_path_factory.mktemp("literal")
+    lines = [*GOOD, *BAD]
+    (folder / "sample.py").write_text(SAMPLE + "".join(f"    {line}\n" for line in lines), encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["basedpyright"]
+    venv = Path(sys.prefix)
+    settings |= {"include": ["sample.py"], "venvPath": str(venv.parent), "venv": venv.name}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("basedpyright"), "--outputjson"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    first = SAMPLE.count("\n")
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    return frozenset(lines[each["range"]["start"]["line"] - first] for each in found)
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_sql_that_is_put_together_is_refused(refused: frozenset[str], line: str) -> None:
+    assert line in refused
+
+
+@pytest.mark.parametrize("line", GOOD)
+def test_sql_made_of_literals_is_not_refused(refused: frozenset[str], line: str) -> None:
+    assert line not in refused

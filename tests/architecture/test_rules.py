@@ -1,0 +1,187 @@
+"""The house rules, held against the house, and each against samples that break it."""
+
+import pytest
+
+from tests.architecture import doors, habits, sizes
+from tests.architecture.source import ROOT, Rule, breaches, functions, source, sources
+
+HOUSE = sources(ROOT / "src", "builders")
+AROUND = sources(ROOT, "tests", "bench")
+
+IN_THE_HOUSE: list[Rule] = [
+    doors.only_doors,
+    doors.door_shape,
+    habits.catch_all,
+    habits.import_by_name,
+    habits.second_source,
+    sizes.busy_package,
+    sizes.long_handler,
+]
+EVERYWHERE: list[Rule] = [
+    habits.late_import,
+    habits.typing_import,
+    sizes.long_file,
+    sizes.long_function,
+    sizes.shapeless_name,
+]
+
+
+def test_there_is_a_house_to_check() -> None:
+    assert {"builders/app.py", "builders/kit/routes.py"} <= {str(file.path) for file in HOUSE}
+    assert AROUND
+
+
+@pytest.mark.parametrize("rule", [*IN_THE_HOUSE, *EVERYWHERE])
+def test_the_house_keeps_the_rule(rule: Rule) -> None:
+    said = breaches(rule, HOUSE)
+    assert not said, "\n".join(said)
+
+
+@pytest.mark.parametrize("rule", EVERYWHERE)
+def test_what_stands_around_the_house_keeps_the_rule(rule: Rule) -> None:
+    said = breaches(rule, AROUND)
+    assert not said, "\n".join(said)
+
+
+def test_every_folder_is_a_package() -> None:
+    assert doors.unseen_folders(HOUSE) == []
+
+
+def test_a_folder_that_is_no_package_is_said() -> None:
+    files = [source("builders/mail/__init__.py", ""), source("builders/leads/service.py", "")]
+    assert doors.unseen_folders(files) == ["builders/leads"]
+
+
+def test_every_place_that_may_catch_all_is_there() -> None:
+    there = {f"{file.path}:{function.name}" for file in HOUSE for function in functions(file.tree)}
+    assert sorted(habits.MAY_CATCH_ALL.keys() - there) == []
+
+
+LINES = "    pass\n"
+HANDLER = "@router.get('/x')\nasync def get():\n    '''Reads.'''\n"
+
+# A rule, a file that breaks it, and what is said of it.
+BROKEN: list[tuple[Rule, str, str, str]] = [
+    (doors.only_doors, "builders/app.py", "from builders.mail import store", "builders.mail.store"),
+    (doors.only_doors, "builders/app.py", "from builders.mail import jobs", "builders.mail.jobs"),
+    (doors.only_doors, "builders/worker.py", "from builders.mail import api", "builders.mail.api"),
+    (doors.only_doors, "builders/cli/main.py", "import builders.mail", "builders.mail is not a door"),
+    (doors.only_doors, "builders/cli/main.py", "from builders import mail", "builders.mail is not a door"),
+    (
+        doors.only_doors,
+        "builders/sandbox/plan.py",
+        "from builders.aliases.errors import X",
+        "aliases.errors.X",
+    ),
+    (doors.only_doors, "builders/sandbox/plan.py", "from ..aliases.store import X", "aliases.store.X"),
+    (doors.only_doors, "builders/sandbox/plan.py", "from ..aliases import events", "aliases.events"),
+    (
+        doors.only_doors,
+        "builders/portfolio/team/api.py",
+        "import builders.portfolio.ledger.store",
+        "ledger.store",
+    ),
+    (doors.only_doors, "builders/portfolio/team/api.py", "from ..ledger import api", "ledger.api"),
+    (doors.door_shape, "builders/mail/service.py", "async def send(address): ...", "send(address)"),
+    (
+        doors.door_shape,
+        "builders/mail/service.py",
+        "async def send(conn, address): ...",
+        "send(conn, address)",
+    ),
+    (doors.door_shape, "builders/mail/service.py", "async def send(*, conn): ...", "send()"),
+    (doors.door_shape, "builders/mail/service.py", "async def send(conn, *rest): ...", "send(conn)"),
+    (habits.late_import, "builders/mail/service.py", "def f():\n    import os", "inside f"),
+    (habits.late_import, "builders/mail/service.py", "def f():\n    from os import path", "inside f"),
+    (
+        habits.import_by_name,
+        "builders/x.py",
+        "importlib.import_module('builders.mail')",
+        "by name at run time",
+    ),
+    (habits.typing_import, "builders/x.py", "if TYPE_CHECKING:\n    import os", "TYPE_CHECKING"),
+    (habits.typing_import, "builders/x.py", "if typing.TYPE_CHECKING:\n    import os", "TYPE_CHECKING"),
+    (habits.catch_all, "builders/x.py", "def f():\n  try: g()\n  except Exception: ...", "catches Exception"),
+    (
+        habits.catch_all,
+        "builders/x.py",
+        "def f():\n  try: g()\n  except (A, Exception): ...",
+        "builders/x.py:f",
+    ),
+    (habits.catch_all, "builders/x.py", "try: g()\nexcept: ...", "catches BaseException"),
+    (habits.catch_all, "builders/x.py", "try: g()\nexcept Exception as e:\n  raise X from e", "catches Exception"),
+    (habits.second_source, "builders/x.py", "datetime.now(UTC)", "builders/kit/clock.py"),
+    (habits.second_source, "builders/x.py", "datetime.date.today()", "builders/kit/clock.py"),
+    (habits.second_source, "builders/x.py", "from uuid import uuid4", "builders/kit/ids.py"),
+    (habits.second_source, "builders/x.py", "import httpx", "builders/kit/outbound.py"),
+    (habits.second_source, "builders/x.py", "import urllib.request", "builders/kit/outbound.py"),
+    (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""\nimport os', "more than a docstring"),
+    (sizes.long_file, "builders/x.py", "x = 1\n" * 301, "301 lines"),
+    (sizes.long_function, "builders/x.py", "def f():\n" + LINES * 40, "f has 41 lines"),
+    (sizes.long_function, "builders/x.py", "class A:\n  async def f():\n" + LINES * 40, "f has 41 lines"),
+    (sizes.long_handler, "builders/mail/api.py", HANDLER + LINES * 9, "get has 9 lines"),
+    (sizes.shapeless_name, "builders/mail/utils.py", "", "utils"),
+    (sizes.shapeless_name, "builders/common/mail.py", "", "common"),
+]
+KEPT: list[tuple[Rule, str, str]] = [
+    (doors.only_doors, "builders/app.py", "from builders.mail import api, service as mail, records"),
+    (doors.only_doors, "builders/worker.py", "from builders.mail import jobs"),
+    (
+        doors.only_doors,
+        "builders/sandbox/plan.py",
+        "from . import store\nfrom ..aliases.service import claim",
+    ),
+    (
+        doors.only_doors,
+        "builders/sandbox/plan.py",
+        "from builders.kit import db\nfrom builders.kit.errors import X",
+    ),
+    (
+        doors.door_shape,
+        "builders/mail/service.py",
+        "async def send(conn, *, address): ...\ndef pure(a, b): ...",
+    ),
+    (
+        doors.door_shape,
+        "builders/mail/service.py",
+        "async def send(pool, *, address): ...\nasync def _step(a): ...",
+    ),
+    (habits.late_import, "builders/x.py", "import os\ndef f(): ..."),
+    (habits.catch_all, "builders/x.py", "try: g()\nexcept ValueError: ..."),
+    (habits.catch_all, "builders/x.py", "try: g()\nexcept BaseException:\n  tidy()\n  raise"),
+    (habits.second_source, "builders/kit/clock.py", "datetime.now(UTC)"),
+    (habits.second_source, "builders/x.py", "from uuid import UUID\nimport urllib.parse\ntime.monotonic()"),
+    (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""'),
+    (sizes.long_file, "builders/x.py", "x = 1\n" * 300),
+    (sizes.long_function, "builders/x.py", "@d\ndef f():\n    '''A\n\n    b.'''\n" + LINES * 39),
+    (sizes.long_handler, "builders/mail/api.py", HANDLER + LINES * 8),
+    (
+        sizes.long_handler,
+        "builders/mail/api.py",
+        HANDLER + "    f(\n        conn,\n" + "        a=1,\n" * 9 + "    )",
+    ),
+    (sizes.long_handler, "builders/mail/api.py", "@cached()\nasync def f():\n" + LINES * 9),
+    (sizes.shapeless_name, "builders/mail/database.py", ""),
+]
+
+
+@pytest.mark.parametrize(("rule", "path", "text", "said"), BROKEN)
+def test_a_broken_rule_is_said(rule: Rule, path: str, text: str, said: str) -> None:
+    found = list(rule(source(path, text)))
+    assert len(found) == 1
+    assert path in found[0]
+    assert said in found[0]
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), KEPT)
+def test_a_kept_rule_is_silent(rule: Rule, path: str, text: str) -> None:
+    assert list(rule(source(path, text))) == []
+
+
+def test_every_rule_has_been_broken_once() -> None:
+    assert {*IN_THE_HOUSE, *EVERYWHERE} == {rule for rule, *_ in BROKEN}
+
+
+def test_a_place_that_may_catch_all_is_left_in_peace() -> None:
+    edge = source("builders/x.py", "def f():\n  try: g()\n  except Exception: ...")
+    assert list(habits.catch_all(edge, {"builders/x.py:f": "the edge"})) == []

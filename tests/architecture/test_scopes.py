@@ -1,0 +1,49 @@
+"""Every operation names a scope of the catalog, or is in the one list of public ones."""
+
+from collections.abc import Collection, Iterator
+
+import pytest
+
+from builders.app import create_app
+from builders.identity.scopes import DESCRIPTIONS
+from builders.kit.settings import Settings
+from tests.contract.document import Json, operations
+from tests.contract.operations import PUBLIC
+
+
+def unscoped(document: Json, *, known: Collection[str], public: Collection[str]) -> Iterator[str]:
+    """What is neither scoped nor public, or both, or scoped by a word that nobody holds."""
+    for name, operation in operations(document).items():
+        scope = operation.get("x-scope")
+        if scope is None and name not in public:
+            yield f"{name}: names no scope and is not public"
+        if scope is not None and name in public:
+            yield f"{name}: is public, but asks for {scope}"
+        if scope is not None and scope not in known:
+            yield f"{name}: asks for {scope}, which is not in the catalog"
+
+
+def test_every_operation_names_a_scope_or_is_public() -> None:
+    document = create_app(Settings()).openapi()
+    assert any("x-scope" in operation for operation in operations(document).values())
+    assert list(unscoped(document, known=DESCRIPTIONS, public=PUBLIC)) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        ({}, ["GET /v1/things: names no scope and is not public"]),
+        ({"x-scope": "things:eat"}, ["GET /v1/things: asks for things:eat, which is not in the catalog"]),
+        ({"x-scope": "things:read"}, []),
+    ],
+)
+def test_an_operation_without_a_good_scope_is_said(operation: Json, said: list[str]) -> None:
+    document = {"paths": {"/v1/things": {"get": operation}, "/livez": {"get": {}}}}
+    assert list(unscoped(document, known={"things:read"}, public={"GET /livez"})) == said
+
+
+def test_a_public_operation_with_a_scope_is_said() -> None:
+    document = {"paths": {"/livez": {"get": {"x-scope": "things:read"}}}}
+    assert list(unscoped(document, known={"things:read"}, public={"GET /livez"})) == [
+        "GET /livez: is public, but asks for things:read"
+    ]

@@ -1,0 +1,190 @@
+"""SQL stands in stores, PostgreSQL understands it, and each room keeps to its own tables."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.architecture import tenancy
+from tests.architecture.source import ROOT, breaches, source, sources
+from tests.architecture.statements import (
+    Statement,
+    any_account,
+    encoded_sql,
+    foreign_tables,
+    misunderstood,
+    own_clock,
+    statements,
+    stray_sql,
+)
+
+HOUSE = sources(ROOT / "src", "builders")
+# A breach that is meant, without its last words, and why.
+MEANT = {
+    "builders/kit/migrate.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
+    "builders/kit/idempotency.py:PRUNE": "keys of all accounts grow old alike",
+    "builders/kit/news.py:CLAIM": "events of all accounts are told in one batch",
+}
+
+
+@pytest.fixture(scope="module")
+def conn(conninfo: str) -> Iterator[psycopg.Connection]:
+    """A connection to the migrated database."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def tables(conn: psycopg.Connection) -> list[str]:
+    """The names of all tables."""
+    return [table.name for table in tenancy.read(conn)]
+
+
+def all_statements() -> list[Statement]:
+    """Every statement of the service."""
+    return [statement for file in HOUSE for statement in statements(file)]
+
+
+def sample(text: str, place: str = "builders/kit/store.py:SAMPLE") -> Statement:
+    return Statement(place=place, text=text)
+
+
+def test_sql_stands_in_stores_and_in_the_kit_with_a_name() -> None:
+    said = breaches(stray_sql, HOUSE)
+    assert not said, "\n".join(said)
+
+
+def test_sql_is_never_encoded() -> None:
+    said = breaches(encoded_sql, HOUSE)
+    assert not said, "\n".join(said)
+
+
+def test_encoded_sql_is_said() -> None:
+    text = "conn.execute(f'SELECT {name}'.encode())"
+    assert len(list(encoded_sql(source("builders/mail/store.py", text)))) == 1
+    assert list(encoded_sql(source("builders/mail/store.py", "conn.execute(LIST, name.encode())"))) == []
+
+
+def test_statements_are_found() -> None:
+    rooms = {statement.room for statement in all_statements()}
+    assert {"kit", "identity", "catalog", "aliases", "sandbox"} <= rooms
+
+
+def test_postgresql_understands_every_statement(conn: psycopg.Connection) -> None:
+    said = [breach for each in all_statements() for breach in misunderstood(conn, each)]
+    assert not said, "\n".join(said)
+
+
+def test_no_statement_asks_the_database_for_the_time() -> None:
+    said = [breach for each in all_statements() for breach in own_clock(each)]
+    assert not said, "\n".join(said)
+
+
+def said_of_tables(tables: list[str]) -> list[str]:
+    """What is said of the tables that statements name, meant or not."""
+    tenants = [each for each in tables if not tenancy.is_listed(each, tenancy.GLOBAL)]
+    return [
+        said for each in all_statements() for said in (*foreign_tables(each, tables), *any_account(each, tenants))
+    ]
+
+
+def test_every_statement_keeps_to_its_room_and_names_an_account(tables: list[str]) -> None:
+    said = [each for each in said_of_tables(tables) if each.partition(": ")[0] not in MEANT]
+    assert not said, "\n".join(said)
+
+
+def test_every_breach_that_is_meant_is_there(tables: list[str]) -> None:
+    assert sorted(MEANT.keys() - {each.partition(": ")[0] for each in said_of_tables(tables)}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("builders/mail/service.py", "X = 'SELECT 1'", "outside of a store"),
+        ("builders/mail/service.py", "f(' INSERT INTO t VALUES (1)')", "outside of a store"),
+        ("builders/mail/service.py", "f(f'UPDATE {table} SET x = 1')", "outside of a store"),
+        ("builders/mail/api.py", "X = '''\n  WITH a AS (SELECT 1) SELECT 2'''", "outside of a store"),
+        ("builders/cli/main.py", "X = 'DELETE FROM t'", "outside of a store"),
+        ("builders/mail/store.py", "def f(conn): conn.execute('SELECT 1')", "without a capital name"),
+        ("builders/mail/store.py", "query = 'SELECT 1'", "without a capital name"),
+        ("builders/mail/store.py", "sql.SQL('DROP TABLE {}')", "without a capital name"),
+        ("builders/kit/jobs.py", "def f(conn): conn.execute('SELECT 1')", "without a capital name"),
+    ],
+)
+def test_stray_sql_is_said(path: str, text: str, said: str) -> None:
+    found = list(stray_sql(source(path, text)))
+    assert len(found) == 1
+    assert said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("builders/mail/store.py", "INSERT = 'INSERT INTO mail_sent VALUES (1)'\nLIST: str = 'SELECT 1'"),
+        ("builders/kit/jobs.py", "PRUNE = 'DELETE FROM kit_jobs'\nsql.SQL('DROP TABLE {}')"),
+        ("builders/mail/store.py", "COLUMNS = 'id, name'\nLIST = f'SELECT {COLUMNS} FROM mail_sent'"),
+        ("builders/mail/service.py", "METHODS = ['DELETE', 'UPDATE']\n'Select one with care.'"),
+    ],
+)
+def test_sql_in_its_place_is_left_alone(path: str, text: str) -> None:
+    assert list(stray_sql(source(path, text))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * FROM nowhere", "nowhere"),
+        ("SELECT absent FROM kit_migrations", "absent"),
+        ("UPDATE kit_migrations SET name = %(name)s WHERE applied_at = ANY(%(times)s::uuid[])", "operator"),
+        ("INSERT INTO kit_migrations VALUES (%(a)s) ON CONFLICT (digest) DO NOTHING", "constraint"),
+        ("SELECT 1 WHERE %(cursor)s IS NULL", "type of parameter"),
+        ("SELECT %s::int WHERE", "syntax error"),
+        ("LOCK TABLES kit_migrations", "syntax error"),
+    ],
+)
+def test_sql_that_is_not_understood_is_said(conn: psycopg.Connection, text: str, said: str) -> None:
+    (found,) = misunderstood(conn, sample(text))
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT name FROM kit_migrations WHERE name = %(name)s AND digest > %(name)s LIMIT %(limit)s",
+        "INSERT INTO kit_migrations (name, digest, applied_at) VALUES (%s, %s, %s)",
+        "SELECT name FROM kit_migrations WHERE name LIKE 'a%%' AND name <> %(name)s",
+        "LOCK TABLE kit_migrations IN EXCLUSIVE MODE",
+    ],
+)
+def test_sql_that_is_understood_is_not_run(conn: psycopg.Connection, text: str) -> None:
+    assert list(misunderstood(conn, sample(text))) == []
+
+
+@pytest.mark.parametrize("call", ["now()", "NOW()", "CURRENT_TIMESTAMP", "clock_timestamp()"])
+def test_a_statement_with_a_clock_of_its_own_is_said(call: str) -> None:
+    assert len(list(own_clock(sample(f"SELECT {call}")))) == 1
+    assert list(own_clock(sample("SELECT %(now)s, known FROM t"))) == []
+
+
+def test_a_foreign_table_is_said() -> None:
+    tables = ["mail", "mail_sent", "leads_people", "mailboxes"]
+    statement = sample("SELECT 1 FROM mail_sent, mail, leads_people", "builders/mail/store.py:LIST")
+    assert list(foreign_tables(statement, tables)) == [
+        "builders/mail/store.py:LIST leads_people: not a table of mail"
+    ]
+    assert len(list(foreign_tables(sample("SELECT 1 FROM mailboxes", statement.place), tables))) == 1
+
+
+def test_a_room_of_the_wing_has_tables_with_both_names() -> None:
+    statement = sample("SELECT 1 FROM portfolio_team_members", "builders/portfolio/team/store.py:LIST")
+    assert list(foreign_tables(statement, ["portfolio_team_members"])) == []
+
+
+def test_a_statement_for_any_account_is_said() -> None:
+    place = "builders/mail/store.py:LIST"
+    assert list(any_account(sample("SELECT id FROM mail_sent WHERE id = %(id)s", place), ["mail_sent"])) == [
+        "builders/mail/store.py:LIST: touches mail_sent without an account"
+    ]
+    kept = "SELECT id FROM mail_sent WHERE account_id = %(account_id)s"
+    assert list(any_account(sample(kept, place), ["mail_sent"])) == []
+    assert list(any_account(sample("SELECT 1 FROM mail_templates", place), ["mail_sent"])) == []

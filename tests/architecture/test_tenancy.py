@@ -1,0 +1,91 @@
+"""Every table is its tenant's or is listed with a reason."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.architecture import tenancy
+from tests.architecture.tenancy import Table
+
+SHELF = """
+    CREATE SCHEMA shelf;
+    CREATE TABLE shelf.mail_templates (id uuid PRIMARY KEY);
+    CREATE TABLE shelf.mail_kept (
+        account_id uuid NOT NULL, id uuid, number int, day date,
+        template uuid REFERENCES shelf.mail_templates (id),
+        PRIMARY KEY (account_id, id, day)
+    ) PARTITION BY RANGE (day);
+    CREATE TABLE shelf.mail_kept_default PARTITION OF shelf.mail_kept DEFAULT;
+    CREATE UNIQUE INDEX one_number ON shelf.mail_kept (account_id, lower(number::text), day)
+        INCLUDE (template);
+    CREATE TABLE shelf.mail_orphans (id uuid PRIMARY KEY);
+    CREATE TABLE shelf.mail_loose (
+        account_id uuid, id uuid, kept uuid, day date,
+        UNIQUE (id) INCLUDE (account_id),
+        FOREIGN KEY (kept) REFERENCES shelf.mail_orphans (id),
+        FOREIGN KEY (account_id, kept, day) REFERENCES shelf.mail_kept (account_id, id, day)
+    );
+"""
+
+
+@pytest.fixture
+def conn(conninfo: str) -> Iterator[psycopg.Connection]:
+    """A transaction on the migrated database that leaves nothing behind."""
+    with psycopg.connect(conninfo) as connection:
+        yield connection
+        connection.rollback()
+
+
+def test_every_key_holds_the_tenant(conn: psycopg.Connection) -> None:
+    tables = tenancy.read(conn)
+    assert {"identity_keys", "kit_outbox"} <= {table.name for table in tables}
+    assert list(tenancy.untenanted(tables)) == []
+
+
+def test_every_listed_table_is_there(conn: psycopg.Connection) -> None:
+    assert tenancy.unused(tenancy.read(conn)) == []
+
+
+def test_a_schema_is_read_as_it_is(conn: psycopg.Connection) -> None:
+    conn.execute(SHELF)
+    conn.execute("SET search_path TO shelf")
+    kept, loose, orphans, templates = tenancy.read(conn, "shelf")
+    assert kept == Table(
+        name="mail_kept",
+        has_tenant=True,
+        unique_keys=["mail_kept_pkey (account_id, id, day)", "one_number (account_id, expression, day)"],
+        foreign_keys=["mail_templates (template)"],
+    )
+    assert loose == Table(
+        name="mail_loose",
+        has_tenant=False,
+        unique_keys=["mail_loose_id_account_id_key (id)"],
+        foreign_keys=["mail_kept (account_id, kept, day)", "mail_orphans (kept)"],
+    )
+    assert (orphans.name, templates.name) == ("mail_orphans", "mail_templates")
+
+
+def test_a_table_that_forgets_the_tenant_is_said(conn: psycopg.Connection) -> None:
+    conn.execute(SHELF)
+    conn.execute("SET search_path TO shelf")
+    assert list(tenancy.untenanted(tenancy.read(conn, "shelf"), {"mail_templates": "reference"})) == [
+        "mail_loose: has no account_id that is never null",
+        "mail_loose: the unique key mail_loose_id_account_id_key (id) is without account_id",
+        "mail_loose: the foreign key to mail_orphans (kept) is without account_id",
+        "mail_orphans: has no account_id that is never null",
+        "mail_orphans: the unique key mail_orphans_pkey (id) is without account_id",
+    ]
+
+
+def test_a_table_without_any_key_is_said() -> None:
+    bare = Table(name="mail_bare", has_tenant=True, unique_keys=[], foreign_keys=[])
+    assert list(tenancy.untenanted([bare])) == ["mail_bare: has no key"]
+
+
+def test_a_listed_name_that_no_table_bears_is_said() -> None:
+    there = [Table(name="mail_sent", has_tenant=True, unique_keys=[], foreign_keys=[])]
+    assert tenancy.unused(there, {"mail_*": "", "mail_sent": "", "mail_lost": "", "leads_*": ""}) == [
+        "mail_lost",
+        "leads_*",
+    ]

@@ -1,0 +1,140 @@
+"""The service on a real PostgreSQL, and the cast: Alice, Bob the stranger, Dana whose key lacks the scope."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from builders.app import Service, create_app, lifespan
+from builders.identity.records import Preset
+from builders.kit import clock, log, migrate
+from builders.kit.db import Database
+from builders.kit.embedded.server import Embedded
+from builders.kit.settings import Settings
+from tests.cast import Client, Person, make_person
+
+log.configure(level="error")
+
+MakePerson = Callable[..., Awaitable[Person]]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server: the one named by BUILDERS_TEST_DATABASE_URL, else one of our own for all workers."""
+    given = os.environ.get("BUILDERS_TEST_DATABASE_URL")
+    if given:
+        yield given
+        return
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "server"
+    folder.mkdir(exist_ok=True)
+    with Embedded(folder, durable=False) as embedded:
+        yield embedded.conninfo
+
+
+@pytest.fixture(scope="session")
+def conninfo(server: str) -> Iterator[str]:
+    """A migrated database of this test process alone."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    own = make_conninfo(server, dbname=name)
+    migrate.migrate(own)
+    yield own
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def settings(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings of the service under test."""
+    values: dict[str, Any] = {
+        "database_url": conninfo,
+        "data_dir": tmp_path_factory.mktemp("data"),
+        "key_cache_s": 5,
+        "base_url": "http://builders.test",
+    }
+    return Settings(**values)
+
+
+@pytest.fixture(scope="session")
+async def service(settings: Settings) -> AsyncIterator[Service]:
+    """The running service."""
+    app = create_app(settings)
+    async with lifespan(app.api):
+        yield app
+
+
+@pytest.fixture
+def database(service: Service) -> Database:
+    """The service's own pool."""
+    pool: Database = service.api.state.database
+    return pool
+
+
+@pytest.fixture
+async def conn(database: Database) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """A connection in autocommit."""
+    async with database.reading() as connection:
+        yield connection
+
+
+@pytest.fixture
+async def people(service: Service) -> AsyncIterator[MakePerson]:
+    """Makes more people, each with an account of their own."""
+    made: list[Person] = []
+
+    async def make(name: str = "someone", preset: Preset = Preset.DEVELOPER_FULL, **options: Any) -> Person:
+        made.append(await make_person(service, name=name, preset=preset, **options))
+        return made[-1]
+
+    yield make
+    await asyncio.gather(*(person.aclose() for person in made))
+
+
+@pytest.fixture
+async def alice(people: MakePerson) -> Person:
+    """Owns what a test is about; holds a live key, and `alice.test` a test key."""
+    return await people("alice")
+
+
+@pytest.fixture
+async def bob(people: MakePerson) -> Person:
+    """A stranger."""
+    return await people("bob")
+
+
+@pytest.fixture
+async def dana(people: MakePerson) -> Person:
+    """Holds a key whose preset is not the developers'."""
+    return await people("dana", Preset.DOMAINER_FULL)
+
+
+@pytest.fixture
+async def anyone(service: Service) -> AsyncIterator[Client]:
+    """Somebody without credentials."""
+    async with Client(service) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _clock() -> Iterator[None]:
+    yield
+    clock.reset()
+
+
+@pytest.fixture
+def assets(settings: Settings) -> Path:
+    """The folder of catalog images."""
+    folder = settings.data_dir / "assets"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+

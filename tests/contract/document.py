@@ -1,0 +1,76 @@
+"""How the checks read an OpenAPI document."""
+
+from collections.abc import Iterator
+from typing import Any
+
+# OpenAPI is JSON of any depth; naming its every part would be longer than the checks.
+Json = dict[str, Any]
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+BOUNDS = {"minimum": "minimum", "maximum": "maximum", "min_length": "minLength", "format": "format"}
+
+
+def operations(document: Json) -> dict[str, Json]:
+    """The document's operations by name, such as `GET /livez`."""
+    return {
+        f"{method.upper()} {path}": item[method]
+        for path, item in document["paths"].items()
+        for method in METHODS
+        if method in item
+    }
+
+
+def resolve(document: Json, schema: Json) -> Json:
+    """The schema itself where a reference stands for it."""
+    while "$ref" in schema:
+        *_, name = schema["$ref"].split("/")
+        schema = document["components"]["schemas"][name]
+    return schema
+
+
+def branches(schema: Json) -> list[Json]:
+    """The alternatives of a schema without null, which only says that the value may be left out."""
+    choices: list[Json] = schema.get("anyOf") or schema.get("oneOf") or [schema]
+    return [choice for choice in choices if choice.get("type") != "null"]
+
+
+def parameters(operation: Json) -> dict[tuple[str, str], Json]:
+    """The operation's parameters by place and name, such as `("query", "limit")`."""
+    return {(each["in"], each["name"]): each for each in operation.get("parameters", [])}
+
+
+def successes(operation: Json) -> dict[str, Json]:
+    """The documented 2xx answers by status."""
+    return {status: each for status, each in operation["responses"].items() if status.startswith("2")}
+
+
+def body_schemas(operation: Json) -> Iterator[Json]:
+    """What a JSON request body may be, null left out."""
+    content = operation.get("requestBody", {}).get("content", {})
+    if "application/json" in content:
+        yield from branches(content["application/json"]["schema"])
+
+
+def is_typed(document: Json, schema: Json) -> bool:
+    """Whether a schema says something that a generated client can use."""
+    known = resolve(document, schema)
+    if "anyOf" in known or "oneOf" in known:
+        return all(is_typed(document, each) for each in branches(known))
+    if known.get("type") == "object":
+        return bool(known.get("properties")) or isinstance(known.get("additionalProperties"), dict)
+    if known.get("type") == "array":
+        return is_typed(document, known.get("items", {}))
+    return bool(known.keys() & {"type", "enum", "const", "allOf"})
+
+
+def references(value: object) -> set[str]:
+    """Every target of a `$ref` anywhere inside."""
+    match value:
+        case {"$ref": str(target)}:
+            return {target}
+        case dict():
+            return set().union(*map(references, value.values()))
+        case list():
+            return set().union(*map(references, value))
+        case _:
+            return set()

@@ -1,0 +1,106 @@
+import os
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageChops
+
+from builders.demo import images
+from builders.demo.catalog import list_titles
+from builders.demo.motifs import MOTIFS, PALETTES
+
+HARBOUR = ("harbour.example", "Harbour")
+MUNICH = ("xn--mnchen-3ya.example", "München")
+
+
+def opened(png: bytes) -> Image.Image:
+    image = Image.open(BytesIO(png))
+    image.load()
+    return image
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "made" / "on the way"
+    images.write_images(folder, list_titles())
+    return folder
+
+
+def test_every_domain_of_the_catalog_gets_both_its_images(folder: Path) -> None:
+    names = {name(domain) for domain, _ in list_titles() for name in (images.logo_name, images.cover_name)}
+    assert {path.name for path in folder.iterdir()} == names
+
+
+def test_every_image_is_a_whole_png_of_the_right_size_and_weight(folder: Path) -> None:
+    for path in folder.iterdir():
+        is_logo = path.stem.endswith("-logo")
+        image = opened(path.read_bytes())
+        assert (image.format, image.size) == ("PNG", (256, 256) if is_logo else (1200, 630))
+        assert path.stat().st_size < (40_000 if is_logo else 150_000), path.name
+
+
+def test_no_two_domains_look_the_same(folder: Path) -> None:
+    pictures = [path.read_bytes() for path in folder.iterdir()]
+    assert len(set(pictures)) == len(pictures)
+
+
+def test_paths_come_in_order_logo_before_cover(tmp_path: Path) -> None:
+    written = images.write_images(tmp_path, [MUNICH, HARBOUR])
+    assert [path.name for path in written] == [
+        "xn--mnchen-3ya-logo.png",
+        "xn--mnchen-3ya-cover.png",
+        "harbour-logo.png",
+        "harbour-cover.png",
+    ]
+
+
+def test_drawing_again_writes_the_same_bytes(tmp_path: Path) -> None:
+    first = [path.read_bytes() for path in images.write_images(tmp_path, [HARBOUR])]
+    assert [path.read_bytes() for path in images.write_images(tmp_path, [HARBOUR])] == first
+
+
+def test_another_process_draws_the_same_bytes() -> None:
+    program = (
+        "import sys; from builders.demo import images; "
+        f"sys.stdout.buffer.write(images.cover(*{HARBOUR!r}) + images.logo(*{HARBOUR!r}))"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
+    drawn = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+    assert drawn.stdout == images.cover(*HARBOUR) + images.logo(*HARBOUR)
+
+
+def test_the_motif_follows_the_domain_and_the_letters_the_title() -> None:
+    cover = opened(images.cover(*HARBOUR))
+    retitled = opened(images.cover(HARBOUR[0], "Haven"))
+    box = ImageChops.difference(cover, retitled).getbbox()
+    assert box is not None
+    assert box[2] <= 600
+
+
+def test_an_umlaut_is_written_with_its_dots() -> None:
+    plain = opened(images.cover(MUNICH[0], "Munchen"))
+    box = ImageChops.difference(plain, opened(images.cover(*MUNICH))).getbbox()
+    assert box is not None
+    left, top, right, bottom = box
+    assert right - left > 20  # two dots side by side,
+    assert bottom - top < 20  # and nothing but the dots
+
+
+def test_the_catalog_shows_every_motif_and_palette() -> None:
+    looks = [images._look(domain) for domain, _ in list_titles()]
+    assert {motif for _, motif, _ in looks} == set(MOTIFS)
+    assert {palette for palette, _, _ in looks} == set(PALETTES)
+
+
+@example(label="a", title="\n")
+@example(label="b", title="\u0301\u200b")
+@settings(max_examples=8, deadline=None)
+@given(label=st.from_regex(r"[a-z0-9]{1,20}", fullmatch=True), title=st.text(min_size=1, max_size=80))
+def test_any_title_can_be_drawn(label: str, title: str) -> None:
+    domain = f"{label}.example"
+    assert opened(images.logo(domain, title)).size == images.LOGO_SIZE
+    assert opened(images.cover(domain, title)).size == images.COVER_SIZE

@@ -1,0 +1,54 @@
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.kit.embedded.servers import kill, processes
+
+from builders.kit.embedded.server import Embedded
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that everyone may pass through, unlike pytest's."""
+    yield from _open_folder()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[Embedded]:
+    """A running database for tests that only look at it."""
+    for path in _open_folder():
+        with Embedded(path / "data", durable=False) as running:
+            yield running
+
+
+@pytest.fixture(scope="session")
+def made() -> Iterator[Path]:
+    """A data directory with a database in it; making one takes longest of all."""
+    for path in _open_folder():
+        with Embedded(path / "data", durable=False):
+            pass
+        yield path / "data"
+
+
+@pytest.fixture
+def data(made: Path) -> Iterator[Path]:
+    """A data directory with a database, not running; a test mends what it breaks in it."""
+    yield made
+    kill(*processes(made))
+
+
+@pytest.fixture
+def embedded(data: Path) -> Iterator[Embedded]:
+    with Embedded(data, durable=False) as running:
+        yield running
+
+
+def _open_folder() -> Iterator[Path]:
+    """A folder for everyone; at the end whatever still runs there is killed."""
+    path = Path(tempfile.mkdtemp(prefix="builders-test-"))
+    path.chmod(0o755)
+    yield path
+    kill(*processes(path / "data"))
+    shutil.rmtree(path)

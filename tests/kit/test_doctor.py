@@ -1,0 +1,243 @@
+import errno
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from builders.kit import doctor
+from builders.kit.doctor import Finding
+from builders.kit.embedded import binaries
+from builders.kit.embedded.server import Embedded
+
+
+@pytest.fixture(scope="module")
+def data() -> Iterator[Path]:
+    """A data directory with a database, which is not running."""
+    folder = Path(tempfile.mkdtemp(prefix="builders-test-"))
+    folder.chmod(0o755)
+    with Embedded(folder / "data", durable=False):
+        pass
+    yield folder / "data"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def running(data: Path) -> Iterator[str]:
+    with Embedded(data, durable=False) as embedded:
+        yield embedded.conninfo
+
+
+def test_all_is_well_with_the_embedded_database(data: Path) -> None:
+    port = _free_port()
+
+    findings = doctor.examine(data_dir=data, conninfo=None, host="127.0.0.1", port=port, pending=lambda _: [])
+
+    assert [finding.check for finding in findings] == [
+        *("python", "data directory", "space", "port", "database", "version", "rights", "migrations")
+    ]
+    assert [finding for finding in findings if not finding.ok or finding.next_action] == []
+
+
+def test_no_database_is_made_to_look_at_it(tmp_path: Path) -> None:
+    findings = doctor.examine(data_dir=tmp_path / "data", conninfo=None, host="127.0.0.1", port=0)
+
+    assert findings[-1] == Finding(
+        check="database", ok=True, detail="PostgreSQL 18 is here; the first start makes the database."
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_python_is_told() -> None:
+    finding = doctor.python((3, 10))
+
+    assert not finding.ok
+    assert finding.detail == "Python 3.10 is too old."
+    assert "3.11 or newer" in (finding.next_action or "")
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    finding = doctor.writable(tmp_path / "file" / "data")
+
+    assert not finding.ok
+    assert "Not a directory" in finding.detail
+    assert "BUILDERS_DATA_DIR" in (finding.next_action or "")
+
+
+def test_a_disk_with_little_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=511 * 2**20))
+    low = doctor.space(tmp_path / "data")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=512 * 2**20))
+    enough = doctor.space(tmp_path / "data")
+
+    assert (low.ok, enough.ok) == (False, True)
+    assert low.detail == f"511 MB are free for {tmp_path}."
+    assert "512 MB" in (low.next_action or "")
+
+
+def test_the_disk_where_the_database_went_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "postgres").symlink_to(tmp_path / "elsewhere")
+    full = {tmp_path / "data" / "postgres": usage._replace(free=0)}
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: full.get(place, usage))
+
+    assert doctor.space(tmp_path / "data").detail == f"0 MB are free for {tmp_path / 'data' / 'postgres'}."
+
+
+def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(shutil, "disk_usage", refuse)
+
+    assert "Input/output error" in doctor.space(tmp_path).detail
+
+
+def test_a_taken_port_is_told_and_a_free_one_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        finding = doctor.listening("127.0.0.1", port)
+
+    assert not finding.ok
+    assert finding.detail == f"Cannot listen at 127.0.0.1 port {port}: Address already in use."
+    assert "BUILDERS_PORT" in (finding.next_action or "")
+    assert doctor.listening("127.0.0.1", port).ok
+
+
+@pytest.mark.parametrize("host", ["203.0.113.1", "x" * 64])
+def test_an_address_that_is_not_ours_is_told(host: str) -> None:
+    finding = doctor.listening(host, 0)
+
+    assert not finding.ok
+    assert f"{host} port 0" in finding.detail
+
+
+def test_a_database_that_is_away_is_told() -> None:
+    [finding] = doctor.database(f"postgresql://someone:hidden@127.0.0.1:{_free_port()}/builders")
+
+    assert not finding.ok
+    assert "Connection refused" in finding.detail
+    assert "Start the PostgreSQL server" in (finding.next_action or "")
+    assert "hidden" not in repr(finding)
+
+
+def test_a_server_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CONNECT_S", 2)  # the least that libpq waits
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        [finding] = doctor.database(f"postgresql://someone@127.0.0.1:{mute.getsockname()[1]}/builders")
+
+    assert "timeout" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("wrong", "action"),
+    [
+        ({"host": "x" * 64}, "BUILDERS_DATABASE_URL"),
+        ({"dbname": "nowhere"}, "createdb"),
+        ({"user": "nobody-here", "password": "x"}, "user and the password"),
+        ({"passfile": os.devnull}, "Put the password"),
+    ],
+)
+def test_what_the_server_refuses_has_its_own_remedy(running: str, wrong: dict[str, str], action: str) -> None:
+    [finding] = doctor.database(make_conninfo(running, **wrong))
+
+    assert not finding.ok
+    assert action in (finding.next_action or "")
+
+
+@pytest.mark.parametrize(
+    "conninfo",
+    [
+        "postgresql://ada:pass@word@db.example/builders",
+        "postgresql://ada:pass/word@db.example/builders",
+        "host=db.example password=pass word",
+    ],
+)
+def test_a_garbled_address_is_told_without_its_password(conninfo: str) -> None:
+    [finding] = doctor.database(conninfo)
+
+    assert "no connection string" in finding.detail
+    assert "word" not in finding.detail + (finding.next_action or "").replace("password", "")
+
+
+def test_an_old_server_is_told(running: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "OLDEST_POSTGRESQL", 19)
+
+    version = _find(doctor.database(running), "version")
+
+    assert not version.ok
+    assert version.detail == "PostgreSQL 18."
+    assert "19 or newer" in (version.next_action or "")
+
+
+def test_a_role_that_may_not_make_tables_is_told(running: str) -> None:
+    with psycopg.connect(running, autocommit=True) as conn:
+        conn.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+        rights = _find(doctor.database(make_conninfo(running, user="guest", password="guest")), "rights")
+        conn.execute("DROP ROLE guest")
+
+    assert not rights.ok
+    assert "GRANT CREATE" in (rights.next_action or "")
+
+
+def test_a_read_only_copy_is_told() -> None:
+    assert "primary" in (doctor._rights(may_create=True, is_copy=True).next_action or "")
+
+
+def test_pending_migrations_are_named(running: str) -> None:
+    asked: list[str] = []
+
+    def pending(conninfo: str) -> list[str]:
+        asked.append(conninfo)
+        return ["0002_names.sql"]
+
+    migrations = _find(doctor.database(running, pending), "migrations")
+
+    assert asked == [running]
+    assert migrations.detail == "1 pending: 0002_names.sql."
+    assert "builders migrate" in (migrations.next_action or "")
+
+
+def test_migrations_that_cannot_be_seen_are_told(running: str) -> None:
+    def pending(_: str) -> list[str]:
+        raise psycopg.errors.InsufficientPrivilege("permission denied")
+
+    migrations = _find(doctor.database(running, pending), "migrations")
+
+    assert not migrations.ok
+    assert "permission denied" in migrations.detail
+
+
+def test_an_embedded_database_that_cannot_start_is_told_in_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "postgres").symlink_to(tmp_path / "gone")
+    [lost] = doctor.embedded(tmp_path)
+    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+    [bare] = doctor.embedded(tmp_path)
+
+    assert not lost.ok
+    assert "is gone" in lost.detail
+    assert not bare.ok
+    assert "is not installed" in bare.detail
+    assert "BUILDERS_DATABASE_URL" in (bare.next_action or "")
+
+
+def _find(findings: list[Finding], check: str) -> Finding:
+    [found] = [finding for finding in findings if finding.check == check]
+    return found
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

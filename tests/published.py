@@ -1,0 +1,69 @@
+"""The OpenAPI document as a judge of answers: an undocumented status or a body of another shape fails the test."""
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import httpx
+import jsonschema_rs
+
+from builders.app import Service
+
+# What every operation may answer, whatever its own list says.
+EVERYWHERE = {"413", "500", "503"}
+
+
+class Published:
+    """What the service says of itself."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        self._paths = [
+            (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), path, "{" in path) for path in document["paths"]
+        ]
+        self._paths.sort(key=lambda each: each[2])
+        self._validators: dict[str, Any] = {}
+
+    @staticmethod
+    @cache
+    def of(service: Service) -> "Published":
+        """The judge of one service."""
+        return Published(service.openapi())
+
+    def operation(self, method: str, path: str) -> dict[str, Any] | None:
+        """The published operation that a request is for."""
+        for pattern, name, _ in self._paths:
+            operations = self.document["paths"][name]
+            if pattern.fullmatch(path) and method.lower() in operations:
+                found: dict[str, Any] = operations[method.lower()]
+                return found
+        return None
+
+    def check(self, response: httpx.Response) -> None:
+        """Raises AssertionError when the answer is not as published."""
+        request = response.request
+        operation = self.operation(request.method, request.url.path)
+        if operation is None:
+            assert response.status_code in {200, 404, 405, 413, 422}, (request.url.path, response.status_code)
+            return
+        status = str(response.status_code)
+        if status in EVERYWHERE and status not in operation["responses"]:
+            return
+        where = f"{request.method} {request.url.path} answered {status}"
+        assert status in operation["responses"], f"{where}, which is not published: {response.text[:300]}"
+        media = response.headers.get("content-type", "").partition(";")[0]
+        content = operation["responses"][status].get("content", {})
+        if not content or not response.content or not media.endswith("json"):
+            return
+        assert media in content, f"{where} as {media}, not as {sorted(content)}"
+        validator = self._validator(content[media]["schema"])
+        errors = [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(response.json())]
+        assert not errors, f"{where} with another shape: {errors[:5]}"
+
+    def _validator(self, schema: dict[str, Any]) -> Any:
+        text = json.dumps(schema)
+        if text not in self._validators:
+            whole = {**schema, "components": self.document["components"]}
+            self._validators[text] = jsonschema_rs.validator_for(whole)
+        return self._validators[text]
