@@ -49,27 +49,30 @@ def typing_import(file: Source) -> Iterator[str]:
             yield f"{file.at(node)}: TYPE_CHECKING"
 
 
-def raises_again(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler ends by raising what it caught."""
-    last = handler.body[-1]
-    return isinstance(last, ast.Raise) and last.exc is None
+def caught(node: ast.AST) -> set[str]:
+    """The names of the errors that a handler, or `suppress`, swallows; one that raises again swallows none."""
+    match node:
+        case ast.ExceptHandler(body=[*_, ast.Raise(exc=None)]):
+            return set()
+        case ast.ExceptHandler(type=None):
+            return {"BaseException"}
+        case ast.ExceptHandler(type=ast.Tuple(elts=kinds)):
+            return {ast.unparse(kind) for kind in kinds}
+        case ast.ExceptHandler(type=ast.expr() as kind):
+            return {ast.unparse(kind)}
+        case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=kinds):
+            return {ast.unparse(kind) for kind in kinds}
+        case _:
+            return set()
 
 
 def catch_all(file: Source, allowed: Mapping[str, str] = MAY_CATCH_ALL) -> Iterator[str]:
     """Only the edges of the service swallow errors of every kind; to tidy up and raise again is no swallowing."""
-    inside = {
-        id(handler): function.name
-        for function in functions(file.tree)
-        for handler in ast.walk(function)
-        if isinstance(handler, ast.ExceptHandler)
-    }
+    inside = {id(node): function.name for function in functions(file.tree) for node in ast.walk(function)}
     for node in ast.walk(file.tree):
-        if not isinstance(node, ast.ExceptHandler) or raises_again(node):
-            continue
-        caught = {"BaseException"} if node.type is None else set(ast.unparse(node.type).strip("()").split(", "))
         place = f"{file.path}:{inside.get(id(node), '')}"
-        if caught & BROAD and place not in allowed:
-            yield f"{file.at(node)}: catches {' '.join(sorted(caught & BROAD))} ({place})"
+        if isinstance(node, ast.ExceptHandler | ast.Call) and caught(node) & BROAD and place not in allowed:
+            yield f"{file.at(node)}: catches {' '.join(sorted(caught(node) & BROAD))} ({place})"
 
 
 def second_source(file: Source) -> Iterator[str]:

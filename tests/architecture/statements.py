@@ -2,25 +2,36 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 
 import psycopg
+from psycopg.sql import Composable
 
+from tests.architecture.doors import FIRST
 from tests.architecture.source import Source
 
+_LEAD = r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"  # what may stand before the first word
 SQL = re.compile(
-    r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+(AS\s+)?(\S+\s+)?SET\b|DELETE\s+FROM\s|MERGE\s+INTO\s"
+    _LEAD + r"(SELECT\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+(AS\s+)?(\S+\s+)?SET\b|DELETE\s+FROM\s|MERGE\s+INTO\s"
     r"|WITH\s+(RECURSIVE\s+)?\w+\s*(\([^)]*\)\s*)?AS\s|VALUES\s*\(|TRUNCATE\s|LOCK\s+TABLE\s|COPY\s"
     r"|CREATE\s+\w+\s|ALTER\s+\w+\s|DROP\s+\w+\s|NOTIFY\s|LISTEN\s)"
 )
 # What EXPLAIN takes; the grammar of the rest is checked by PREPARE of the protocol.
-EXPLAINED = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|VALUES)\b")
+EXPLAINED = re.compile(_LEAD + r"(SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|VALUES)\b", re.IGNORECASE)
+EXECUTE = {"execute", "executemany", "stream", "copy"}
 NAMED, UNNAMED = re.compile(r"%\((\w+)\)[sbt]"), re.compile(r"%[sbt]")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timestamp\(\)|localtime)", re.IGNORECASE)
+
+
+# What is sent without a name of its own, and why.
+MAY_SEND = {
+    "builders/kit/migrate.py migration.text.encode()": "a whole migration file",
+    "builders/kit/migrate.py SchemaManager.get_schema()": "the queue's own schema, from its package",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +81,10 @@ def texts(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 
 def composed(file: Source) -> set[int]:
-    """What the kit hands to `sql.SQL`: statements on tables whose names it is told, such as partitions."""
-    calls = (node for node in ast.walk(file.tree) if isinstance(node, ast.Call))
-    return {id(each.args[0]) for each in calls if ast.unparse(each.func) == "sql.SQL" and in_kit(file)}
+    """The literals in `sql.SQL(…)` of the kit: statements on tables whose names it is told, as of partitions."""
+    calls = (node for node in ast.walk(file.tree) if isinstance(node, ast.Call) and in_kit(file))
+    composing = (each for each in calls if ast.unparse(each.func).startswith("sql.SQL"))
+    return {id(node) for each in composing for node in ast.walk(each)}
 
 
 def stray_sql(file: Source) -> Iterator[str]:
@@ -85,25 +97,61 @@ def stray_sql(file: Source) -> Iterator[str]:
             yield f"{file.at(node)}: SQL without a capital name"
 
 
-def encoded_sql(file: Source) -> Iterator[str]:
-    """Bytes pass the type checker's rule that SQL is a literal; only whole migration files go that way."""
+def executed(file: Source) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Every call that sends SQL to the database, with what it sends."""
     for node in ast.walk(file.tree):
         match node:
-            case ast.Call(
-                func=ast.Attribute(attr="execute" | "executemany" | "stream" | "copy"),
-                args=[ast.Call(func=ast.Attribute(attr="encode")), *_],
-            ) if str(file.path) != "builders/kit/migrate.py":
-                yield f"{file.at(node)}: SQL as bytes"
+            case ast.Call(func=ast.Attribute(attr=verb), args=[sent, *_]) if verb in EXECUTE:
+                # Our own functions of that name take the connection first.
+                if ast.unparse(sent) not in FIRST:
+                    yield node, sent
+
+
+def names_in(sent: ast.expr) -> list[str] | None:
+    """The constants that a query is, one or one of two; None when it is something else."""
+    match sent:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name.isupper():
+            return [name]
+        case ast.IfExp(body=one, orelse=other):
+            names = (names_in(one), names_in(other))
+            return [*names[0], *names[1]] if names[0] and names[1] else None
+        case _:
+            return None
+
+
+def nameless_sql(file: Source, allowed: Collection[str] = MAY_SEND) -> Iterator[str]:
+    """What is executed is a capital constant of a store or of the kit, so that `misunderstood` sees it."""
+    for call, sent in executed(file):
+        if not holds_sql(file):
+            yield f"{file.at(call)}: executes SQL outside of a store"
+        elif names_in(sent) is None and id(sent) not in composed(file):
+            place = f"{file.path} {ast.unparse(sent)}"
+            if place not in allowed:
+                yield f"{place}: executed, but no capital constant"
 
 
 def statements(file: Source) -> Iterator[Statement]:
     """The SQL of a store, with its values as they are when the module has run."""
-    names = constants(file) if holds_sql(file) else {}
-    module = import_module(".".join(file.module)) if names else None
-    for name in names:
-        text = getattr(module, name)
-        if isinstance(text, str) and SQL.match(text):
-            yield Statement(place=f"{file.path}:{name}", text=text)
+    known = constants(file) if holds_sql(file) else {}
+    sent = {name for _, each in executed(file) for name in names_in(each) or ()}
+    module = import_module(".".join(file.module)) if known else None
+    for name in known:
+        for text in strings(getattr(module, name)):
+            if name in sent or SQL.match(text):
+                yield Statement(place=f"{file.path}:{name}", text=text)
+
+
+def strings(value: object) -> Iterator[str]:
+    """The texts of a constant: one, or those of a mapping or sequence."""
+    match value:
+        case str():
+            yield value
+        case Composable():
+            yield value.as_string()
+        case Mapping():
+            yield from (text for each in value.values() for text in strings(each))
+        case tuple() | list():
+            yield from (text for each in value for text in strings(each))
 
 
 def nulls(text: str) -> dict[str, datetime | None] | tuple[None, ...] | None:

@@ -59,6 +59,7 @@ def test_every_place_that_may_catch_all_is_there() -> None:
 
 LINES = "    pass\n"
 HANDLER = "@router.get('/x')\nasync def get():\n    '''Reads.'''\n"
+WIDE_HANDLER = HANDLER.replace("'/x'", "'/x',\n    a=1,\n    b=2,\n")
 
 # A rule, a file that breaks it, and what is said of it.
 BROKEN: list[tuple[Rule, str, str, str]] = [
@@ -110,6 +111,7 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     ),
     (habits.catch_all, "builders/x.py", "try: g()\nexcept: ...", "catches BaseException"),
     (habits.catch_all, "builders/x.py", "try: g()\nexcept Exception as e:\n  raise X from e", "catches Exception"),
+    (habits.catch_all, "builders/x.py", "with suppress(Exception): g()", "catches Exception"),
     (habits.second_source, "builders/x.py", "datetime.now(UTC)", "builders/kit/clock.py"),
     (habits.second_source, "builders/x.py", "datetime.date.today()", "builders/kit/clock.py"),
     (habits.second_source, "builders/x.py", "from uuid import uuid4", "builders/kit/ids.py"),
@@ -120,6 +122,7 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (sizes.long_function, "builders/x.py", "def f():\n" + LINES * 40, "f has 41 lines"),
     (sizes.long_function, "builders/x.py", "class A:\n  async def f():\n" + LINES * 40, "f has 41 lines"),
     (sizes.long_handler, "builders/mail/api.py", HANDLER + LINES * 9, "get has 9 lines"),
+    (sizes.long_handler, "builders/mail/api.py", WIDE_HANDLER + LINES * 9, "get has 9 lines"),
     (sizes.shapeless_name, "builders/mail/utils.py", "", "utils"),
     (sizes.shapeless_name, "builders/common/mail.py", "", "common"),
 ]

@@ -4,18 +4,21 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from tests.architecture import tenancy
 from tests.architecture.source import ROOT, breaches, source, sources
 from tests.architecture.statements import (
+    MAY_SEND,
     Statement,
     any_account,
-    encoded_sql,
     foreign_tables,
     misunderstood,
+    nameless_sql,
     own_clock,
     statements,
     stray_sql,
+    strings,
 )
 
 HOUSE = sources(ROOT / "src", "builders")
@@ -54,15 +57,14 @@ def test_sql_stands_in_stores_and_in_the_kit_with_a_name() -> None:
     assert not said, "\n".join(said)
 
 
-def test_sql_is_never_encoded() -> None:
-    said = breaches(encoded_sql, HOUSE)
+def test_what_is_executed_is_a_constant_of_a_store() -> None:
+    said = breaches(nameless_sql, HOUSE)
     assert not said, "\n".join(said)
 
 
-def test_encoded_sql_is_said() -> None:
-    text = "conn.execute(f'SELECT {name}'.encode())"
-    assert len(list(encoded_sql(source("builders/mail/store.py", text)))) == 1
-    assert list(encoded_sql(source("builders/mail/store.py", "conn.execute(LIST, name.encode())"))) == []
+def test_everything_that_may_be_sent_without_a_name_is_sent() -> None:
+    said = {each.partition(": ")[0] for file in HOUSE for each in nameless_sql(file, ())}
+    assert sorted(MAY_SEND.keys() - said) == []
 
 
 def test_statements_are_found() -> None:
@@ -105,6 +107,7 @@ def test_every_breach_that_is_meant_is_there(tables: list[str]) -> None:
         ("builders/mail/service.py", "f(f'UPDATE {table} SET x = 1')", "outside of a store"),
         ("builders/mail/api.py", "X = '''\n  WITH a AS (SELECT 1) SELECT 2'''", "outside of a store"),
         ("builders/cli/main.py", "X = 'DELETE FROM t'", "outside of a store"),
+        ("builders/cli/main.py", "X = '-- why\\n/* * */ (SELECT 1) UNION SELECT 2'", "outside of a store"),
         ("builders/mail/store.py", "def f(conn): conn.execute('SELECT 1')", "without a capital name"),
         ("builders/mail/store.py", "query = 'SELECT 1'", "without a capital name"),
         ("builders/mail/store.py", "sql.SQL('DROP TABLE {}')", "without a capital name"),
@@ -128,6 +131,38 @@ def test_stray_sql_is_said(path: str, text: str, said: str) -> None:
 )
 def test_sql_in_its_place_is_left_alone(path: str, text: str) -> None:
     assert list(stray_sql(source(path, text))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("builders/mail/service.py", "conn.execute(LIST)"),
+        ("builders/mail/store.py", "conn.execute('select 1')"),
+        ("builders/mail/store.py", "conn.execute(f'SELECT {name}'.encode())"),
+        ("builders/mail/store.py", "cursor.executemany(query, rows)"),
+        ("builders/mail/store.py", "cursor.copy(LIST if lock else query)"),
+        ("builders/mail/store.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
+    ],
+)
+def test_sql_that_is_executed_without_a_name_is_said(path: str, text: str) -> None:
+    assert len(list(nameless_sql(source(path, text)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("builders/mail/store.py", "conn.execute(LIST, name.encode())\nconn.execute(LIST if lock else sql.FIND)"),
+        ("builders/mail/service.py", "promotions.execute(conn, plan=plan)"),
+        ("builders/kit/jobs.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
+    ],
+)
+def test_sql_that_is_executed_by_its_name_is_left_alone(path: str, text: str) -> None:
+    assert list(nameless_sql(source(path, text))) == []
+
+
+def test_statements_are_taken_from_what_a_constant_holds() -> None:
+    held = {"one": "SELECT 1", "many": ["SELECT 2", sql.SQL("SELECT 3")], "limit": 4}
+    assert list(strings(held)) == ["SELECT 1", "SELECT 2", "SELECT 3"]
 
 
 @pytest.mark.parametrize(

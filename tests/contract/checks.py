@@ -60,13 +60,17 @@ def given_parameters(document: Json, expected: Expected) -> Iterator[str]:
             # An optional one is `anyOf` its type and null; bounds stand in the branch, the default outside.
             schema = branches(found["schema"])[0] | {"default": found["schema"].get("default")}
             seen = {ours: schema.get(theirs) for ours, theirs in BOUNDS.items()}
-            seen |= {"type": schema.get("type"), "default": schema["default"], "required": found["required"]}
+            seen |= {
+                "type": schema.get("type"),
+                "default": schema["default"],
+                "required": found.get("required", False),
+            }
             for word, value in seen.items():
                 if value != getattr(param, word) or type(value) is not type(getattr(param, word)):
                     yield f"{row.name}: {param.name} has {word} {value!r}, not {getattr(param, word)!r}"
             if param.where == "path" and schema.keys() & {"pattern", "enum", "maxLength"}:
                 yield f"{row.name}: {param.name} is bounded, but a malformed id is a 404"
-        yield from (f"{row.name}: {each[1]} is required" for each in shown if shown[each]["required"])
+        yield from (f"{row.name}: {each[1]} is required" for each in shown if shown[each].get("required"))
 
 
 def bodies(document: Json, expected: Expected) -> Iterator[str]:
@@ -111,7 +115,7 @@ def credentials(document: Json, expected: Expected) -> Iterator[str]:
         if listed != (CREDENTIALS if accepted else set()):
             yield f"{name}: lists the credentials {sorted(each[1] for each in listed)}"
         for each in listed:
-            if shown[each]["required"] or branches(shown[each]["schema"])[0].get("type") != "string":
+            if shown[each].get("required") or branches(shown[each]["schema"])[0].get("type") != "string":
                 yield f"{name}: {each[1]} is not an optional string"
 
 

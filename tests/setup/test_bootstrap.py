@@ -32,7 +32,7 @@ class Checkout:
 
     @property
     def notes(self) -> Path:
-        return self.root / ".venv" / ".builders"
+        return self.root / ".venv" / ".bootstrap"
 
     def pin(self, text: str) -> None:
         for name in ("requirements.txt", "requirements-dev.txt"):

@@ -73,9 +73,7 @@ def test_what_postgresql_cannot_reach_moves_and_nothing_is_opened(
     assert kept.parent == shelter
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700
     assert (kept / "cluster").stat().st_uid == kept.stat().st_uid != 0
-    assert all(
-        path.stat().st_uid == 0 for path in shelter.rglob("*") if path != kept and kept not in path.parents
-    )
+    assert all(path.stat().st_uid == 0 for path in shelter.rglob("*") if path != kept and kept not in path.parents)
 
 
 @as_root
@@ -181,9 +179,7 @@ def test_a_path_too_long_for_a_socket_gets_a_short_one(
         assert ask(embedded.conninfo, "SELECT 1") == 1
 
 
-def test_the_short_path_is_in_the_users_own_runtime_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_short_path_is_in_the_users_own_runtime_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     far = folder / ("long" * 20)
     far.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))

@@ -59,6 +59,13 @@ def test_variables_of_ours_do_not_reach_the_server(data: Path, monkeypatch: pyte
         assert ask(embedded.conninfo, "SHOW port") == "5432"
 
 
+def test_a_variable_that_is_in_the_way_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSERVICE", "nowhere")
+
+    with pytest.raises(EmbeddedFailed, match="PGSERVICE"):
+        Embedded(data, durable=False).start()
+
+
 def test_the_last_one_stops_the_server(data: Path) -> None:
     first, second = Embedded(data, durable=False), Embedded(data, durable=False)
     assert first.start() == second.start() == first.start()

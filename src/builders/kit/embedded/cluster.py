@@ -71,29 +71,26 @@ class Cluster:
         if self.data.exists():
             self._check()
             return
-        fresh = self.home / "cluster.new"
-        # One file for two readers: initdb takes the first line, libpq the one that matches.
+        fresh, secret = self.home / "cluster.new", self.home / "password"
         password = secrets.token_urlsafe(32)
-        wrote = self.account.shell(
-            'rm -rf "$1" && cat >"$2.new" && mv "$2.new" "$2"',
-            fresh,
-            self.home / "password",
-            text=f"{password}\n*:*:*:{ROLE}:{password}\n",
+        # One file for two readers: initdb takes the first line, libpq the one that matches.
+        text = f"{password}\n*:*:*:{ROLE}:{password}\n"
+        self._made(
+            self.account.shell('rm -rf "$1" && cat >"$2.new" && mv "$2.new" "$2"', fresh, secret, text=text)
         )
-        made = wrote.returncode == 0 and self.account.run(
+        initdb = self.account.run(
             self.binaries / "bin" / "initdb",
-            *("-D", fresh, "--username", ROLE, "--pwfile", self.home / "password", "--auth=scram-sha-256"),
+            *("-D", fresh, "--username", ROLE, "--pwfile", secret, "--auth=scram-sha-256"),
             # Text in the order of its bytes, the same on each machine; upper and lower case as Unicode says.
             *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
             *("--data-checksums", *(f"--set={setting}" for setting in CHOSEN_ONCE)),
             *(() if self.durable else ("--no-sync",)),
             wait_s=CREATE_S,
         )
-        if not made or made.returncode != 0:
-            raise self._failed("PostgreSQL could not make its database", (made or wrote).stderr)
+        self._made(initdb)
         if self.durable:
             os.sync()  # the password too, before the name below says that all is there
-        self.account.run("mv", fresh, self.data)
+        self._made(self.account.run("mv", fresh, self.data))
 
     def start(self) -> None:
         """Have the server running: one that runs already, perhaps after a kill of ours, is taken on.
@@ -103,7 +100,7 @@ class Cluster:
         began = time.monotonic()
         while not self._is_up(waited := time.monotonic() - began):
             if waited > START_S:
-                what = f"PostgreSQL did not start within {START_S} s (more after a crash: try again)"
+                what = f"PostgreSQL did not start in {START_S} s; if it still recovers from a crash, try again"
                 raise self._failed(what, self._last_words())
             time.sleep(PAUSE_S)
 
@@ -113,6 +110,8 @@ class Cluster:
         One try is not enough: when the first process was killed, the others hold the memory for a moment.
         """
         answer = self._ping()
+        if answer is Ping.NO_ATTEMPT:
+            raise EmbeddedFailed("PostgreSQL cannot be asked: a PG... variable, as PGSERVICE, is in the way.")
         if answer is not Ping.NO_RESPONSE:  # up, or just starting or stopping
             return answer is Ping.OK
         late = waited > PATIENCE_S
@@ -194,6 +193,10 @@ class Cluster:
 
     def _last_words(self) -> str:
         return self.account.shell('tail -n 12 "$1"', self.log).stdout
+
+    def _made(self, step: CompletedProcess[str]) -> None:
+        if step.returncode != 0:
+            raise self._failed("PostgreSQL could not make its database", step.stderr)
 
     def _failed(self, what: str, words: str) -> EmbeddedFailed:
         free = shutil.disk_usage(self.home).free

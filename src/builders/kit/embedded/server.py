@@ -169,8 +169,9 @@ class Embedded:
             errno.EDQUOT: "Make room in the quota of its disk",
             errno.EROFS: "Its disk is read-only: mount it for writing",
         }.get(error.errno or 0, f"Let user {os.geteuid()} write there, or run as its owner")
+        reason = f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
         return (
-            f"Cannot keep a database in {self._dir}: {error.strerror} ({error.filename}). {advice}, "
+            f"Cannot keep a database in {self._dir}: {reason}. {advice}, "
             "or choose another folder by BUILDERS_DATA_DIR."
         )
 
