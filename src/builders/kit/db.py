@@ -21,6 +21,7 @@ from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem
 from builders.kit.settings import Settings
 
 Conn = AsyncConnection[TupleRow]
+PING = "SELECT 1"
 BUSY = {"57014", "55P03", "40001", "40P01", "53300"}  # time limits, deadlock, serialization, too many clients
 
 _log = log.get_logger()
@@ -85,6 +86,11 @@ class Database:
         """A connection in a transaction, committed at the end of the block."""
         async with self.reading() as conn, conn.transaction():
             yield conn
+
+    async def ping(self) -> None:
+        """A question to the server. Raises DatabaseAway, DatabaseBusy."""
+        async with self.reading() as conn:
+            await conn.execute(PING)
 
     def _refusal(self, error: Exception) -> Problem:
         state = getattr(error, "sqlstate", None)

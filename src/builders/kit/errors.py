@@ -58,7 +58,7 @@ class Problem(Exception):
             "request_id": get_contextvars().get("request_id"),
             **self.members,
         }
-        return Response(json.dumps(body), self.status, self.headers, PROBLEM_JSON)
+        return Response(json.dumps(body, separators=(",", ":")), self.status, self.headers, PROBLEM_JSON)
 
 
 class Unexpected(Problem):

@@ -22,6 +22,8 @@ TABLE = """
     )
 """
 RECORD = "INSERT INTO kit_migrations (name, digest, applied_at) VALUES (%s, %s, %s)"
+APPLIED = "SELECT name, digest FROM kit_migrations"
+TAKE_LOCK = "SELECT pg_advisory_lock(%s)"
 QUEUE_THERE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
 
 
@@ -72,7 +74,7 @@ def migrate(conninfo: str) -> list[str]:
             raise MigrationRefused(
                 f"PostgreSQL {conn.info.server_version // 10000} is too old; the service needs 15 or newer."
             )
-        conn.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
+        conn.execute(TAKE_LOCK, (LOCK,))
         conn.execute(TABLE)
         applied = _applied(conn)
         done = _migrate_queue(conn, applied)
@@ -107,4 +109,4 @@ def _apply(conn: psycopg.Connection, migration: Migration) -> None:
 
 
 def _applied(conn: psycopg.Connection) -> dict[str, str]:
-    return dict(conn.execute("SELECT name, digest FROM kit_migrations").fetchall())
+    return dict(conn.execute(APPLIED).fetchall())

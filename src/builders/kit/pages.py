@@ -73,8 +73,8 @@ class PageRequest:
 def page_request(
     request: Request,
     limit: Annotated[
-        int, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} when absent.")
-    ] = DEFAULT_LIMIT,
+        int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} when absent.")
+    ] = None,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> PageRequest:
     """The page that the query asks for. A cursor holds for the path and filters it was made for.
@@ -89,14 +89,14 @@ def page_request(
         return cursors.encode(keyring, scope=scope, values=key)
 
     if cursor is None:
-        return PageRequest(limit=limit, seal=seal)
+        return PageRequest(limit=limit or DEFAULT_LIMIT, seal=seal)
     try:
         after = cursors.decode(keyring, scope=scope, text=cursor)
     except cursors.CursorInvalid:
         raise Invalid(
             ("query", "cursor"), "Not a cursor of this list; start again without it.", "cursor_invalid"
         ) from None
-    return PageRequest(limit=limit, after=tuple(after), seal=seal)
+    return PageRequest(limit=limit or DEFAULT_LIMIT, after=tuple(after), seal=seal)
 
 
 PageQuery = Annotated[PageRequest, Depends(page_request)]

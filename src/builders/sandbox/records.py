@@ -9,6 +9,8 @@ from uuid import UUID
 
 from builders.kit.money import Money
 
+MAX_RESOURCES = 2000  # in a manifest
+
 
 class OnConflict(StrEnum):
     """What to do with a name that the account has already, but not by this manifest."""

@@ -15,6 +15,7 @@ from builders.kit.callers import Caller
 from builders.kit.money import Money
 from builders.sandbox import plan as plans
 from builders.sandbox.records import (
+    MAX_RESOURCES,
     Action,
     ActionKind,
     AliasView,
@@ -26,7 +27,6 @@ from builders.sandbox.records import (
     Status,
     StepStatus,
 )
-from builders.sandbox.schemas import MAX_RESOURCES
 
 
 class PriceReply(Reply):

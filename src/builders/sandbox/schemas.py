@@ -8,9 +8,8 @@ from pydantic_core import PydanticCustomError
 
 from builders.kit.bodies import StrictBody
 from builders.kit.money import Money
-from builders.sandbox.records import AliasWish, Manifest, OnConflict, OnError, Order
+from builders.sandbox.records import MAX_RESOURCES, AliasWish, Manifest, OnConflict, OnError, Order
 
-MAX_RESOURCES = 2000
 
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
 Label = Annotated[str, Field(max_length=40)]
