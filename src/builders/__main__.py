@@ -3,4 +3,4 @@
 from builders.cli.main import main
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="builders")

@@ -261,11 +261,11 @@ def test_a_making_that_was_cut_short_is_made_again(folder: Path) -> None:
     with Embedded(data, durable=False):
         pass
     postgres = data / "postgres"
-    (postgres / "cluster").rename(postgres / "cluster.new")
+    (postgres / "cluster").rename(postgres / "cluster.0.new")
 
     with Embedded(data, durable=False) as embedded:
         assert ask(embedded.conninfo, "SELECT 1") == 1
-    assert not (postgres / "cluster.new").exists()
+    assert [path.name for path in postgres.glob("cluster*")] == ["cluster"]
 
 
 def test_a_folder_that_cannot_be_written_is_told_in_words(folder: Path) -> None:

@@ -34,6 +34,8 @@ SPACE_NEEDED = 128 * 2**20  # bytes; less explains most failures
 # At creation, in postgresql.conf, where the operator may change them.
 CHOSEN_ONCE = ("max_connections=200", "shared_buffers=128MB", "timezone=UTC", "log_timezone=UTC")
 
+PREPARE = 'rm -rf "$1"/cluster.*.new; cat >"$2.new" && mv "$2.new" "$2"'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
@@ -71,13 +73,12 @@ class Cluster:
         if self.data.exists():
             self._check()
             return
-        fresh, secret = self.home / "cluster.new", self.home / "password"
+        # A name of its own each time: the initdb of a process that was killed may still be at work.
+        fresh, secret = self.home / f"cluster.{secrets.token_hex(4)}.new", self.home / "password"
         password = secrets.token_urlsafe(32)
         # One file for two readers: initdb takes the first line, libpq the one that matches.
         text = f"{password}\n*:*:*:{ROLE}:{password}\n"
-        self._made(
-            self.account.shell('rm -rf "$1" && cat >"$2.new" && mv "$2.new" "$2"', fresh, secret, text=text)
-        )
+        self._made(self.account.shell(PREPARE, self.home, secret, text=text))
         initdb = self.account.run(
             self.binaries / "bin" / "initdb",
             *("-D", fresh, "--username", ROLE, "--pwfile", secret, "--auth=scram-sha-256"),

@@ -1,0 +1,39 @@
+"""What the limit and the usual stack have in common with the service: its pool, its keyring, its catalog in memory.
+
+None of it is machinery of HTTP, so whoever would build the service otherwise would have it too.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from builders.app import make_keyring
+from builders.catalog.service import Shelf
+from builders.kit.crypto import Keyring
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """Opened once for a process."""
+
+    database: Database
+    keyring: Keyring
+    shelf: Shelf
+
+
+@asynccontextmanager
+async def staff(settings: Settings) -> AsyncIterator[Staff]:
+    """Opens the pool and what stands on it."""
+    assert settings.database_url is not None
+    database = Database(settings.database_url.get_secret_value(), settings)
+    await database.open()
+    try:
+        yield Staff(
+            database=database,
+            keyring=make_keyring(settings),
+            shelf=Shelf(database, assets=settings.data_dir / "assets"),
+        )
+    finally:
+        await database.close()

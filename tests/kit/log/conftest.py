@@ -1,0 +1,25 @@
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from builders.kit import log
+from tests.kit.log.written import Written
+
+
+@pytest.fixture(autouse=True)
+def _logging_is_put_back() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def written() -> Written:
+    written = Written()
+    log.configure(stream=written.stream)
+    return written
