@@ -1,7 +1,7 @@
 """Which names would fit: two pure steps with one look-up in the registry of names between them.
 
-`candidates` and `alternatives` are worth asking about, `best` takes those that are free. Whole numbers, no clock, no
-chance: the same words, catalog and registry give the same list.
+`candidates` and `alternatives` are worth asking about, `best` takes those that are free. Whole numbers, no
+clock, no chance: the same words, catalog and registry give the same list.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,8 @@ _SAME_NAME = 95  # weight of the asked name on another domain
 def candidates(themes: Themes, q: str, *, limit: int) -> list[Candidate]:
     """The names to look up for a query, at most four times the limit, each once.
 
-    What stands after an @ pins the domain, or those whose name begins so; a pin that fits nothing is passed over.
+    What stands after an @ pins the domain, or those whose name begins so; a pin that fits nothing is passed
+    over.
     """
     head, at, tail = q.partition("@")
     words = tokenise(head)
@@ -36,7 +37,8 @@ def alternatives(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """The names to look up in place of one that is not free: others on its domain, and the same one elsewhere.
 
-    Elsewhere is on domains that share a category, or of a similar name when it has none (as of an unknown domain).
+    Elsewhere is on domains that share a category, or of a similar name when it has none (as of an unknown
+    domain).
     """
     words, asked = tokenise(local_part), tokenise(domain.partition(".")[0])
     here = themes.find(domain)

@@ -1,7 +1,7 @@
 """Which domains fit which words: the index behind suggestions, over the claimable domains of the catalog.
 
-A query meets a bounded number of domains, however many there are: the first few, by rank, of each list that a word
-leads to. Positions are ranks, so lists cut short keep the best.
+A query meets a bounded number of domains, however many there are: the first few, by rank, of each list that a
+word leads to. Positions are ranks, so lists cut short keep the best.
 """
 
 from array import array

@@ -40,8 +40,8 @@ class Local:
 def tokenise(text: str) -> tuple[str, ...]:
     """The words of a query, in order and without repeats: lower-case ASCII letters and digits, at most four.
 
-    Cut at spaces, punctuation and camel case; letters lose their accents (José is jose), and other scripts are
-    passed over, since issued names are ASCII.
+    Cut at spaces, punctuation and camel case; letters lose their accents (José is jose), and other scripts
+    are passed over, since issued names are ASCII.
     """
     folded = unicodedata.normalize("NFKD", text[:MAX_QUERY])
     ascii_only = "".join(ch for ch in folded if not unicodedata.combining(ch))

@@ -6,7 +6,7 @@ the request's transaction, so that work and answer stand or fall together.
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +24,14 @@ HEADER = "Idempotency-Key"
 KEPT = timedelta(hours=24)
 ABANDONED = timedelta(seconds=60)  # a claim whose process died; longer than any request may take
 MAX_KEY = 255
+
+PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "A request repeated with its key is answered as the first time; nothing is done twice.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "title": HEADER},
+}
 
 CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at)

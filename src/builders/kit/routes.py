@@ -46,6 +46,8 @@ class Route(APIRoute):
         )
         if self.needs is not None:
             self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
+            if "POST" in (self.methods or ()):
+                self.openapi_extra["parameters"] = [idempotency.PARAMETER]
             refusals = problems(callers.CredentialsMissing, callers.CredentialsInvalid, callers.InsufficientScope)
             self.responses = _joined(refusals, self.responses)
         self.asgi = Compiled(self)
