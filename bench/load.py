@@ -8,6 +8,7 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 _END_OF_HEAD = b"\r\n\r\n"
 _LENGTH = b"\r\ncontent-length:"
@@ -51,8 +52,7 @@ class _Connection(asyncio.Protocol):
     transport: asyncio.Transport = field(init=False)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
 
     def send(self) -> None:
         """Sends the next request, or nothing more when the load is over."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -32,11 +34,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    shared = tmp_path_factory.getbasetemp()
-    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "server"
-    folder.mkdir(exist_ok=True)
+    # One for all xdist workers of a run, beside pytest's folders, which only root could pass through as root.
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+    folder = Path(tempfile.gettempdir()) / f"builders-tests-{run[:16]}"
+    folder.mkdir(mode=0o711, exist_ok=True)
     with Embedded(folder, durable=False) as embedded:
         yield embedded.conninfo
+    if not (folder / "postgres" / "cluster" / "postmaster.pid").exists():  # we were the last to use it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -61,9 +61,7 @@ def test_no_byte_of_a_sealed_value_can_change() -> None:
             new.unseal("secret", wrong, context=b"row 1")
 
 
-@pytest.mark.parametrize(
-    ("purpose", "context"), [("secret", b"row 2"), ("secrets", b"row 1"), ("secret", b"")]
-)
+@pytest.mark.parametrize(("purpose", "context"), [("secret", b"row 2"), ("secrets", b"row 1"), ("secret", b"")])
 def test_a_sealed_value_opens_only_for_its_purpose_and_context(purpose: str, context: bytes) -> None:
     sealed = new.seal("secret", b"plaintext", context=b"row 1")
     with pytest.raises(Unsealable, match="altered, or sealed for another"):

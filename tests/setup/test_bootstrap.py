@@ -41,8 +41,9 @@ class Checkout:
     def python(self, verdict: str) -> Path:
         """A Python that answers `verdict` to the question what it can do."""
         path = self.root / verdict
-        path.write_text(PYTHON.format(verdict=verdict, real=sys.executable))
-        path.chmod(0o755)
+        if not path.exists():  # else one that is running would change under its reader
+            path.write_text(PYTHON.format(verdict=verdict, real=sys.executable))
+            path.chmod(0o755)
         return path
 
     def bootstrap(self, *args: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -69,6 +70,7 @@ def checkout(tmp_path: Path) -> Checkout:
     (root / "src" / "builders" / "__init__.py").write_text("WHERE = __file__\n")
     made = Checkout(root=root)
     made.pin("# nothing\n")
+    made.python("bare 3.11")
     return made
 
 
@@ -118,7 +120,7 @@ def test_a_moved_checkout_makes_its_environment_anew(checkout: Checkout) -> None
 def test_three_at_once_make_one_environment(checkout: Checkout) -> None:
     with ThreadPoolExecutor() as pool:
         ran = list(pool.map(lambda _: checkout.bootstrap("server", "echo", "ok"), range(3)))
-    assert [each.stdout for each in ran] == ["ok\n"] * 3
+    assert [each.stdout for each in ran] == ["ok\n"] * 3, [each.stderr for each in ran]
     assert sum("installing" in each.stderr for each in ran) == 1
 
 

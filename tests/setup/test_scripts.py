@@ -54,9 +54,7 @@ def test_every_package_is_pinned_with_hashes(pins: Path) -> None:
         assert hashes, requirement
 
 
-@pytest.mark.parametrize(
-    "path", [*PINS, *ROOT.glob("requirements*.in"), *SCRIPTS], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", [*PINS, *ROOT.glob("requirements*.in"), *SCRIPTS], ids=lambda path: path.name)
 def test_no_file_of_the_set_up_names_an_index(path: Path) -> None:
     assert not ADDRESS.findall(path.read_text())
 

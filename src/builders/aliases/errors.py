@@ -26,3 +26,14 @@ class AliasesChanged(Problem):
     def __init__(self, changed: frozenset[UUID]) -> None:
         super().__init__("An alias was changed or released in the meantime.", next_action="Plan again.")
         self.changed = changed
+
+
+class KeysTaken(Problem):
+    """Some of the manifest keys stand for other aliases."""
+
+    status, code = 409, "manifest_keys_taken"
+
+    def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
+        listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
+        super().__init__(f"Keys that stand for other aliases: {listed}.", next_action="Plan again.")
+        self.keys = keys

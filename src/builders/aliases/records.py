@@ -115,6 +115,14 @@ class Name(NamedTuple):
     key: str
 
 
+class Look(NamedTuple):
+    """What the eye keeps of names; it belongs to one account at a time."""
+
+    realm: UUID
+    domain: str
+    skeleton: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """A name to look up or to take."""
@@ -123,6 +131,11 @@ class Wanted:
     key: str
     skeleton: str
     alias_id: UUID | None = None  # the alias it is to be of; None where it is only looked up
+
+    @property
+    def name(self) -> Name:
+        """Where it is unique."""
+        return Name(self.domain, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +166,11 @@ class Taken:
     key: str
     skeleton: str
     added: bool  # False when the account held it before
+
+    @property
+    def name(self) -> Name:
+        """Where it is unique."""
+        return Name(self.domain, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

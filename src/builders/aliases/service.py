@@ -5,6 +5,8 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from psycopg import Rollback
+
 from builders.aliases import errors, local_parts, store
 from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED, ALIAS_UPDATED, AliasData
 from builders.aliases.records import (
@@ -12,6 +14,7 @@ from builders.aliases.records import (
     Alias,
     AliasChange,
     AliasSpec,
+    Look,
     Name,
     NameState,
     Reason,
@@ -25,6 +28,7 @@ from builders.kit.db import Conn
 judge = local_parts.judge
 NamesRefused = errors.NamesRefused
 AliasesChanged = errors.AliasesChanged
+KeysTaken = errors.KeysTaken
 PRUNED_AT_ONCE = 1000
 
 _OF_STATE = {
@@ -57,17 +61,19 @@ async def hold(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[Wanted], until: datetime
 ) -> None:
     """Keeps names for the account until a time. Raises NamesRefused, and nothing is held then."""
-    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, state=NameState.HELD, until=until)
+    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
 
 
 async def create(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
     """Claims names, all or none; publishes alias.created for each. A handful of statements for any number.
 
-    Decided by unique keys: of two who claim one name at once, one gets NamesRefused.
+    Decided by unique keys: of two who claim one name at once, one gets NamesRefused. Raises KeysTaken when a
+    manifest key stands for another alias.
     """
     now = clock.now()
     wanted = [Wanted(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs]
-    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, state=NameState.CLAIMED, until=None)
+    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
+    await _check_keys(conn, account_id, specs)
     await store.insert(conn, account_id=account_id, specs=specs, now=now)
     await store.replace_forwards(conn, account_id=account_id, forwards=specs, now=now)
     news = [(account_id, _news(spec, spec.domain, spec.local_part)) for spec in specs]
@@ -77,9 +83,11 @@ async def create(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Seq
 async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]) -> None:
     """Changes aliases that still have their version, all or none; publishes alias.updated for each.
 
-    Raises AliasesChanged.
+    Keys of a manifest can be swapped within one call. Raises KeysTaken when one of them stands for an alias that
+    is not among those changed, and AliasesChanged.
     """
     now = clock.now()
+    await _check_keys(conn, account_id, changes)
     updated = await store.update(conn, account_id=account_id, changes=changes, now=now)
     _check_all({change.id for change in changes}, updated.keys())
     await store.replace_forwards(conn, account_id=account_id, forwards=changes, now=now)
@@ -104,7 +112,7 @@ async def release(
         conn,
         realm=realm,
         account_id=account_id,
-        released=list(versions.items()),
+        versions=versions,
         until=now + quarantine,
         now=now,
     )
@@ -134,33 +142,32 @@ async def prune(conn: Conn) -> int:
 
 def mask(email: str) -> str:
     """An address as it may be shown to others: `a***@example.net`."""
-    local_part, _, domain = email.partition("@")
+    local_part, _, domain = email.rpartition("@")
     return f"{local_part[:1]}***@{domain}"
 
 
 async def _take(
-    conn: Conn,
-    *,
-    realm: UUID,
-    account_id: UUID,
-    wanted: Sequence[Wanted],
-    state: NameState,
-    until: datetime | None,
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], until: datetime | None
 ) -> None:
-    await store.clear_ended(conn, realm=realm, wanted=wanted, now=clock.now())
+    looks = {each.name: Look(realm, each.domain, each.skeleton) for each in wanted}
+    await store.clear_ended(conn, looks=list(looks.values()), now=clock.now())
+    refused: set[Name] = set()
     async with conn.transaction():  # a savepoint: a refusal takes back what was taken so far
-        taken = await store.take_names(
-            conn, realm=realm, account_id=account_id, wanted=wanted, state=state, until=until
-        )
+        taken = await store.take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
         added = [each for each in taken if each.added]
-        looks = await store.take_skeletons(conn, realm=realm, account_id=account_id, taken=added)
-        ours = {Name(each.domain, each.key) for each in taken}
-        alike = {Name(each.domain, each.key) for each in added if (each.domain, each.skeleton) not in looks}
-        if len(ours) < len(wanted) or alike:
-            refused = {Name(each.domain, each.key): Standing(reason=Reason.TAKEN) for each in wanted}
-            for name in ours:
-                del refused[name]
-            raise NamesRefused(refused | {name: Standing(reason=Reason.CONFUSABLE) for name in alike})
+        ours = await store.take_looks(conn, realm=realm, account_id=account_id, taken=added)
+        refused = looks.keys() - {each.name for each in taken}
+        refused |= {each.name for each in added if looks[each.name] not in ours}
+        if refused:
+            raise Rollback
+    if refused:
+        standings = await look_up(conn, realm=realm, wanted=wanted, account_id=account_id)
+        raise NamesRefused({name: standings.get(name, Standing(reason=Reason.TAKEN)) for name in refused})
+
+
+async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]) -> None:
+    if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
+        raise KeysTaken(taken)
 
 
 def _check_all(wanted: AbstractSet[UUID], done: AbstractSet[UUID]) -> None:

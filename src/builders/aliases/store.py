@@ -1,68 +1,80 @@
 """All SQL of the aliases, in sets: a thousand names cost as many statements as one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row
-from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
 
-from builders.aliases.records import (
-    Alias,
-    AliasChange,
-    AliasSpec,
-    Found,
-    Name,
-    NameState,
-    Released,
-    Taken,
-    Wanted,
-)
+from builders.aliases.records import Alias, AliasChange, AliasSpec, Found, Look, Name, Released, Taken, Wanted
 from builders.kit.db import Conn
 
-# Look-alikes count only where another account holds them; without an account, where anybody does.
+_SPECS = TypeAdapter(Sequence[AliasSpec])
+_CHANGES = TypeAdapter(Sequence[AliasChange])
+
+# Holds and quarantines that are over hinder nobody, though their rows are there until they are pruned.
 LOOK_UP = """
-    SELECT wanted.domain, wanted.key, name.state, name.until, name.account_id,
-           look.account_id AS look_account_id
+    SELECT wanted.domain, wanted.key, name.state, name.until, name.account_id, look.account_id AS look_account_id
     FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[]) AS wanted (domain, key, skeleton)
     LEFT JOIN aliases_names AS name
       ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
      AND (name.until IS NULL OR name.until > %(now)s)
     LEFT JOIN aliases_skeletons AS look
       ON look.realm = %(realm)s AND look.domain = wanted.domain AND look.skeleton = wanted.skeleton
-     AND look.names > 0
+     AND look.names > (
+         SELECT count(*) FROM aliases_names AS over
+         WHERE over.realm = look.realm AND over.domain = look.domain AND over.skeleton = look.skeleton
+           AND over.until <= %(now)s
+     )
     WHERE name.realm IS NOT NULL OR look.realm IS NOT NULL
 """
-# Holds and quarantines that are over, of the wanted looks. Skipped where somebody else clears them just now.
+LIST_ENDED = """
+    SELECT DISTINCT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s LIMIT %(limit)s
+"""
+# Names whose hold or quarantine is over, of the given looks. Skipped where somebody else clears them just now.
 CLEAR_ENDED = """
     WITH ended AS (
         SELECT name.realm, name.domain, name.key FROM aliases_names AS name
-        JOIN unnest(%(domains)s::text[], %(skeletons)s::text[]) AS wanted (domain, skeleton)
-          ON name.domain = wanted.domain AND name.skeleton = wanted.skeleton
-        WHERE name.realm = %(realm)s AND name.until <= %(now)s
+        JOIN unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
+             AS look (realm, domain, skeleton)
+          ON name.realm = look.realm AND name.domain = look.domain AND name.skeleton = look.skeleton
+        WHERE name.until <= %(now)s
         FOR UPDATE OF name SKIP LOCKED
     ), gone AS (
         DELETE FROM aliases_names AS name USING ended
         WHERE name.realm = ended.realm AND name.domain = ended.domain AND name.key = ended.key
-        RETURNING name.domain, name.skeleton
+        RETURNING name.realm, name.domain, name.skeleton
+    ), counted AS (
+        UPDATE aliases_skeletons AS look SET names = look.names - over.names
+        FROM (SELECT realm, domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2, 3) AS over
+        WHERE look.realm = over.realm AND look.domain = over.domain AND look.skeleton = over.skeleton
     )
-    UPDATE aliases_skeletons AS look SET names = look.names - counted.names
-    FROM (SELECT domain, skeleton, count(*) AS names FROM gone GROUP BY domain, skeleton) AS counted
-    WHERE look.realm = %(realm)s AND look.domain = counted.domain AND look.skeleton = counted.skeleton
+    SELECT count(*) FROM gone
 """
-# In the order of the key, so that two who want the same names wait for each other and never crosswise.
+PRUNE_LOOKS = """
+    DELETE FROM aliases_skeletons AS look
+    USING unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[]) AS gone (realm, domain, skeleton)
+    WHERE look.realm = gone.realm AND look.domain = gone.domain AND look.skeleton = gone.skeleton
+      AND look.names = 0
+"""
+# In the order of the key, so that two who want the same names wait for each other and never crosswise. A hold
+# does not shorten a quarantine: should what it is for never happen, the name is as safe as before.
 TAKE_NAMES = """
     INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
-    SELECT %(realm)s, domain, key, skeleton, %(account_id)s, alias_id, %(state)s, %(until)s
+    SELECT %(realm)s, domain, key, skeleton, %(account_id)s, alias_id,
+           CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END, %(until)s
     FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
          AS wanted (domain, key, skeleton, alias_id)
     ORDER BY domain, key
     ON CONFLICT (realm, domain, key) DO UPDATE
-    SET alias_id = excluded.alias_id, state = excluded.state, until = excluded.until
+    SET alias_id = excluded.alias_id,
+        state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
+        until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
     WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
     RETURNING domain, key, skeleton, xmax = 0 AS added
 """
-TAKE_SKELETONS = """
+TAKE_LOOKS = """
     INSERT INTO aliases_skeletons AS look (realm, domain, skeleton, account_id, names)
     SELECT %(realm)s, domain, skeleton, %(account_id)s, count(*)
     FROM unnest(%(domains)s::text[], %(skeletons)s::text[]) AS wanted (domain, skeleton)
@@ -70,7 +82,20 @@ TAKE_SKELETONS = """
     ON CONFLICT (realm, domain, skeleton) DO UPDATE
     SET account_id = excluded.account_id, names = look.names + excluded.names
     WHERE look.account_id = excluded.account_id OR look.names = 0
-    RETURNING domain, skeleton
+    RETURNING realm, domain, skeleton
+"""
+# Orders those who want keys of the same manifests, so that none of them is surprised by the unique key.
+LOCK_MANIFESTS = """
+    SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || manifest, 0))
+    FROM (SELECT DISTINCT unnest(%(manifests)s::text[]) AS manifest ORDER BY manifest) AS wanted
+"""
+LIST_TAKEN_KEYS = """
+    SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
+    WHERE EXISTS (
+        SELECT FROM aliases AS alias
+        WHERE alias.account_id = %(account_id)s AND alias.manifest = wanted.manifest
+          AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(alias_ids)s::uuid[])
+    )
 """
 INSERT_DESTINATIONS = """
     INSERT INTO aliases_destinations (account_id, email, created_at)
@@ -81,8 +106,7 @@ INSERT_DESTINATIONS = """
 INSERT_FORWARDS = """
     INSERT INTO aliases_forwards (account_id, alias_id, position, email)
     SELECT %(account_id)s, alias_id, position, email
-    FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[])
-         AS new (alias_id, position, email)
+    FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
 """
 DELETE_FORWARDS = """
     DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
@@ -92,12 +116,12 @@ INSERT = """
                          price_amount, price_currency, price_interval, claimed_at, renews_at, updated_at)
     SELECT %(account_id)s, new.id, new.domain, new.local_part, new.key, new.manifest, new.manifest_key,
            CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END, new.note, new.labels,
-           new.price_amount, new.price_currency, new.price_interval, %(now)s,
-           CASE new.price_interval WHEN 'year' THEN %(now)s + interval '1 year'
-                                   WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
-    FROM jsonb_to_recordset(%(aliases)s) AS new (
+           (new.price ->> 'amount')::numeric, new.price ->> 'currency', new.interval, %(now)s,
+           CASE new.interval WHEN 'year' THEN %(now)s + interval '1 year'
+                             WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
+    FROM jsonb_to_recordset(%(specs)s::jsonb) AS new (
         id uuid, domain text, local_part text, key text, manifest text, manifest_key text, enabled boolean,
-        note text, labels jsonb, price_amount numeric, price_currency text, price_interval text
+        note text, labels jsonb, price jsonb, interval text
     )
 """
 UPDATE = """
@@ -105,7 +129,7 @@ UPDATE = """
     SET manifest = new.manifest, manifest_key = new.manifest_key, note = new.note, labels = new.labels,
         status = CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END, updated_at = %(now)s,
         version = alias.version + 1, serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
-    FROM jsonb_to_recordset(%(changes)s) AS new (
+    FROM jsonb_to_recordset(%(changes)s::jsonb) AS new (
         id uuid, version int, manifest text, manifest_key text, enabled boolean, note text, labels jsonb
     )
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.version = new.version
@@ -124,8 +148,7 @@ RELEASE = """
           AND alias.status <> 'deleted'
         RETURNING alias.id, alias.domain, alias.local_part, alias.key, before.manifest, before.manifest_key
     ), quarantined AS (
-        UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s
-        FROM released
+        UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
         WHERE name.realm = %(realm)s AND name.domain = released.domain AND name.key = released.key
           AND name.account_id = %(account_id)s AND name.alias_id = released.id
     )
@@ -152,27 +175,8 @@ LIST = """
                WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
            ), '{}') AS destinations
     FROM chosen JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = chosen.id
-    WHERE alias.status <> 'deleted'
-    ORDER BY alias.id
+    WHERE alias.status <> 'deleted' ORDER BY alias.id
 """
-PRUNE_ENDED = """
-    WITH ended AS (
-        SELECT realm, domain, key FROM aliases_names WHERE until <= %(now)s
-        ORDER BY until LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        DELETE FROM aliases_names AS name USING ended
-        WHERE name.realm = ended.realm AND name.domain = ended.domain AND name.key = ended.key
-        RETURNING name.realm, name.domain, name.skeleton
-    ), counted AS (
-        UPDATE aliases_skeletons AS look SET names = look.names - over.names
-        FROM (
-            SELECT realm, domain, skeleton, count(*) AS names FROM gone GROUP BY realm, domain, skeleton
-        ) AS over
-        WHERE look.realm = over.realm AND look.domain = over.domain AND look.skeleton = over.skeleton
-    )
-    SELECT count(*) FROM gone
-"""
-PRUNE_SKELETONS = "DELETE FROM aliases_skeletons WHERE names = 0"
 
 
 async def look_up(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: datetime) -> list[Found]:
@@ -182,64 +186,65 @@ async def look_up(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: dat
         return await cursor.fetchall()
 
 
-async def clear_ended(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: datetime) -> None:
-    """Frees names of the wanted looks whose hold or quarantine is over."""
-    await conn.execute(CLEAR_ENDED, {"realm": realm, "now": now, **_columns(wanted)})
+async def clear_ended(conn: Conn, *, looks: Sequence[Look], now: datetime) -> int:
+    """Frees names of the looks whose hold or quarantine is over; their number."""
+    row = await (await conn.execute(CLEAR_ENDED, {"now": now, **_look_columns(looks)})).fetchone()
+    return int(row[0]) if row else 0
+
+
+async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
+    """Frees names of up to `limit` looks whose hold or quarantine is over; their number."""
+    cursor = await conn.execute(LIST_ENDED, {"now": now, "limit": limit})
+    looks = [Look(*row) for row in await cursor.fetchall()]
+    freed = await clear_ended(conn, looks=looks, now=now)
+    await conn.execute(PRUNE_LOOKS, _look_columns(looks))
+    return freed
 
 
 async def take_names(
-    conn: Conn,
-    *,
-    realm: UUID,
-    account_id: UUID,
-    wanted: Sequence[Wanted],
-    state: NameState,
-    until: datetime | None,
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], until: datetime | None
 ) -> list[Taken]:
-    """Those of the names that are the account's now; the others are somebody's."""
-    row = {"realm": realm, "account_id": account_id, "state": state, "until": until, **_columns(wanted)}
+    """Those of the names that are the account's now, claimed or held until a time; the others are somebody's."""
+    row = {"realm": realm, "account_id": account_id, "until": until, **_columns(wanted)}
     async with conn.cursor(row_factory=class_row(Taken)) as cursor:
         await cursor.execute(TAKE_NAMES, {**row, "alias_ids": [each.alias_id for each in wanted]})
         return await cursor.fetchall()
 
 
-async def take_skeletons(
-    conn: Conn, *, realm: UUID, account_id: UUID, taken: Sequence[Taken]
-) -> set[tuple[str, str]]:
-    """Those of the looks (domain, skeleton) that are the account's now."""
+async def take_looks(conn: Conn, *, realm: UUID, account_id: UUID, taken: Sequence[Taken]) -> set[Look]:
+    """Those of the names' looks that are the account's now."""
+    row = {"realm": realm, "account_id": account_id, **_columns(taken)}
+    return {Look(*found) for found in await (await conn.execute(TAKE_LOOKS, row)).fetchall()}
+
+
+async def list_taken_keys(
+    conn: Conn, *, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]
+) -> frozenset[tuple[str, str]]:
+    """Those of the wanted keys (manifest, key) that stand for other aliases; no more come until the commit."""
     row = {
-        "realm": realm,
         "account_id": account_id,
-        "domains": [each.domain for each in taken],
-        "skeletons": [each.skeleton for each in taken],
+        "manifests": [each.manifest for each in wanted if each.manifest is not None],
+        "keys": [each.manifest_key for each in wanted if each.manifest is not None],
+        "alias_ids": [each.id for each in wanted],
     }
-    return {(found[0], found[1]) for found in await (await conn.execute(TAKE_SKELETONS, row)).fetchall()}
+    await conn.execute(LOCK_MANIFESTS, row)
+    # A second statement, which sees what was committed while this one waited for the lock.
+    cursor = await conn.execute(LIST_TAKEN_KEYS, row)
+    return frozenset((found[0], found[1]) for found in await cursor.fetchall())
 
 
 async def insert(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
     """New aliases, without where they forward to."""
-    rows = [
-        {
-            "id": str(spec.id),
-            "domain": spec.domain,
-            "local_part": spec.local_part,
-            "key": spec.key,
-            "price_amount": str(spec.price.amount),
-            "price_currency": spec.price.currency,
-            "price_interval": spec.interval,
-            **_wishes(spec),
-        }
-        for spec in specs
-    ]
-    await conn.execute(INSERT, {"account_id": account_id, "aliases": Jsonb(rows), "now": now})
+    rows = _SPECS.dump_json(specs).decode()
+    await conn.execute(INSERT, {"account_id": account_id, "specs": rows, "now": now})
 
 
 async def update(
     conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange], now: datetime
 ) -> dict[UUID, tuple[str, str]]:
     """Domain and local part of those that still had their version, and now have the next."""
-    rows = [{"id": str(change.id), "version": change.version, **_wishes(change)} for change in changes]
-    cursor = await conn.execute(UPDATE, {"account_id": account_id, "changes": Jsonb(rows), "now": now})
+    rows = _CHANGES.dump_json(changes).decode()
+    cursor = await conn.execute(UPDATE, {"account_id": account_id, "changes": rows, "now": now})
     return {row[0]: (row[1], row[2]) for row in await cursor.fetchall()}
 
 
@@ -256,17 +261,11 @@ async def replace_forwards(
 
 
 async def release(
-    conn: Conn,
-    *,
-    realm: UUID,
-    account_id: UUID,
-    released: Sequence[tuple[UUID, int]],
-    until: datetime,
-    now: datetime,
+    conn: Conn, *, realm: UUID, account_id: UUID, versions: Mapping[UUID, int], until: datetime, now: datetime
 ) -> list[Released]:
-    """Those of the aliases (id, version) that are gone now; their names wait until the given time."""
+    """Those of the aliases (id: version) that are gone now; their names wait until the given time."""
     row = {"realm": realm, "account_id": account_id, "until": until, "now": now}
-    columns = {"alias_ids": [each[0] for each in released], "versions": [each[1] for each in released]}
+    columns = {"alias_ids": list(versions), "versions": list(versions.values())}
     async with conn.cursor(row_factory=class_row(Released)) as cursor:
         await cursor.execute(RELEASE, {**row, **columns})
         return await cursor.fetchall()
@@ -288,14 +287,7 @@ async def list_aliases(
         return await cursor.fetchall()
 
 
-async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
-    """Frees up to `limit` names whose hold or quarantine is over; their number."""
-    row = await (await conn.execute(PRUNE_ENDED, {"now": now, "limit": limit})).fetchone()
-    await conn.execute(PRUNE_SKELETONS)
-    return int(row[0]) if row else 0
-
-
-def _columns(wanted: Sequence[Wanted]) -> dict[str, list[str]]:
+def _columns(wanted: Sequence[Wanted | Taken]) -> dict[str, list[str]]:
     return {
         "domains": [each.domain for each in wanted],
         "keys": [each.key for each in wanted],
@@ -303,11 +295,6 @@ def _columns(wanted: Sequence[Wanted]) -> dict[str, list[str]]:
     }
 
 
-def _wishes(each: AliasSpec | AliasChange) -> dict[str, object]:
-    return {
-        "manifest": each.manifest,
-        "manifest_key": each.manifest_key,
-        "enabled": each.enabled,
-        "note": each.note,
-        "labels": dict(each.labels),
-    }
+def _look_columns(looks: Sequence[Look]) -> dict[str, list[UUID] | list[str]]:
+    realms, domains, skeletons = zip(*looks, strict=True) if looks else ((), (), ())
+    return {"realms": list(realms), "domains": list(domains), "skeletons": list(skeletons)}

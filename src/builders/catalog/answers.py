@@ -16,7 +16,7 @@ _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
 def of_version(request: Request, version: int, body: Callable[[], bytes]) -> Response:
-    """JSON that depends on the address and a version of the catalog only; not even made when the client has it."""
+    """JSON that depends on the address and a version of the catalog; not made when the client has it."""
     return _unless_known(request, f'W/"v{version}"', body)
 
 
@@ -70,7 +70,7 @@ def image(request: Request, folder: Path, filename: str) -> Response:
 
 
 def _range(request: Request, etag: str, size: int) -> range | None:
-    """The bytes asked for; None for all: several ranges and malformed ones may be ignored (RFC 9110, 14.2)."""
+    """The bytes asked for; None for all: a malformed range and several may be ignored (RFC 9110, 14.2)."""
     wanted = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
     if wanted is None or request.headers.get("if-range", etag) != etag:
         return None
@@ -84,7 +84,5 @@ def _range(request: Request, etag: str, size: int) -> range | None:
     else:
         return None
     if not part:
-        raise RangeNotSatisfiable(
-            f"The image has {size} bytes.", headers={"Content-Range": f"bytes */{size}"}
-        )
+        raise RangeNotSatisfiable(f"The image has {size} bytes.", headers={"Content-Range": f"bytes */{size}"})
     return part

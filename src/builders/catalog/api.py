@@ -63,7 +63,7 @@ async def list_domains(
         Query(description="Beginning of a name, or a part of name, title or tag; case does not matter."),
     ] = None,
 ) -> Response:
-    """List the domains of the catalog, the highest rank first; with `q` those that begin with it come first."""
+    """List the domains of the catalog by rank; with `q` those that begin with it come first."""
 
     def body() -> bytes:
         return _json(_DOMAINS, catalog.list_domains(shown, category=category, q=q, page=page))
@@ -109,7 +109,7 @@ async def suggest(
     q: Annotated[str, Query(description="A name, words, or a beginning such as `jane@har`.")] = "",
     limit: Annotated[int, Query(ge=1, le=24)] = 12,
 ) -> Response:
-    """Suggest free names, each with its price and why it stands where it does; the same query gives the same list."""
+    """Suggest free names, each with its price and why it stands where it does."""
     found = await catalog.suggest_names(conn, catalog=shown, q=q, limit=limit)
     return answers.of_content(request, _json(_SUGGESTED, found))
 

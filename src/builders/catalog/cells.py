@@ -12,7 +12,7 @@ from builders.catalog.domain_names import find_a_label
 from builders.catalog.records import DomainStatus, MailMode, PriceInterval, PriceTier
 from builders.kit.money import Money
 
-Json: TypeAlias = str | int | bool | None | list["Json"] | dict[str, "Json"]
+Json: TypeAlias = str | int | bool | list["Json"] | dict[str, "Json"] | None
 
 DEFAULT_CURRENCY = "USD"
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
@@ -25,7 +25,7 @@ _MAX_RANK = 1_000_000
 _SHOWN = 60  # characters of a cell that a report repeats
 
 
-class CellRefused(Exception):  # noqa: N818 - named for what is wrong, as every refusal here
+class CellRefused(Exception):
     """A cell does not hold what its column takes."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -50,9 +50,7 @@ def text(limit: int, *, lines: bool = False) -> Callable[[str], str]:
             raise CellRefused("too_long", f"{len(written)} characters; at most {limit} fit.")
         for char in written:
             if unicodedata.category(char) in {"Cc", "Cs"} and not (lines and char in "\n\t"):
-                raise CellRefused(
-                    "character_invalid", f"The character U+{ord(char):04X} does not belong here."
-                )
+                raise CellRefused("character_invalid", f"The character U+{ord(char):04X} does not belong here.")
         return written
 
     return read
@@ -65,7 +63,7 @@ def one_of(values: type[StrEnum], blank: StrEnum) -> Callable[[str], str]:
         word = cell.strip().lower() or blank.value
         if word not in {each.value for each in values}:
             raise CellRefused(
-                "value_unknown", f"{shown(cell)} is none of {', '.join(values)}.{_meant(word, values)}"
+                "value_unknown", f"{shown(cell)} is none of {', '.join(values)}.{_meant(word, [*values])}"
             )
         return word
 
@@ -88,9 +86,7 @@ def whole(least: int, most: int, blank: int) -> Callable[[str], int]:
         if not written:
             return blank
         if not (written.isascii() and _INTEGER.fullmatch(written)) or not least <= int(written) <= most:
-            raise CellRefused(
-                "number_invalid", f"{shown(cell)} is not a whole number from {least} to {most}."
-            )
+            raise CellRefused("number_invalid", f"{shown(cell)} is not a whole number from {least} to {most}.")
         return int(written)
 
     return read
@@ -105,9 +101,7 @@ def categories(known: Collection[str]) -> Callable[[str], list[Json]]:
             raise CellRefused("too_many", f"{len(slugs)} categories; at most {_MAX_CATEGORIES} are taken.")
         for slug in slugs:
             if slug not in known:
-                raise CellRefused(
-                    "category_unknown", f"There is no category {shown(slug)}.{_meant(slug, known)}"
-                )
+                raise CellRefused("category_unknown", f"There is no category {shown(slug)}.{_meant(slug, known)}")
         return [*slugs]
 
     return read
@@ -148,9 +142,7 @@ def bands(cell: str, in_currency: str) -> list[Json]:
         length, colon, price = part.partition(":")
         most = whole(1, _MAX_BAND, 0)(length)
         if not colon or not most or most in found:
-            raise CellRefused(
-                "band_invalid", f"{shown(part)} is not a new length and its price, such as 3:60.00."
-            )
+            raise CellRefused("band_invalid", f"{shown(part)} is not a new length and its price, such as 3:60.00.")
         found[most] = amount(price, in_currency)
     if len(found) > _MAX_BANDS:
         raise CellRefused("too_many", f"{len(found)} lengths; at most {_MAX_BANDS} are taken.")
@@ -193,7 +185,7 @@ def _listed(cell: str) -> list[str]:
 
 
 def _meant(word: str, known: Collection[str]) -> str:
-    close = get_close_matches(word[:_SHOWN], [str(each) for each in known], n=1)
+    close = get_close_matches(word[:_SHOWN], known, n=1)
     return f" Did you mean {close[0]}?" if close else ""
 
 

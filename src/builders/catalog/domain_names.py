@@ -14,7 +14,7 @@ _MAX_WRITTEN = 1024  # characters; longer is not worth idna's time
 
 
 def find_a_label(text: str) -> str | None:
-    """The lower-case A-label of a domain written in either form; None for what is no domain of two labels or more.
+    """The lower-case A-label of a domain written in either form; None for what is no domain of two labels.
 
     UTS 46 mapping, then IDNA 2008 (RFC 5891); one dot at the end is dropped. An underscore is a host of
     another kind, not a domain.

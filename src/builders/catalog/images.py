@@ -30,11 +30,11 @@ _FORMATS = {"jpg": "JPEG", "jpeg": "JPEG"}  # Pillow's name of a format, where i
 _STORED = re.compile(rf"[0-9a-f]{{64}}\.(?:{'|'.join(MEDIA_TYPES)})")
 
 
-class ImageMissing(Exception):  # noqa: N818 - named for what is wrong, as every refusal here
+class ImageMissing(Exception):
     """There is no such file."""
 
 
-class ImageRefused(Exception):  # noqa: N818 - named for what is wrong, as every refusal here
+class ImageRefused(Exception):
     """The file is not an image that may be shown."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -103,7 +103,7 @@ def store(found: Found, assets: Path) -> None:
 
 
 def stored(assets: Path, filename: str) -> Path | None:
-    """The image of this name in the folder; None for every other name, so for every path that leads elsewhere."""
+    """The image of this name in the folder; None for any other text, so for a path that leads elsewhere."""
     path = assets / filename
     return path if _STORED.fullmatch(filename) and path.is_file() and not path.is_symlink() else None
 
@@ -117,7 +117,7 @@ def _read(source: Path) -> bytes:
 
 
 def _measure(content: bytes, image_format: str) -> tuple[int, int]:
-    """Width and height. Only the head of the file is decoded, so a decompression bomb has nothing to explode."""
+    """Width and height. Only the head of the file is decoded, so no decompression bomb goes off."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)

@@ -27,7 +27,7 @@ _AT_ONCE = 1000  # rows written by one statement
 async def load(
     database: Database, *, path: Path, folder: Path, assets: Path, partial: bool, dry_run: bool
 ) -> LoadReport:
-    """Loads a file; paths of images are relative to the folder. With `partial` bad rows hold up only themselves."""
+    """Loads a file; paths of images are relative to the folder. With `partial` bad rows stop only themselves."""
     async with database.reading() as conn:
         categories = [category.slug for category in await store.list_categories(conn)]
     judged = _Judged(path, folder, categories)
@@ -75,8 +75,6 @@ class _Judged:
     def read(self) -> bool:
         """Judges every row; False when the file is refused as a whole."""
         try:
-            if self._path.stat().st_size > MAX_BYTES:
-                raise FileRefused("file_too_large", f"More than {MAX_BYTES} bytes; load it in parts.")
             with _opened(self._path) as file:
                 sheet = Sheet(file, categories=self._categories)
                 self.warnings += sheet.warnings
@@ -127,7 +125,9 @@ class _Judged:
         if name == "":
             return {}
         found = self._images.get(str(name))
-        return found and {"filename": found.filename, "width": found.width, "height": found.height}
+        if found is None:
+            return None
+        return {"filename": found.filename, "width": found.width, "height": found.height}
 
     def store_images(self, assets: Path) -> bool:
         """Puts the images where they are served from; False when one was changed in the meantime."""
@@ -149,5 +149,7 @@ def _named(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _opened(path: Path) -> IO[str]:
+    if path.stat().st_size > MAX_BYTES:
+        raise FileRefused("file_too_large", f"More than {MAX_BYTES} bytes; load it in parts.")
     # What is not UTF-8 is kept as it is, so that its row can be named.
     return io.TextIOWrapper(path.open("rb"), encoding="utf-8-sig", errors="surrogateescape", newline="")

@@ -18,7 +18,7 @@ from builders.kit.pages import Key
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a domain stands in a list: in a search those that begin with the text come first; then by rank."""
+    """Where a domain stands in a list: those that begin with what is searched come first, then by rank."""
 
     band: int  # 0: the name begins with what is searched, 1: it is found elsewhere
     below: int  # minus the rank
@@ -64,7 +64,7 @@ class Ranking:
         self._starts = array("Q", accumulate(map(len, blocks), initial=0))
 
     def page(self, *, q: str, after: Place | None, limit: int) -> list[tuple[Place, CatalogDomain]]:
-        """Up to `limit` domains behind `after`, each with its place; `q` as `searched` gives it, empty for all."""
+        """Up to `limit` domains behind `after` with their places; `q` as `searched` gives it, empty for all."""
         if q:
             return list(islice(self._search(q, after), limit))
         start = 0 if after is None else self._behind(after)

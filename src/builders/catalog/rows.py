@@ -29,7 +29,7 @@ class Row:
         return str(self.values["domain"])
 
 
-class FileRefused(Exception):  # noqa: N818 - named for what is wrong, as every refusal here
+class FileRefused(Exception):
     """No row of the file can be read: its header is wrong, or it is too large."""
 
     def __init__(self, code: str, message: str, *, line: int = 1, column: str | None = None) -> None:
@@ -55,18 +55,12 @@ class Sheet:
         self._columns = [cell.strip().lower() for cell in header]
         self._judge_header()
         # Amounts last: they need the currency.
-        self._order = sorted(
-            COLUMNS.intersection(self._columns), key=lambda column: (column in PRICED, column)
-        )
+        self._order = sorted(COLUMNS.intersection(self._columns), key=lambda column: (column in PRICED, column))
 
     def _judge_header(self) -> None:
         columns = self._columns
         if "domain" not in columns:
-            hint = (
-                " Columns are parted by commas, not semicolons."
-                if any(";" in each for each in columns)
-                else ""
-            )
+            hint = " Columns are parted by commas, not semicolons." if any(";" in each for each in columns) else ""
             raise FileRefused("header_invalid", f"The first line names no column `domain`.{hint}")
         for column in columns:
             if column and columns.count(column) > 1:
@@ -78,9 +72,7 @@ class Sheet:
                 self.warnings.append(ReportLine(1, column or None, "column_unknown", message))
         for column in ("price_currency", "short_name_prices"):
             if column in columns and "price_amount" not in columns:
-                raise FileRefused(
-                    "header_invalid", "It needs the column `price_amount` beside it.", column=column
-                )
+                raise FileRefused("header_invalid", "It needs the column `price_amount` beside it.", column=column)
 
     @property
     def is_priced(self) -> bool:
@@ -102,17 +94,13 @@ class Sheet:
             if any(map(str.strip, written)):
                 count += 1
                 if count > MAX_ROWS:
-                    raise FileRefused(
-                        "too_many_rows", f"More than {MAX_ROWS} rows; load it in parts.", line=line
-                    )
+                    raise FileRefused("too_many_rows", f"More than {MAX_ROWS} rows; load it in parts.", line=line)
                 yield self._read(line, written)
 
     def _read(self, line: int, written: Sequence[str]) -> Row | list[ReportLine]:
         """The row; a row that is too short is read as if the last cells were blank."""
         if len(written) > len(self._columns):
-            message = (
-                f"{len(written)} cells under {len(self._columns)} columns; text with a comma needs quotes."
-            )
+            message = f"{len(written)} cells under {len(self._columns)} columns; text with a comma needs quotes."
             return [ReportLine(line, None, "too_many_cells", message)]
         values: dict[str, Json] = {}
         wrong: list[ReportLine] = []

@@ -137,9 +137,7 @@ class CheckReply(Reply):
     available: bool
     reason: Annotated[Reason, Field(description="The first of these that holds; `ok` when available.")]
     detail: Annotated[Detail | None, Field(description="With `invalid`.")]
-    message: Annotated[
-        str, Field(description="For people: what is wrong and what to do. Empty when available.")
-    ]
+    message: Annotated[str, Field(description="For people: what is wrong and what to do. Empty when available.")]
     local_part: str
     normalized_local_part: str | None
     domain: str
@@ -148,7 +146,5 @@ class CheckReply(Reply):
     alternatives: Annotated[list[SuggestionReply], Field(description="At most five, when not available.")]
     available_at: Annotated[datetime | None, Field(description="When a hold or a quarantine ends.")]
     rules: RulesReply
-    definitive: Annotated[bool, Field(description="We keep the names ourselves, so this is no estimate.")] = (
-        True
-    )
+    definitive: Annotated[bool, Field(description="We keep the names ourselves, so this is no estimate.")] = True
     checked_at: datetime

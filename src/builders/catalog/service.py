@@ -70,9 +70,7 @@ def get_domain(catalog: Snapshot, *, name: str) -> CatalogDomain:
     """A public domain, its name in either form. Raises DomainNotFound."""
     domain = catalog.by_domain.get(find_a_label(name) or "")
     if domain is None:
-        raise DomainNotFound(
-            "The catalog has no such domain.", next_action="List them: GET /v1/catalog/domains"
-        )
+        raise DomainNotFound("The catalog has no such domain.", next_action="List them: GET /v1/catalog/domains")
     return domain
 
 

@@ -10,14 +10,14 @@ import asyncio
 from pathlib import Path
 
 from builders.catalog import snapshot, store
-from builders.catalog.records import Category
+from builders.catalog.records import CatalogDomain
 from builders.catalog.snapshot import Snapshot
 from builders.kit import clock, log
 from builders.kit.db import Database
 
 CHECKED_EVERY_S = 1.0
 _PATIENCE_S = 0.25  # that a request waits for a new snapshot when there is an old one
-_AT_ONCE = 1000  # domains read by one statement
+_AT_ONCE = 500  # domains read by one statement
 
 _log = log.get_logger()
 
@@ -64,20 +64,20 @@ class Shelf:
     async def _follow(self, version: int) -> None:
         """Puts a newer snapshot in place; from the start when the database is an older one than before."""
         old = self._snapshot if version > self._snapshot.version else snapshot.EMPTY
-        rows: list[store.Row] = []
+        changed: list[CatalogDomain] = []
         async with self._database.reading() as conn:
             categories = await store.list_categories(conn)
             serial = old.version
-            while batch := await store.list_changes(conn, after=serial, limit=_AT_ONCE):
-                rows += batch
-                serial = batch[-1].serial
-        self._snapshot = await asyncio.to_thread(_newer, old, rows, categories)
-        _log.info("catalog_read", version=self._snapshot.version, changed=len(rows))
+            while rows := await store.list_changes(conn, after=serial, limit=_AT_ONCE):
+                changed += await asyncio.to_thread(_records, rows)
+                serial = rows[-1].serial
+        version = max([serial, *(category.serial for category in categories)])
+        self._snapshot = await asyncio.to_thread(old.changed, changed, categories, version)
+        _log.info("catalog_read", version=version, changed=len(changed))
 
 
-def _newer(old: Snapshot, rows: list[store.Row], categories: list[Category]) -> Snapshot:
-    version = max([old.version, *(row.serial for row in rows), *(category.serial for category in categories)])
-    return old.changed(map(store.record, rows), categories, version)
+def _records(rows: list[store.Row]) -> list[CatalogDomain]:
+    return [store.record(row) for row in rows]
 
 
 def _note(following: asyncio.Task[None]) -> None:

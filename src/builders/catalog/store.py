@@ -34,7 +34,7 @@ _NO_ASSETS = Assets()
 # Held to the end of the transaction by whoever changes the catalog, so that serials commit in their order.
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('catalog_serial'))"
 VERSION = """
-    SELECT greatest((SELECT max(serial) FROM catalog_domains), (SELECT max(serial) FROM catalog_categories), 0)
+    SELECT greatest((SELECT max(serial) FROM catalog_domains), (SELECT max(serial) FROM catalog_categories))
 """
 LIST_CATEGORIES = """
     SELECT slug, name, description, position, parent, serial FROM catalog_categories ORDER BY position, slug
@@ -57,9 +57,10 @@ LOAD = """
         SELECT new.id, new.domain, old.id AS old_id, merged.*
         FROM jsonb_to_recordset(%(rows)s) AS new (
             id uuid, domain text, title text, tagline text, description text, categories text[], tags text[],
-            status text, mail_mode text, catch_all boolean, price_amount numeric(12, 3), price_currency char(3),
-            price_interval text, price_tier text, short_name_prices jsonb, min_local_length smallint,
-            separator_policy text, featured boolean, rank int, logo jsonb, cover jsonb, icon jsonb
+            status text, mail_mode text, catch_all boolean,
+            price_amount numeric(12, 3), price_currency char(3), price_interval text, price_tier text,
+            short_name_prices jsonb, min_local_length smallint, separator_policy text,
+            featured boolean, rank int, logo jsonb, cover jsonb, icon jsonb
         )
         LEFT JOIN catalog_domains AS old ON old.domain = new.domain
         CROSS JOIN LATERAL (
@@ -92,23 +93,24 @@ LOAD = """
         )
     ), written AS (
         INSERT INTO catalog_domains (
-            id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all, price_amount,
-            price_currency, price_interval, price_tier, short_name_prices, min_local_length, separator_policy,
-            featured, rank, logo, cover, icon, serial, created_at, updated_at
+            id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
+            price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
+            separator_policy, featured, rank, logo, cover, icon, serial, created_at, updated_at
         )
-        SELECT id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all, price_amount,
-               price_currency, price_interval, price_tier, short_name_prices, min_local_length, separator_policy,
-               featured, rank, logo, cover, icon, nextval('catalog_serial'), %(now)s, %(now)s
+        SELECT id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
+               price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
+               separator_policy, featured, rank, logo, cover, icon, nextval('catalog_serial'), %(now)s, %(now)s
         FROM changed
         ON CONFLICT (domain) DO UPDATE
-        SET (title, tagline, description, categories, tags, status, mail_mode, catch_all, price_amount,
-             price_currency, price_interval, price_tier, short_name_prices, min_local_length, separator_policy,
-             featured, rank, logo, cover, icon, serial, updated_at)
+        SET (title, tagline, description, categories, tags, status, mail_mode, catch_all,
+             price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
+             separator_policy, featured, rank, logo, cover, icon, serial, updated_at)
           = (excluded.title, excluded.tagline, excluded.description, excluded.categories, excluded.tags,
-             excluded.status, excluded.mail_mode, excluded.catch_all, excluded.price_amount,
-             excluded.price_currency, excluded.price_interval, excluded.price_tier, excluded.short_name_prices,
-             excluded.min_local_length, excluded.separator_policy, excluded.featured, excluded.rank, excluded.logo,
-             excluded.cover, excluded.icon, excluded.serial, excluded.updated_at)
+             excluded.status, excluded.mail_mode, excluded.catch_all,
+             excluded.price_amount, excluded.price_currency, excluded.price_interval, excluded.price_tier,
+             excluded.short_name_prices, excluded.min_local_length,
+             excluded.separator_policy, excluded.featured, excluded.rank, excluded.logo, excluded.cover,
+             excluded.icon, excluded.serial, excluded.updated_at)
     )
     SELECT count(*) FILTER (WHERE old_id IS NULL), count(*) FILTER (WHERE old_id IS NOT NULL) FROM changed
 """
@@ -164,7 +166,7 @@ async def list_categories(conn: Conn) -> list[Category]:
 
 
 async def list_changes(conn: Conn, *, after: int, limit: int) -> list[Row]:
-    """The domains that changed last after a serial, by serial; not yet records, which take their time to build."""
+    """The domains that changed after a serial, in that order; not yet records, which take time to build."""
     async with conn.cursor(row_factory=class_row(Row)) as cursor:
         await cursor.execute(LIST_CHANGES, {"after": after, "limit": limit})
         return await cursor.fetchall()
@@ -178,7 +180,7 @@ async def list_domains(conn: Conn, *, domains: Sequence[str]) -> list[CatalogDom
 
 
 async def load(conn: Conn, *, rows: Iterable[dict[str, Json]], now: datetime) -> tuple[int, int]:
-    """Writes what the rows change, under the lock; how many domains are new, and how many other than before."""
+    """Writes what the rows change, under the lock; how many domains are new, and how many are changed."""
     cursor = await conn.execute(LOAD, {"rows": Jsonb(list(rows)), "now": now})
     created, updated = await cursor.fetchone() or (0, 0)
     return created, updated

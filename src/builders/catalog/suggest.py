@@ -35,7 +35,7 @@ def candidates(themes: Themes, q: str, *, limit: int) -> list[Candidate]:
 def alternatives(
     themes: Themes, local_part: str, *, domain: str, categories: Sequence[str]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """The names to look up in place of one that is not free: others on its domain, and the same one elsewhere.
+    """The names to look up in place of one that is not free: others on its domain, and the same elsewhere.
 
     Elsewhere is on domains that share a category, or of a similar name when it has none (as of an unknown
     domain).
@@ -51,15 +51,15 @@ def alternatives(
 
 def best(free: Iterable[Candidate], *, limit: int) -> list[Suggestion]:
     """The best of the candidates that are free, best first."""
-    return [suggestion(*picked) for picked in greedy(free, limit)]
+    return [suggestion(picked) for picked in greedy(free, limit)]
 
 
 def best_alternatives(near: Iterable[Candidate], far: Iterable[Candidate]) -> list[Suggestion]:
-    """The best five of those that are free: first three on the asked domain, more when there are fewer elsewhere."""
+    """The best five of those that are free: three on the asked domain, or more when there are few elsewhere."""
     here, elsewhere = best(near, limit=ALTERNATIVES), best(far, limit=ALTERNATIVES)
     kept = max(_ON_DOMAIN, ALTERNATIVES - len(elsewhere))
     return [*here[:kept], *elsewhere][:ALTERNATIVES]
 
 
 def _first(made: Iterable[Candidate], count: int) -> list[Candidate]:
-    return [candidate for candidate, _ in greedy(made, count)]
+    return [picked.candidate for picked in greedy(made, count)]

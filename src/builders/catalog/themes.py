@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TypeAlias
 
 from builders.catalog.records import CatalogDomain
@@ -21,7 +21,7 @@ _THEMES = 5  # categories and tags that a word begins
 _NONE = array("I")
 _MIN_LABEL = 3  # letters of a label worth finding at the end of a word
 _MIN_PREFIX = 3  # letters a word needs to stand for a longer category or tag
-_POSTINGS = 4000  # entries read of the trigram lists of a word, the rarest trigrams first
+_POSTINGS = 2000  # entries read of the trigram lists of a word, the rarest trigrams first
 
 _ROOMY = 254 - len("@") - 64  # RFC 5321, 4.5.3.1: on a longer name not every local part fits
 
@@ -52,7 +52,7 @@ class Fit:
         self.best = self.affinity(frozenset())
 
     def affinity(self, spelled: frozenset[str]) -> int:
-        """0..20 points, for a local part that spells these words: likeness to the label counts for the others."""
+        """Up to 20 points for a local part that spells these words; likeness to the label counts for others."""
         points = self._known.get(spelled)
         if points is None:
             points = max((n for word, n in self._alike.items() if word not in spelled), default=0)
@@ -61,53 +61,45 @@ class Fit:
 
 
 class Themes:
-    """Claimable domains by label, by category and tag, and by the trigrams of the label. Immutable."""
+    """Claimable domains by name, by category and tag, and by the trigrams of the label. Immutable."""
 
     def __init__(self, domains: Iterable[CatalogDomain]) -> None:
         self.domains = [each for each in domains if each.claimable and len(each.domain) <= _ROOMY]
-        self._by_label: dict[str, list[int]] = {}
         self._by_theme: dict[str, Positions] = {}
         self._by_trigram: dict[str, Positions] = {}
         for position, domain in enumerate(self.domains):
-            label = domain.label
-            self._by_label.setdefault(label, []).append(position)
             for theme in {*domain.categories, *domain.tags}:
                 _append(self._by_theme, theme, position)
-            for piece in trigrams(label):
+            for piece in trigrams(domain.label):
                 _append(self._by_trigram, piece, position)
         self._sorted_themes = sorted(self._by_theme)
-        self._names = sorted((domain.domain, position) for position, domain in enumerate(self.domains))
+        by_name = sorted(range(len(self.domains)), key=lambda position: self.domains[position].domain)
+        self._names = [self.domains[position].domain for position in by_name]
+        self._named = array("I", by_name)  # the position of each name
         featured = (position for position, domain in enumerate(self.domains) if domain.featured)
         self._featured = tuple(islice(featured, _EACH))
         self._highest = range(min(_EACH, len(self.domains)))
 
     def sharing(self, categories: Iterable[str]) -> list[int]:
         """Domains with one of the categories, by rank within each."""
-        return list(
-            dict.fromkeys(at for slug in categories for at in self._by_theme.get(slug, _NONE)[:_EACH])
-        )
+        return list(dict.fromkeys(at for slug in categories for at in self._by_theme.get(slug, _NONE)[:_EACH]))
 
     def find(self, domain: str) -> int | None:
         """The position of a domain (A-label); None when no name on it is claimable."""
-        at = bisect_left(self._names, (domain, -1))
-        return self._names[at][1] if at < len(self._names) and self._names[at][0] == domain else None
+        at = bisect_left(self._names, domain)
+        return self._named[at] if at < len(self._names) and self._names[at] == domain else None
 
     def pinned(self, text: str) -> list[int]:
-        """The domain of this name, or else those whose name begins so (`jane@har` on the way to harbour.example)."""
+        """The domain of this name, or those whose name begins so (`jane@har` on the way to harbour.example)."""
         exact = self.find(text)
-        if exact is not None:
-            return [exact]
-        at = bisect_left(self._names, (text, -1))
-        return sorted(
-            position for name, position in self._names[at : at + _EACH] if text and name.startswith(text)
-        )
+        return self._beginning(text) if exact is None else [exact]
 
     def pool(self, words: Sequence[str]) -> list[int]:
         """At most 200 domains worth looking at, the surest first; featured and high ranks fill up."""
         chosen: dict[int, None] = {}
         for word in words:
             for start in range(max(1, len(word) - _MIN_LABEL + 1)):
-                chosen.update(dict.fromkeys(self._of_label(word[start:])))
+                chosen.update(dict.fromkeys(self._beginning(f"{word[start:]}.")))
         for word in words:
             chosen.update(dict.fromkeys(self._of_word(word)))
         chosen.update(dict.fromkeys((*self._featured, *self._highest)))
@@ -124,8 +116,13 @@ class Themes:
         theme = max((_theme_points(word, themes) for word, _ in words), default=0)
         return Fit(position, theme, {word: _alike(own, pieces) for word, own in words})
 
-    def _of_label(self, label: str) -> list[int]:
-        return self._by_label.get(label, [])[:_EACH]
+    def _beginning(self, text: str) -> list[int]:
+        """The first domains by alphabet whose name begins so, by rank."""
+        if not text:
+            return []
+        at = bisect_left(self._names, text)
+        names = takewhile(lambda name: name.startswith(text), self._names[at : at + _EACH])
+        return sorted(self._named[at + n] for n, _ in enumerate(names))
 
     def _of_word(self, word: str) -> Iterator[int]:
         yield from self._by_theme.get(word, _NONE)[:_EACH]
@@ -144,8 +141,8 @@ class Themes:
         for positions in lists:
             shared.update(positions[:left])
             left -= min(left, len(positions))
-        ranked = sorted(shared.items(), key=lambda each: (-each[1], each[0]))
-        return [position for position, _ in ranked[:_EACH]]
+        # Of equals the first that was counted: those with the rarer trigrams, by rank.
+        return [position for position, _ in shared.most_common(_EACH)]
 
 
 def _append(lists: dict[str, Positions], name: str, position: int) -> None:

@@ -16,7 +16,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[a-z0-9]+")
 _VOWELS = str.maketrans("", "", "aeiou")
 _LETTERS = str.maketrans(
-    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ı": "i"}
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "\u0131": "i"}
 )
 
 _GREETINGS = ("hello", "hi", "me")
@@ -38,7 +38,7 @@ class Local:
 
 
 def tokenise(text: str) -> tuple[str, ...]:
-    """The words of a query, in order and without repeats: lower-case ASCII letters and digits, at most four.
+    """The words of a query, in order, without repeats: lower-case ASCII letters and digits, at most four.
 
     Cut at spaces, punctuation and camel case; letters lose their accents (José is jose), and other scripts
     are passed over, since issued names are ASCII.
@@ -50,11 +50,10 @@ def tokenise(text: str) -> tuple[str, ...]:
 
 
 def locals_of(words: Sequence[str]) -> tuple[Local, ...]:
-    """Local parts made of the words, the best first; docs/how-to/load-a-catalog.md has the table of the weights."""
+    """Local parts made of the words, the best first."""
     made = _of_one(words[0]) if len(words) == 1 else _of_many(words) if words else ()
     locals_ = (
-        Local(text, code, weight, frozenset(word for word in words if word in text))
-        for text, code, weight in made
+        Local(text, code, weight, frozenset(word for word in words if word in text)) for text, code, weight in made
     )
     return tuple(sorted(locals_, key=lambda local: -local.weight))
 

@@ -5,6 +5,7 @@ mints keys or promotes plans asks the database each time.
 """
 
 import hmac
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,10 +15,18 @@ from builders.kit import clock
 from builders.kit.callers import Caller, Credential, refused
 from builders.kit.db import Database
 
-MAX_CACHED = 10_000
+MAX_CACHED = 10_000  # of each sort: good keys, and bad ones of the right form
 NOTED_EVERY = timedelta(minutes=5)
 
 _BAD_KEY = "The API key is unknown, revoked or expired."
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the database said of a key, and how long that holds."""
+
+    caller: Caller | None  # None for a key that is no good
+    until: float  # monotonic
 
 
 class Authenticator:
@@ -26,51 +35,80 @@ class Authenticator:
     def __init__(self, database: Database, *, cache_s: float) -> None:
         self._database = database
         self._cache_s = cache_s
-        self._known: dict[bytes, tuple[float, Caller | None]] = {}
+        # Apart, so that a flood of made-up keys pushes out no good one.
+        self._good: dict[bytes, _Answer] = {}
+        self._bad: dict[bytes, _Answer] = {}
         self._used: set[tuple[UUID, UUID]] = set()
 
     async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
         """The caller; `fresh` asks the database whatever is remembered. Raises CredentialsInvalid."""
-        if credential.kind != "api_key" and not credential.text.startswith("svc_"):
+        if not _is_key(credential):
             raise refused("The token is not valid.")
         digest = keys.digest(credential.text)
-        until, caller = self._known.get(digest, (0.0, None))
-        if fresh or until < clock.monotonic():
-            caller = await self._look_up(credential.text)
-            self._remember(digest, caller)
-        if caller is None:
+        answer = None if fresh else self._find(digest)
+        if answer is None:
+            answer = await self._look_up(credential.text)
+            self._remember(digest, answer)
+        if answer.caller is None:
             raise refused(_BAD_KEY)
-        if caller.key_id is not None:
-            self._used.add((caller.live_account_id, caller.key_id))
-        return caller
+        if answer.caller.key_id is not None:
+            self._used.add((answer.caller.live_account_id, answer.caller.key_id))
+        return answer.caller
 
     async def flush(self) -> None:
-        """Writes down which keys were used since the last flush."""
+        """Writes down which keys were used since the last flush; on failure they wait for the next one."""
         used, self._used = self._used, set()
-        if used:
-            now = clock.now()
+        if not used:
+            return
+        now = clock.now()
+        try:
             async with self._database.transaction() as conn:
                 await store.touch_keys(conn, used=used, now=now, before=now - NOTED_EVERY)
+        except BaseException:
+            self._used |= used
+            raise
 
-    def _remember(self, digest: bytes, caller: Caller | None) -> None:
-        if len(self._known) >= MAX_CACHED:
-            self._known.clear()
-        self._known[digest] = (clock.monotonic() + self._cache_s, caller)
+    def _find(self, digest: bytes) -> _Answer | None:
+        answer = self._good.get(digest) or self._bad.get(digest)
+        return answer if answer is not None and clock.monotonic() < answer.until else None
 
-    async def _look_up(self, text: str) -> Caller | None:
+    def _remember(self, digest: bytes, answer: _Answer) -> None:
+        self._good.pop(digest, None)
+        self._bad.pop(digest, None)
+        kept = self._bad if answer.caller is None else self._good
+        if len(kept) >= MAX_CACHED:
+            del kept[next(iter(kept))]  # the oldest
+        kept[digest] = answer
+
+    async def _look_up(self, text: str) -> _Answer:
         presented = keys.parse(text)
         if presented is None:
             raise refused("The API key has a typo: its checksum does not match.")
+        now, asked = clock.now(), clock.monotonic()
         async with self._database.reading() as conn:
-            holder = await store.find_holder(conn, public_id=presented.public_id, now=clock.now())
+            holder = await store.find_holder(conn, public_id=presented.public_id, now=now)
         if holder is None or not hmac.compare_digest(holder.digest, presented.digest):
-            return None
-        kind = KeyKind(holder.kind)
-        return Caller(
-            account_id=holder.account_id if kind is KeyKind.LIVE else holder.sandbox_id,
-            live_account_id=holder.account_id,
-            mode=kind.value,
-            method="api_key",
-            scopes=scopes.expand(scopes.PRESETS[Preset(holder.preset)]),
-            key_id=holder.key_id,
-        )
+            return _Answer(None, asked + self._cache_s)
+        left = self._cache_s
+        if holder.expires_at is not None:
+            left = min(left, (holder.expires_at - now).total_seconds())
+        return _Answer(_caller(holder), asked + left)
+
+
+def _is_key(credential: Credential) -> bool:
+    """Whether it can be an API key. A cookie never is: any page could have the browser send it along."""
+    if credential.kind == "bearer":
+        return credential.text.startswith("svc_")
+    return credential.kind == "api_key"
+
+
+def _caller(holder: store.Holder) -> Caller:
+    kind = KeyKind(holder.kind)
+    return Caller(
+        account_id=holder.account_id if kind is KeyKind.LIVE else holder.sandbox_id,
+        live_account_id=holder.account_id,
+        mode=kind.value,
+        method="api_key",
+        scopes=scopes.expand(scopes.PRESETS[Preset(holder.preset)]),
+        key_id=holder.key_id,
+    )

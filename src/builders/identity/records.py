@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+MAX_LABEL = 120  # characters
+
 
 class KeyKind(StrEnum):
     """What an API key acts on."""

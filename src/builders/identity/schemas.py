@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StringConstraints
 
-from builders.identity.records import ApiKey, KeyKind, NewApiKey, Preset
+from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
 from builders.kit.bodies import Body, Reply, WriteReply
 
 
@@ -17,7 +17,11 @@ class ApiKeyCreate(Body):
         json_schema_extra={"examples": [{"label": "ci", "key_kind": "test", "preset": "developer_full"}]}
     )
 
-    label: Annotated[str, Field(min_length=1, max_length=120, description="What you call it.")]
+    label: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
+        Field(description="What you call it."),
+    ]
     key_kind: KeyKind
     preset: Preset
 
@@ -54,7 +58,9 @@ class ApiKeyCreated(ApiKeyReply, WriteReply):
 
     shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
 
-    secret: str
+    secret: Annotated[
+        str | None, Field(description="The key itself; absent when an Idempotency-Key repeats the answer.")
+    ] = None
 
 
 class ScopeReply(Reply):

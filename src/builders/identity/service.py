@@ -114,13 +114,13 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID | None, revok
 
     Raises KeyNotFound, LiveKeyRequired when a test key would revoke a live one.
     """
+    now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
     before = await get_key(conn, account_id=account_id, key_id=key_id)
-    any_kind = revoked_by is KeyKind.LIVE
-    key = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=clock.now())
+    key = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
     if key is None:
         raise LiveKeyRequired("A test key revokes only test keys.", next_action="Ask with a live key.")
     shown = _shown(key)
-    if before.revoked_at is None:
+    if shown.revoked_at == now:  # and not earlier: of two that revoke at once, the second tells nothing
         await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_news(shown))
     return shown
 

@@ -1,6 +1,6 @@
 """All SQL of identity. Statements name the account, but for the look-up of a key, which brings none."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -77,11 +77,16 @@ FIND_HOLDER = """
     WHERE known.public_id = %(public_id)s AND key.revoked_at IS NULL
       AND (key.expires_at IS NULL OR key.expires_at > %(now)s)
 """
+# SKIP LOCKED: whoever else holds the row is writing it now, and two flushes never wait for each other.
 TOUCH_KEYS = """
     UPDATE identity_keys AS key SET last_used_at = %(now)s
-    FROM unnest(%(account_ids)s::uuid[], %(key_ids)s::uuid[]) AS used (account_id, id)
-    WHERE key.account_id = used.account_id AND key.id = used.id
-      AND (last_used_at IS NULL OR last_used_at < %(before)s)
+    FROM (
+        SELECT account_id, id FROM identity_keys AS stale
+        JOIN unnest(%(account_ids)s::uuid[], %(key_ids)s::uuid[]) AS used (account_id, id) USING (account_id, id)
+        WHERE last_used_at IS NULL OR last_used_at < %(before)s
+        FOR NO KEY UPDATE OF stale SKIP LOCKED
+    ) AS due
+    WHERE key.account_id = due.account_id AND key.id = due.id
 """
 
 
@@ -201,8 +206,7 @@ async def find_holder(conn: Conn, *, public_id: str, now: datetime) -> Holder | 
         return await cursor.fetchone()
 
 
-async def touch_keys(conn: Conn, *, used: Iterable[tuple[UUID, UUID]], now: datetime, before: datetime) -> None:
+async def touch_keys(conn: Conn, *, used: Collection[tuple[UUID, UUID]], now: datetime, before: datetime) -> None:
     """Notes that these keys (account, key) were used, where that is not known since `before`."""
-    pairs = sorted(used)  # one order for all processes, so that two flushes cannot lock crosswise
-    row = {"account_ids": [pair[0] for pair in pairs], "key_ids": [pair[1] for pair in pairs]}
+    row = {"account_ids": [account for account, _ in used], "key_ids": [key for _, key in used]}
     await conn.execute(TOUCH_KEYS, {**row, "now": now, "before": before})

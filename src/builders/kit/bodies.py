@@ -6,17 +6,25 @@ them, for what a typo would change.
 
 import email.message
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, ClassVar, Literal
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
 
-from builders.kit.errors import BodyTooLarge, Invalid
+from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
 
 Json = Any  # what a JSON text can hold
+
+MOST_WARNINGS = 20
+_LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
+# A NUL, or a number that may be larger than a float: only a body that matches is searched.
+_SUSPECT = re.compile(rb"\\u0000|\d[eE]\+?\d{3}|(?<!\d)\d{309}")
 
 
 class UnknownField(BaseModel):
@@ -45,7 +53,9 @@ class StrictBody(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            lines = [_meant(cls, line) for line in error.errors(include_url=False)]
+            # Bounded here too: to look for what was meant costs more than all the rest of a hostile body.
+            found = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_ERRORS]
+            lines = [_meant(cls, line) for line in found]
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
@@ -56,7 +66,12 @@ class Reply(BaseModel):
 
 
 class WriteReply(Reply):
-    """An answer to a body; says which members of it were not understood."""
+    """An answer to a body; says which members of it were not understood.
+
+    What a subclass lists in `shown_once` is not kept for a replay, whose answer comes without it.
+    """
+
+    shown_once: ClassVar[frozenset[str]] = frozenset()
 
     warnings: list[UnknownField] = []
 
@@ -68,12 +83,12 @@ def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
         kind = "unknown_field"
         meant = _closest(str(line["loc"][0]), model)
         message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
-    # Braces would be read as a template by pydantic.
-    text = message.replace("{", "{{").replace("}", "}}") if "{" in message else message
-    return InitErrorDetails(type=PydanticCustomError(kind, text), loc=line["loc"], input=None)
+    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=line["loc"], input=None)
 
 
 def _closest(name: str, model: type[BaseModel]) -> str | None:
+    if len(name) > _LONGEST_NAME:
+        return None
     return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
 
 
@@ -87,23 +102,25 @@ def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
     for name in body.model_extra or {}:
         meant = _closest(name, type(body))
         hint = f" Did you mean {meant!r}?" if meant else ""
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
         yield UnknownField(
-            field=f"{path}{name}", did_you_mean=meant, message=f"{name!r} is not a field here; ignored.{hint}"
+            field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a field here; ignored.{hint}"
         )
     for name in type(body).model_fields:
         yield from unknown(getattr(body, name), f"{path}{name}.")
 
 
 def warn(reply: object, *sent: object) -> None:
-    """Writes what was not understood into a WriteReply."""
+    """Writes what was not understood, or the first of it, into a WriteReply."""
     if isinstance(reply, WriteReply):
-        reply.warnings = [warning for body in sent for warning in unknown(body)]
+        reply.warnings = list(islice((each for body in sent for each in unknown(body)), MOST_WARNINGS))
 
 
 async def read(request: Request) -> Json:
     """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
 
-    Raises Invalid for what is not JSON (RFC 8259: no NaN), and for a NUL, which no column can hold.
+    Raises Invalid for what is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
+    number that would be read as infinite.
     """
     raw = await request.body()
     if not raw:
@@ -114,8 +131,8 @@ async def read(request: Request) -> Json:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise _not_json(raw, str(error)) from None
-    if b"\\u0000" in raw and _holds_nul(value):
-        raise Invalid(("body",), "Text must not contain the character NUL (\\u0000).", "nul_character")
+    if _SUSPECT.search(raw):
+        _refuse_unfit(value)
     return value
 
 
@@ -134,17 +151,23 @@ def _not_json(raw: bytes, why: str) -> Invalid:
         json.loads(raw)
     except json.JSONDecodeError as error:
         at = (error.pos,)
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # not UTF-8, an endless integer, or too deep: no position
         pass
     return Invalid(("body", *at), f"JSON decode error: {why}", "json_invalid")
 
 
-def _holds_nul(value: Json) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
+def _refuse_unfit(value: Json) -> None:
+    if isinstance(value, str) and "\0" in value:
+        raise Invalid(("body",), "Text must not contain the character NUL (\\u0000).", "nul_character")
+    if isinstance(value, float) and math.isinf(value):
+        raise Invalid(("body",), "A number is too large.", "number_too_large")
     if isinstance(value, Mapping):
-        return any("\0" in key or _holds_nul(each) for key, each in value.items())
-    return isinstance(value, list) and any(map(_holds_nul, value))
+        for key, each in value.items():
+            _refuse_unfit(key)
+            _refuse_unfit(each)
+    if isinstance(value, list):
+        for each in value:
+            _refuse_unfit(each)
 
 
 def too_large(limit: int) -> BodyTooLarge:

@@ -139,6 +139,7 @@ class Needs:
                 headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"'},
                 next_action="Use a key whose preset holds the scope; GET /v1/api-keys/scopes lists them.",
             )
+        request.scope["account_id"] = caller.account_id
         return caller
 
 

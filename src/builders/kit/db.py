@@ -6,7 +6,7 @@ scope closes first (decision 0005); a test breaks a commit and sees the 500.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import psycopg
@@ -22,6 +22,9 @@ from builders.kit.settings import Settings
 
 Conn = AsyncConnection[TupleRow]
 PING = "SELECT 1"
+CLOSING_S = 2
+# A machine that vanished without a word is noticed within a minute.
+KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 50_000}
 BUSY = {"57014", "55P03", "40001", "40P01", "53300"}  # time limits, deadlock, serialization, too many clients
 
 _log = log.get_logger()
@@ -41,6 +44,7 @@ class Database:
             conninfo,
             connect_timeout=5,
             application_name="builders",
+            **KEEPALIVE,
             options=" ".join(f"-c {name}={value}" for name, value in options.items()),
         )
         self.pool: AsyncConnectionPool[Conn] = AsyncConnectionPool(
@@ -54,6 +58,7 @@ class Database:
             reconnect_timeout=2,
             open=False,
         )
+        self._held = 0
         self._checking: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -67,9 +72,9 @@ class Database:
     async def close(self) -> None:
         """Gives the connections back."""
         if self._checking is not None:
+            # Not cancelled at once: it holds connections that the pool is to close.
+            await asyncio.wait([self._checking], timeout=CLOSING_S)
             self._checking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._checking
         await self.pool.close()
 
     @asynccontextmanager
@@ -77,7 +82,11 @@ class Database:
         """A connection in autocommit, for a handler of single statements."""
         try:
             async with self.pool.connection() as conn:
-                yield conn
+                self._held += 1
+                try:
+                    yield conn
+                finally:
+                    self._held -= 1
         except (psycopg.OperationalError, PoolTimeout, TooManyRequests) as error:
             raise self._refusal(error) from error
 
@@ -94,7 +103,8 @@ class Database:
 
     def _refusal(self, error: Exception) -> Problem:
         state = getattr(error, "sqlstate", None)
-        if state in BUSY or isinstance(error, TooManyRequests):
+        exhausted = isinstance(error, PoolTimeout) and self._held >= self.pool.max_size
+        if state in BUSY or exhausted or isinstance(error, TooManyRequests):
             return DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1)
         _log.warning("database_away", error=str(error))
         if self._checking is None or self._checking.done():

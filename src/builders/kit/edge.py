@@ -7,12 +7,14 @@ import re
 import time
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from builders.kit import bodies, ids, log
-from builders.kit.errors import Invalid, Problem, Unexpected
+from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
 
+_LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -48,6 +50,8 @@ class Edge:
             await self.app(scope, request.receive, request.send)
         except (Problem, Invalid) as refusal:
             await request.answer(refusal)
+        except ClientDisconnect:
+            pass  # nobody is there to be answered; the log line has status 0
         except Exception:  # noqa: BLE001 - the outermost edge: the client gets a 500, the log the trace
             _log.exception("request_failed", method=scope["method"], path=request.path)
             await request.answer(Unexpected("Something went wrong on our side; it has been logged."))
@@ -84,7 +88,9 @@ class _Passing:
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""
         length = self._header(b"content-length")
-        if length and int(length) > self.limit:
+        if length and not length.isdigit():
+            raise BadRequest("The Content-Length header is not a number.")
+        if len(length) > _LONGEST_LENGTH or int(length or b"0") > self.limit:
             raise bodies.too_large(self.limit)
         if "\0" in self.scope["path"] or b"%00" in self.scope["query_string"]:
             place = "path" if "\0" in self.scope["path"] else "query"
@@ -103,9 +109,8 @@ class _Passing:
         """The answer's next part; its headers get ours."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers: list[tuple[bytes, bytes]] = message["headers"]
+            headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), *_HEADERS]
             given = {name for name, _ in headers}
-            headers += _HEADERS
             headers.append((b"x-request-id", self.id.encode()))
             if b"cache-control" not in given:
                 headers.append(_PRIVATE)
@@ -113,6 +118,7 @@ class _Passing:
                 headers.append(_CLOSED)
             if self.scope.get("scheme") == "https":
                 headers.append(_HSTS)
+            message = {**message, "headers": headers}
         await self._send(message)
 
     async def answer(self, refusal: Problem | Invalid) -> None:

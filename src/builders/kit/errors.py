@@ -11,6 +11,7 @@ from starlette.responses import Response
 from structlog.contextvars import get_contextvars
 
 PROBLEM_JSON = "application/problem+json"
+MOST_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
 
 
 class Problem(Exception):
@@ -112,10 +113,11 @@ class Invalid(Exception):
 
     @classmethod
     def many(cls, errors: Sequence[Mapping[str, Any]]) -> "Invalid":
-        """From pydantic's errors; what was sent is not echoed, since it may hold a secret."""
+        """From the first of pydantic's errors; what was sent is not echoed: it may hold a secret."""
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
-            {"loc": list(error["loc"]), "msg": error["msg"], "type": error["type"]} for error in errors
+            {"loc": list(error["loc"]), "msg": error["msg"], "type": error["type"]}
+            for error in errors[:MOST_ERRORS]
         ]
         return invalid
 

@@ -53,7 +53,12 @@ RELEASE = """
     DELETE FROM kit_idempotency
     WHERE account_id = %(account_id)s AND key = %(key)s AND claimed_at = %(claimed_at)s AND status IS NULL
 """
-PRUNE = "DELETE FROM kit_idempotency WHERE claimed_at < %(expired)s"
+PRUNE = """
+    DELETE FROM kit_idempotency WHERE (account_id, key) IN (
+        SELECT account_id, key FROM kit_idempotency WHERE claimed_at < %(expired)s LIMIT %(batch)s
+    )
+"""
+PRUNED_AT_ONCE = 10_000  # so that no statement runs into its time limit
 
 
 class InFlight(Problem):
@@ -95,10 +100,10 @@ class Claim:
 async def claim(request: Request, database: Database, *, account_id: UUID, body: Any) -> Claim | None:
     """The claim for the request's key; None without the header.
 
-    Raises InFlight for a concurrent twin, Invalid when the key was used for another request.
+    Raises InFlight for a concurrent twin, Invalid when the key was used for another request or is none.
     """
     header = request.headers.get(HEADER)
-    if not header:
+    if header is None:
         return None
     key = header.strip().removeprefix('"').removesuffix('"')
     if not 0 < len(key) <= MAX_KEY:
@@ -119,13 +124,16 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
             "This Idempotency-Key was used for another request; take a new one.",
             "key_reused",
         )
-    replay = Response(found[2], found[1], {"Idempotent-Replayed": "true"}, "application/json")
+    media_type = "application/json" if found[2] else None
+    replay = Response(found[2], found[1], {"Idempotent-Replayed": "true"}, media_type)
     return Claim(account_id=account_id, key=key, claimed_at=now, replay=replay)
 
 
-async def prune(conn: Conn) -> int:
-    """Forgets keys older than a day; the number of them."""
-    return (await conn.execute(PRUNE, {"expired": clock.now() - KEPT})).rowcount
+async def prune(conn: Conn) -> None:
+    """Forgets keys older than a day."""
+    batch = {"expired": clock.now() - KEPT, "batch": PRUNED_AT_ONCE}
+    while (await conn.execute(PRUNE, batch)).rowcount == PRUNED_AT_ONCE:
+        pass
 
 
 def _fingerprint(request: Request, body: Any) -> bytes:

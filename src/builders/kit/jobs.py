@@ -5,21 +5,28 @@ Arguments are ids only. A job runs at least once: a killed worker's jobs are tak
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import procrastinate
+import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
-from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, Status
 from procrastinate.tasks import Task
-from psycopg import errors
 
 from builders.kit import idempotency, log, partitions
 from builders.kit.db import Conn, Database
+from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.kit.settings import Settings
 
 GRACE_S = 20  # for running jobs when the worker is told to stop
+PAUSE_S = 1.0  # before another try when the database is away
+MOST_LIVES = 12  # a job that was begun so often, and killed its workers, is given up
 RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # 9 s, 27 s, 81 s, … days in all
+REVIVING = 4_711_020_27  # any number, the same in every version
+
+TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
 
 app = App(connector=PsycopgConnector())
 _log = log.get_logger()
@@ -50,34 +57,82 @@ def settings(context: JobContext) -> Settings:
 
 
 async def run(database: Database, settings: Settings) -> None:
-    """Works until cancelled; running jobs then have GRACE_S seconds to end."""
-    async with app.open_async(database.pool):
-        await _revive_stalled()
-        await app.run_worker_async(
-            concurrency=settings.worker_concurrency,
-            install_signal_handlers=False,
-            shutdown_graceful_timeout=GRACE_S,
-            delete_jobs="successful",
-            additional_context={"database": database, "settings": settings},
-        )
+    """Works until cancelled, also over a database that goes away and comes back.
+
+    Running jobs then have GRACE_S seconds to end.
+    """
+    async with _opened(database):
+        while True:
+            try:
+                await _begin(database)
+                await _work(database, settings, concurrency=settings.worker_concurrency)
+            except (ConnectorException, DatabaseAway, DatabaseBusy) as error:
+                me = asyncio.current_task()
+                if me is not None and me.cancelling():  # told to stop while the database was away
+                    raise
+                _log.warning("jobs_delayed", error=str(error.__cause__ or error))
+            await asyncio.sleep(PAUSE_S)
+
+
+async def drain(database: Database, settings: Settings) -> None:
+    """Runs all waiting jobs and returns; what tests use in place of a worker."""
+    async with _opened(database):
+        await _work(database, settings, wait=False, listen_notify=False)
+
+
+@asynccontextmanager
+async def _opened(database: Database) -> AsyncIterator[None]:
+    # A connector of its own each time: one that was opened once keeps its pool, also when that is closed.
+    with app.replace_connector(PsycopgConnector()):
+        async with app.open_async(database.pool):
+            yield
+
+
+async def _work(database: Database, settings: Settings, **options: Any) -> None:  # run_worker_async's options
+    await app.run_worker_async(
+        install_signal_handlers=False,
+        shutdown_graceful_timeout=GRACE_S,
+        delete_jobs="successful",
+        additional_context={"database": database, "settings": settings},
+        **options,
+    )
+
+
+async def _begin(database: Database) -> None:
+    """What was due while no worker ran is done at once."""
+    async with database.transaction() as conn:
+        for task in (revive, housekeep):
+            await defer(conn, task, once=task.queueing_lock, timestamp=0)
 
 
 @app.periodic(cron="* * * * *")
-@app.task(name="kit.revive", queueing_lock="kit.revive")
-async def revive(timestamp: int) -> None:
+@app.task(name="kit.revive", queueing_lock="kit.revive", pass_context=True)
+async def revive(context: JobContext, timestamp: int) -> None:
     """Puts the jobs of killed workers back into the queue."""
     del timestamp
-    await _revive_stalled()
+    if not await app.job_manager.get_stalled_jobs():
+        return
+    # One at a time: a second one would put back what a worker has begun again by now. The lock is held on a
+    # connection beside the pool, which the queue itself needs meanwhile.
+    async with await psycopg.AsyncConnection.connect(database(context).conninfo, autocommit=True) as conn:
+        if await (await conn.execute(TRY_LOCK, {"lock": REVIVING})).fetchone() != (True,):
+            return
+        for job in await app.job_manager.get_stalled_jobs():
+            await _put_back(job)
 
 
-async def _revive_stalled() -> None:
-    for job in await app.job_manager.get_stalled_jobs():
-        _log.warning("job_revived", job=job.id, task=job.task_name)
-        try:
-            await app.job_manager.retry_job(job)
-        except (procrastinate.exceptions.ConnectorException, errors.UniqueViolation):
-            # Its twin waits already (same queueing lock): the twin will do the work.
-            await app.job_manager.finish_job(job, status=procrastinate.jobs.Status.FAILED, delete_job=False)
+async def _put_back(job: Job) -> None:
+    try:
+        if job.attempts < MOST_LIVES:
+            with suppress(UniqueViolation):  # its twin waits already (same queueing lock) and will do the work
+                await app.job_manager.retry_job(job)
+                _log.warning("job_revived", job=job.id, task=job.task_name)
+                return
+        await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=False)
+        _log.error("job_given_up", job=job.id, task=job.task_name)
+    except ConnectorException:
+        # Its worker was slow, not dead, and has ended it meanwhile; else it is still there in a minute.
+        _log.warning("job_not_revived", job=job.id, task=job.task_name)
 
 
 @app.periodic(cron="17 * * * *")
@@ -85,24 +140,11 @@ async def _revive_stalled() -> None:
 async def housekeep(context: JobContext, timestamp: int) -> None:
     """Makes next months' partitions, drops old ones, forgets old idempotency keys."""
     del timestamp
-    async with database(context).transaction() as conn:
-        await partitions.turn(conn)
+    async with database(context).reading() as conn:
         await idempotency.prune(conn)
+        await partitions.turn(conn)
 
 
 def names() -> Mapping[str, Task[Any, Any, Any]]:
     """Every declared task by name, for the reference page."""
     return dict(app.tasks)
-
-
-async def drain(database: Database, settings: Settings) -> None:
-    """Runs all waiting jobs and returns; what tests use in place of a worker."""
-    async with app.open_async(database.pool):
-        await app.run_worker_async(
-            wait=False,
-            install_signal_handlers=False,
-            listen_notify=False,
-            delete_jobs="successful",
-            additional_context={"database": database, "settings": settings},
-        )
-        await asyncio.sleep(0)

@@ -24,6 +24,7 @@ TABLE = """
 RECORD = "INSERT INTO kit_migrations (name, digest, applied_at) VALUES (%s, %s, %s)"
 APPLIED = "SELECT name, digest FROM kit_migrations"
 TAKE_LOCK = "SELECT pg_advisory_lock(%s)"
+OURS_THERE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
 QUEUE_THERE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
 
 
@@ -59,8 +60,8 @@ def _queues() -> list[Migration]:
 def pending(conninfo: str) -> list[str]:
     """Names of the migrations that this database still needs."""
     with psycopg.connect(conninfo, connect_timeout=5) as conn:
-        conn.execute(TABLE)
-        applied = _applied(conn)
+        there = conn.execute(OURS_THERE).fetchone()
+        applied = _applied(conn) if there == (True,) else {}
     return [each.name for each in (*_queues(), *ours()) if each.name not in applied]
 
 

@@ -77,13 +77,13 @@ def page_request(
     ] = None,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> PageRequest:
-    """The page that the query asks for. A cursor holds for the path and filters it was made for.
+    """The page that the query asks for. A cursor holds for the account, path and filters it was made for.
 
     Raises Invalid for a foreign or altered cursor.
     """
     keyring = request.app.state.keyring
     others = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in {"limit", "cursor"})
-    scope = f"{request.scope['path']} {others}"
+    scope = f"{request.scope.get('account_id')} {request.scope['path']} {others}"
 
     def seal(key: Key) -> str:
         return cursors.encode(keyring, scope=scope, values=key)

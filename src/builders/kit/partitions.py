@@ -17,6 +17,7 @@ LIST = """
     SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
     WHERE inhparent = to_regclass(%(table)s) ORDER BY child.relname
 """
+LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(table)s, 0))"
 
 _log = log.get_logger()
 
@@ -39,30 +40,49 @@ def declare(table: str, *, kept: timedelta) -> Partitioned:
 
 
 async def turn(conn: Conn) -> None:
-    """Makes the months ahead of every declared table and drops those that are over."""
+    """Makes the months ahead of every declared table and drops those that are over, each in a transaction."""
     for each in list(_tables.values()):
-        await _turn_table(conn, each)
+        async with conn.transaction():
+            # Two at once would both make the month.
+            await conn.execute(LOCK, {"table": each.table})
+            await _turn_table(conn, each)
 
 
 async def _turn_table(conn: Conn, partitioned: Partitioned) -> None:
-    now = clock.now()
-    table = partitioned.table
+    now, table = clock.now(), partitioned.table
     there = {name for (name,) in await (await conn.execute(LIST, {"table": table})).fetchall()}
     month = _month(now)
     for _ in range(AHEAD + 1):
-        name, following = f"{table}_{month:%Y_%m}", _next(month)
-        if name not in there:
-            await conn.execute(
-                sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES FROM ({}) TO ({})").format(
-                    sql.Identifier(name), sql.Identifier(table), sql.Literal(month), sql.Literal(following)
-                )
-            )
-        month = following
+        if f"{table}_{month:%Y_%m}" not in there:
+            await _make(conn, table, month)
+        month = _next(month)
+    oldest = now - partitioned.kept
+    default = sql.Identifier(f"{table}_default")
+    await conn.execute(sql.SQL("DELETE FROM {} WHERE created_at < %s").format(default), [oldest])
     for name in sorted(there):
-        if name.endswith("_default") or _next(_start(name)) > now - partitioned.kept:
-            continue
-        await conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
-        _log.info("partition_dropped", partition=name)
+        start = _start(name)
+        if start is not None and _next(start) <= oldest:
+            await conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+            _log.info("partition_dropped", partition=name)
+
+
+async def _make(conn: Conn, table: str, month: datetime) -> None:
+    """A partition for the month, with those rows of it that the default one had to catch."""
+    names = {
+        "table": sql.Identifier(table),
+        "default": sql.Identifier(f"{table}_default"),
+        "name": sql.Identifier(f"{table}_{month:%Y_%m}"),
+        "start": sql.Literal(month),
+        "end": sql.Literal(_next(month)),
+    }
+    for statement in (
+        "LOCK TABLE {default} IN ACCESS EXCLUSIVE MODE",
+        "CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
+        "WITH moved AS (DELETE FROM {default} WHERE created_at >= {start} AND created_at < {end} RETURNING *) "
+        "INSERT INTO {name} SELECT * FROM moved",
+        "ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({start}) TO ({end})",
+    ):
+        await conn.execute(sql.SQL(statement).format(**names))
 
 
 def _month(moment: datetime) -> datetime:
@@ -73,6 +93,7 @@ def _next(month: datetime) -> datetime:
     return _month(month + timedelta(days=32))
 
 
-def _start(name: str) -> datetime:
+def _start(name: str) -> datetime | None:
+    """The month of one of our partitions; None for another one, as the default."""
     year, month = name.rsplit("_", 2)[1:]
-    return datetime(int(year), int(month), 1, tzinfo=UTC)
+    return datetime(int(year), int(month), 1, tzinfo=UTC) if year.isdecimal() and month.isdecimal() else None

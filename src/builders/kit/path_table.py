@@ -1,6 +1,6 @@
 """A path table: which endpoint answers a method and a path, found in a walk of the path's segments."""
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -14,6 +14,9 @@ class _Node(Generic[T]):
         self.literal: dict[str, _Node[T]] = {}
         self.parameter: _Node[T] | None = None
         self.endpoints: dict[str, tuple[T, tuple[str, ...]]] = {}
+
+
+_Fit: TypeAlias = tuple[_Node[T], tuple[str, ...]]  # where a path ended, and its parameters
 
 
 class PathTable(Generic[T]):
@@ -46,20 +49,30 @@ class PathTable(Generic[T]):
         endpoint = self._plain.get((method, path))
         if endpoint is not None:
             return endpoint, {}
-        return self._walk(self._root, method, path.split("/"), 1, ())
-
-    def _walk(
-        self, node: _Node[T], method: str, segments: list[str], at: int, values: tuple[str, ...]
-    ) -> tuple[T, dict[str, Any]] | None:
-        if at == len(segments):
+        for node, values in self._fitting(path):
             found = node.endpoints.get(method)
-            return None if found is None else (found[0], dict(zip(found[1], values, strict=True)))
-        segment = segments[at]
-        child = node.literal.get(segment)
-        if child is not None:
-            answer = self._walk(child, method, segments, at + 1, values)
-            if answer is not None:
-                return answer
-        if node.parameter is not None and segment:
-            return self._walk(node.parameter, method, segments, at + 1, (*values, segment))
+            if found is not None:
+                return found[0], dict(zip(found[1], values, strict=True))
         return None
+
+    def methods(self, path: str) -> set[str]:
+        """All methods that some endpoint answers at this path."""
+        return {method for node, _ in self._fitting(path) for method in node.endpoints}
+
+    def _fitting(self, path: str) -> list[_Fit[T]]:
+        """The nodes that the path ends at, the most literal first."""
+        found: list[_Fit[T]] = []
+        _walk(self._root, path.split("/"), 1, (), found)
+        return found
+
+
+def _walk(node: _Node[T], segments: list[str], at: int, values: tuple[str, ...], found: list[_Fit[T]]) -> None:
+    if at == len(segments):
+        found.append((node, values))
+        return
+    segment = segments[at]
+    child = node.literal.get(segment)
+    if child is not None:
+        _walk(child, segments, at + 1, values, found)
+    if node.parameter is not None and segment:
+        _walk(node.parameter, segments, at + 1, (*values, segment), found)

@@ -5,20 +5,22 @@ directly, declared parameters go through FastAPI's own parsers, and the signatur
 finds the route in a path table. tests/kit/test_routes.py holds both against plain FastAPI (decision 0006).
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from inspect import iscoroutinefunction
-from typing import Any
+from functools import cached_property
+from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
+from typing import Any, TypeGuard
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
 from fastapi.routing import APIRoute
+from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from builders.kit import bodies, callers, db, idempotency
 from builders.kit.callers import Caller, Needs
-from builders.kit.errors import Invalid, Problem, problems
+from builders.kit.errors import Invalid, MethodNotAllowed, Problem, problems
 from builders.kit.pages import JsonPage
 from builders.kit.path_table import PathTable
 
@@ -41,16 +43,22 @@ class Route(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # APIRoute's options
         super().__init__(path, endpoint, **options)
-        self.needs = next(
-            (each.call for each in self.dependant.dependencies if isinstance(each.call, Needs)), None
-        )
+        self.needs = self.compiled.needs
         if self.needs is not None:
             self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
-            if "POST" in (self.methods or ()):
+            if self.compiled.repeatable:
                 self.openapi_extra["parameters"] = [idempotency.PARAMETER]
             refusals = problems(callers.CredentialsMissing, callers.CredentialsInvalid, callers.InsufficientScope)
             self.responses = _joined(refusals, self.responses)
-        self.asgi = Compiled(self)
+
+    @cached_property
+    def compiled(self) -> "Compiled":
+        """The handler, compiled once."""
+        return Compiled(self)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What FastAPI runs when a request reaches it past the front: the same."""
+        return self.compiled.answer
 
 
 def _joined(
@@ -83,10 +91,11 @@ class Compiled:
         dependant = route.dependant
         if dependant.call is None or not iscoroutinefunction(dependant.call):
             raise TypeError(f"{route.path}: a handler is an async function")
+        _refuse_unknown(route, dependant)
         self.call: Callable[..., Awaitable[Any]] = dependant.call
-        self.needs, self.caller_name = route.needs, ""
+        self.needs = next((each.call for each in dependant.dependencies if isinstance(each.call, Needs)), None)
+        self.caller_name = self.conn_name = ""
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
-        self.conn_name = ""
         self.solved: list[tuple[str, Callable[..., Any], Sequence[Parameters], str | None]] = []
         for each in dependant.dependencies:
             self._supply(route, each)
@@ -96,27 +105,31 @@ class Compiled:
         self.has_body = route.body_field is not None
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.reply, self.status = route.response_field, route.status_code or 200
-        self.repeatable = route.needs is not None and "POST" in (route.methods or ())
+        self.repeatable = self.needs is not None and "POST" in (route.methods or ())
 
     def _supply(self, route: Route, dependency: Dependant) -> None:
-        name, call = dependency.name or "", dependency.call
-        if isinstance(call, Needs):
+        name, call = dependency.name, dependency.call
+        if name is not None and call is self.needs and not self.caller_name:
             self.caller_name = name
-        elif call in _CONNECTIONS:
+        elif name is not None and call in _CONNECTIONS and not self.conn_name:
             self.connect, self.conn_name = _CONNECTIONS[call], name
-        elif call is None or dependency.dependencies or dependency.body_params:
-            raise TypeError(f"{route.path}: the dependency {name!r} cannot be compiled")
+        elif name is None or not _plain(call) or dependency.dependencies or dependency.body_params:
+            raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
         else:
+            _refuse_unknown(route, dependency)
             self.solved.append((name, call, _parameters(dependency), dependency.request_param_name))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        request = Request(scope, receive, send)
-        try:
-            response = await self.respond(request)
-        except (Problem, Invalid) as refusal:
-            response = refusal.response()
+        response = await self.answer(Request(scope, receive, send))
         await response(scope, receive, send)
+
+    async def answer(self, request: Request) -> Response:
+        """The answer, or the refusal."""
+        try:
+            return await self.respond(request)
+        except (Problem, Invalid) as refusal:
+            return refusal.response()
 
     async def respond(self, request: Request) -> Response:
         """Authenticates, reads the request, and runs the handler; commits before it returns."""
@@ -172,18 +185,33 @@ class Compiled:
             text = result.json()
             return Response(text, self.status, media_type="application/json"), text
         if self.reply is None:
+            if result is not None or self.status not in _EMPTY:
+                raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
             return Response(status_code=self.status), b""
         value, errors = self.reply.validate(result, loc=("response",))
         if errors:
             raise TypeError(f"{self.call.__name__} answered what its reply does not allow: {errors}")
         bodies.warn(value, *(values[field.name] for field in self.body_fields))
         text = self.reply.serialize_json(value)
-        once = getattr(value, "shown_once", None)
+        once = value.shown_once if isinstance(value, bodies.WriteReply) else ()
         stored = self.reply.serialize_json(value, exclude=set(once)) if once else text
         return Response(text, self.status, media_type="application/json"), stored
 
 
+_EMPTY = {204, 205}  # answers without a body
+# What FastAPI would inject and a compiled handler does not get.
+_UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
+
+
+def _refuse_unknown(route: Route, dependant: Dependant) -> None:
+    for what in _UNKNOWN:
+        if getattr(dependant, f"{what}_param_name"):
+            raise TypeError(f"{route.path}: the parameter for {what} cannot be compiled")
+
+
+def _plain(call: object) -> TypeGuard[Callable[..., Any]]:
+    return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)
 
 
 def _parameters(dependant: Dependant) -> list[Parameters]:
@@ -201,7 +229,7 @@ def _parse(request: Request, parameters: Sequence[Parameters], values: Values) -
 
 
 class Front:
-    """Finds compiled routes in a path table; all else (documents, 404, 405) is FastAPI's."""
+    """Finds compiled routes in a path table; all other paths (documents, 404) are FastAPI's."""
 
     def __init__(self, app: FastAPI, routers: Sequence[Router]) -> None:
         self.app = app
@@ -211,15 +239,26 @@ class Front:
             for route in router.routes:
                 if isinstance(route, Route):
                     for method in route.methods or ():
-                        self.table.add(method, route.path, route.asgi)
+                        self.table.add(method, route.path, route.compiled)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers from the table, or passes on."""
         if scope["type"] == "http":
-            found = self.table.find(scope["method"], scope["path"].removeprefix(scope.get("root_path", "")))
+            path = get_route_path(scope)
+            found = self.table.find(scope["method"], path)
             if found is not None:
                 endpoint, scope["path_params"] = found
                 scope["app"] = self.app
                 await endpoint(scope, receive, send)
                 return
+            methods = self.table.methods(path)
+            if methods:
+                await _not_allowed(methods)(scope, receive, send)
+                return
         await self.app(scope, receive, send)
+
+
+def _not_allowed(methods: Collection[str]) -> Response:
+    # All of them (RFC 9110, 15.5.6); Starlette would name those of the first route that fits the path.
+    allowed = ", ".join(sorted(methods))
+    return MethodNotAllowed(f"This path has {allowed}.", headers={"Allow": allowed}).response()

@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from builders.aliases.records import Name, Reason, Verdict
 from builders.catalog.records import CatalogDomain
 from builders.sandbox.records import AliasWish, Finding
+
+Routes = Mapping[Name, Sequence[Name]]  # from a name to those that mail to it is sent on to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +19,7 @@ class Judged:
     wish: AliasWish
     domain: CatalogDomain | None
     verdict: Verdict | None  # None without a domain
+    forwards: Sequence[Name]  # those of its destinations that are on domains of the catalog
 
     @property
     def address(self) -> str:
@@ -30,52 +34,45 @@ class Judged:
         return Name(self.domain.domain, self.verdict.key)
 
 
-def errors(wishes: Sequence[Judged]) -> Iterator[Finding]:
-    names = Counter(each.name for each in wishes if each.name is not None)
-    owners = {each.name: each for each in wishes}
+def errors(wishes: Sequence[Judged], routes: Routes) -> Iterator[Finding]:
+    """All that stands against the wishes but who has the names; `routes` are those that are there already."""
+    names = Counter(each.name for each in wishes)
+    endless = _endless({**routes, **{each.name: each.forwards for each in wishes if each.name is not None}})
     for each in wishes:
-        problem = _refusal(each)
-        if problem is not None:
-            yield Finding(code=problem[0], address=each.address, message=problem[1])
-        elif each.name is not None and names[each.name] > 1:
-            yield Finding(
-                code="duplicate_name",
-                address=each.address,
-                message="Another alias of the manifest has this name.",
-            )
-        elif _loops(each, owners):
-            yield Finding(
-                code="destination_loop", address=each.address, message="It forwards to itself, in a circle."
-            )
+        refusal = _refusal(each)
+        if refusal is not None:
+            yield Finding(code=refusal[0], address=each.address, message=refusal[1])
+        if each.name is not None and names[each.name] > 1:
+            message = "Another alias of the manifest has this name."
+            yield Finding(code="duplicate_name", address=each.address, message=message)
+        if each.name in endless:
+            message = "Mail to it would go round in a circle of aliases."
+            yield Finding(code="destination_loop", address=each.address, message=message)
 
 
 def _refusal(each: Judged) -> tuple[str, str] | None:
     if each.domain is None or each.verdict is None:
         return Reason.DOMAIN_UNKNOWN, f"{each.wish.domain} is not a domain of the catalog."
+    if each.domain.catch_all:
+        return Reason.CATCH_ALL, f"All names on {each.domain.domain} belong to one owner."
     if not each.domain.claimable:
-        if each.domain.catch_all:
-            return Reason.CATCH_ALL, f"All names on {each.domain.domain} belong to one owner."
         return Reason.DOMAIN_NOT_LIVE, f"Names on {each.domain.domain} cannot be claimed now."
     if not each.verdict.is_ok:
         return each.verdict.detail or each.verdict.reason, each.verdict.message
     return None
 
 
-def _loops(start: Judged, owners: Mapping[Name | None, Judged]) -> bool:
-    """Whether mail to the alias can come back to it by way of the manifest's other aliases."""
-    by_address = {
-        f"{each.verdict.normalized}@{name.domain}": each
-        for name, each in owners.items()
-        if name is not None and each.verdict is not None
-    }
-    seen: set[str] = set()
-    ahead = [start]
-    while ahead:
-        for destination in ahead.pop().wish.destinations:
-            following = by_address.get(destination.lower())
-            if following is start:
-                return True
-            if following is not None and following.wish.key not in seen:
-                seen.add(following.wish.key)
-                ahead.append(following)
-    return False
+def _endless(routes: Routes) -> set[Name]:
+    """The names from which mail gets into a circle: what is left when all that end somewhere are taken away."""
+    sorter = TopologicalSorter(routes)
+    try:
+        sorter.prepare()
+    except CycleError:
+        pass  # the sorter still gives all that does not lead into one
+    else:
+        return set()
+    endless = {name for name, ahead in routes.items() if ahead}
+    while sorter.is_active() and (ends := sorter.get_ready()):
+        endless.difference_update(ends)
+        sorter.done(*ends)
+    return endless

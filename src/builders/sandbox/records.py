@@ -12,6 +12,9 @@ from builders.kit.money import Money
 MAX_RESOURCES = 2000  # in a manifest
 
 
+MAX_RESOURCES = 2000  # of a manifest
+
+
 class OnConflict(StrEnum):
     """What to do with a name that the account has already, but not by this manifest."""
 
@@ -22,9 +25,9 @@ class OnConflict(StrEnum):
 class ActionKind(StrEnum):
     """What a plan does to a resource, in the order in which a promotion does it."""
 
-    CREATE = "create"
-    ADOPT = "adopt"
     UPDATE = "update"
+    ADOPT = "adopt"
+    CREATE = "create"
     REPLACE = "replace"
     DELETE = "delete"
     NO_OP = "no_op"
@@ -85,6 +88,7 @@ class Manifest:
     """Wanted state."""
 
     name: str
+    labels: Mapping[str, str]
     prune: bool
     on_conflict: OnConflict
     aliases: tuple[AliasWish, ...]

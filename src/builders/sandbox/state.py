@@ -1,54 +1,104 @@
 """The live state that a manifest or a plan concerns, read in a handful of statements whatever its size."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Name, Wanted
+from builders.aliases.records import LIVE, Name, Verdict, Wanted
 from builders.catalog import service as catalog
+from builders.catalog.records import CatalogDomain
 from builders.kit.db import Conn
 from builders.sandbox.checks import Judged
 from builders.sandbox.plan import Live
-from builders.sandbox.records import Action, AliasWish
+from builders.sandbox.records import Action, Manifest
 
 
-async def judge(conn: Conn, *, wishes: Sequence[AliasWish]) -> list[Judged]:
-    """The wishes, each with its catalog domain and what the rules say of its name. One statement."""
-    labels = {wish.domain: catalog.find_a_label(wish.domain) for wish in wishes}
-    domains = await catalog.find_domains(conn, domains={label for label in labels.values() if label})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directory:
+    """The catalog domains that a manifest speaks of, found in whatever form it writes them."""
+
+    domains: Mapping[str, CatalogDomain]
+
+    def find(self, written: str) -> CatalogDomain | None:
+        """The domain."""
+        return self.domains.get(catalog.find_a_label(written) or "")
+
+    def judge(self, domain: CatalogDomain, local_part: str) -> Verdict:
+        """What the rules say of a name on the domain."""
+        return aliases.judge(local_part, domain=domain.domain, rules=domain.rules)
+
+    def names(self, destinations: Sequence[str]) -> Iterator[Name]:
+        """Those of the destinations that are names on these domains; mail to name+tag is delivered to name."""
+        for destination in destinations:
+            local_part, _, written = destination.rpartition("@")
+            domain = self.find(written)
+            if domain is not None:
+                key = self.judge(domain, local_part.partition("+")[0]).key
+                if key:
+                    yield Name(domain.domain, key)
+
+
+async def directory(conn: Conn, *, manifest: Manifest) -> Directory:
+    """The catalog domains that the manifest speaks of. One statement."""
+    written = {wish.domain for wish in manifest.aliases}
+    written |= {email.rpartition("@")[2] for wish in manifest.aliases for email in wish.destinations}
+    labels = {label for label in map(catalog.find_a_label, written) if label}
+    return Directory(domains=await catalog.find_domains(conn, domains=labels))
+
+
+def judge(manifest: Manifest, known: Directory) -> list[Judged]:
+    """The wishes, each with its catalog domain and what the rules say of its name."""
     judged = []
-    for wish in wishes:
-        domain = domains.get(labels[wish.domain] or "")
-        verdict = None
-        if domain is not None:
-            verdict = aliases.judge(wish.local_part, domain=domain.domain, rules=domain.rules)
-        judged.append(Judged(wish=wish, domain=domain, verdict=verdict))
+    for wish in manifest.aliases:
+        domain = known.find(wish.domain)
+        judged.append(
+            Judged(
+                wish=wish,
+                domain=domain,
+                verdict=None if domain is None else known.judge(domain, wish.local_part),
+                forwards=tuple(known.names(wish.destinations)),
+            )
+        )
     return judged
 
 
-async def of_wishes(conn: Conn, *, account_id: UUID, manifest: str, wishes: Sequence[Judged]) -> Live:
+async def of_wishes(
+    conn: Conn, *, account_id: UUID, manifest: Manifest, wishes: Sequence[Judged], known: Directory
+) -> Live:
     """What the account has of the manifest, and why it cannot have the rest. Two statements."""
     wanted = [
         Wanted(domain=name.domain, key=name.key, skeleton=each.verdict.skeleton)
         for each in wishes
         if (name := each.name) is not None and each.verdict is not None
     ]
-    names = [Name(each.domain, each.key) for each in wanted]
+    # One step beyond the manifest: a circle by way of an alias that is there already is seen too.
+    names = {each.name for each in wanted} | {name for each in wishes for name in each.forwards}
+    there = await aliases.list_aliases(
+        conn, account_id=account_id, manifest=manifest.name, names=sorted(names)
+    )
     return Live(
-        aliases=await aliases.list_aliases(conn, account_id=account_id, manifest=manifest, names=names),
+        aliases=there,
         standings=await aliases.look_up(conn, realm=LIVE, wanted=wanted, account_id=account_id),
-        domains={},
+        domains=known.domains,
+        routes={alias.name: tuple(known.names(alias.destinations)) for alias in there},
     )
 
 
-async def of_actions(conn: Conn, *, account_id: UUID, actions: Sequence[Action]) -> Live:
+async def of_actions(conn: Conn, *, account_id: UUID, manifest: str, actions: Sequence[Action]) -> Live:
     """What planned actions stand on, as it is now. Three statements."""
     places = [action.place for action in actions if action.place is not None]
     wanted = [Wanted(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
-    names = [Name(place.domain, place.key) for place in places]
-    alias_ids = [action.alias_id for action in actions if action.alias_id is not None]
+    there = await aliases.list_aliases(
+        conn,
+        account_id=account_id,
+        manifest=manifest,
+        names=[each.name for each in wanted],
+        alias_ids=[action.alias_id for action in actions if action.alias_id is not None],
+    )
     return Live(
-        aliases=await aliases.list_aliases(conn, account_id=account_id, names=names, alias_ids=alias_ids),
+        aliases=there,
         standings=await aliases.look_up(conn, realm=LIVE, wanted=wanted, account_id=account_id),
         domains=await catalog.find_domains(conn, domains={place.domain for place in places}),
+        routes={},
     )

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.embedded.servers import kill, processes
 
 from builders.kit.embedded.server import Embedded
+from tests.kit.embedded.servers import kill, processes
 
 
 @pytest.fixture

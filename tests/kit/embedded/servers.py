@@ -37,6 +37,11 @@ with server.Embedded(data, durable=False) as embedded:
 """
 
 
+def python_path() -> dict[str, str]:
+    """An environment in which Python finds what we find."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
 @contextmanager
 def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
     """A process that uses the database until its input ends; `told` waits until it is in."""
@@ -49,7 +54,7 @@ def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
         stdout=PIPE,
         stderr=PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=python_path(),
     )
     with process:
         try:

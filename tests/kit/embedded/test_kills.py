@@ -1,5 +1,6 @@
 import fcntl
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,11 @@ from subprocess import Popen
 import psycopg
 import pytest
 from psycopg.pq import PGconn
+
+from builders.kit.embedded import cluster, locks, server
+from builders.kit.embedded.account import choose
+from builders.kit.embedded.errors import EmbeddedFailed
+from builders.kit.embedded.server import Embedded
 from tests.kit.embedded.servers import (
     ask,
     kill,
@@ -16,15 +22,22 @@ from tests.kit.embedded.servers import (
     postmaster,
     process_of,
     processes,
+    python_path,
     told,
     user_of,
     wait_until,
 )
 
-from builders.kit.embedded import cluster, locks, server
-from builders.kit.embedded.account import choose
-from builders.kit.embedded.errors import EmbeddedFailed
-from builders.kit.embedded.server import Embedded
+# A step of a turn that takes as long as we like.
+STEP = """
+import sys
+from pathlib import Path
+from builders.kit.embedded import account, locks
+lock, begun, gate = map(Path, sys.argv[1:])
+with locks.exclusive(lock, wait_s=0) as turn:
+    me = account.Account(uid=0, gid=0, switched=False, turn=turn)
+    me.shell('echo >"$1"; cat "$2"', begun, gate)
+"""
 
 
 def test_a_killed_server_starts_again(embedded: Embedded, data: Path) -> None:
@@ -102,12 +115,25 @@ def test_the_number_alone_does_not_make_a_server(data: Path) -> None:
     account = choose(data / "postgres")
     with _sleeper(account.uid if account.switched else None) as other:
         (data / "postgres" / "cluster" / "postmaster.pid").write_text(f"{other.pid}\n")
-        embedded = Embedded(data, durable=False)
-        embedded._cluster = embedded._find_cluster()
 
-        embedded._cluster.stop()
+        with locks.exclusive(data / "postgres.lock", wait_s=5) as turn:
+            Embedded(data, durable=False)._find_cluster(turn).stop()
 
         assert other.poll() is None
+
+
+def test_a_turn_lasts_until_the_steps_of_a_killed_process_have_ended(folder: Path) -> None:
+    lock, begun, gate = folder / "lock", folder / "begun", folder / "gate"
+    os.mkfifo(gate)
+    with Popen([sys.executable, "-c", STEP, lock, begun, gate], env=python_path()) as killed:
+        wait_until(begun.exists)
+        killed.kill()
+
+    with pytest.raises(EmbeddedFailed), locks.exclusive(lock, wait_s=0):
+        pass
+    gate.write_text("go on")
+    with locks.exclusive(lock, wait_s=20) as turn:
+        assert turn
 
 
 def test_a_server_whose_socket_is_gone_is_replaced(

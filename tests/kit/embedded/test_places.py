@@ -6,11 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.kit.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
 
 from builders.kit.embedded import account, binaries, cluster, home
 from builders.kit.embedded.errors import EmbeddedFailed
 from builders.kit.embedded.server import Embedded
+from tests.kit.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
 
 ME = account.Account(uid=os.geteuid(), gid=os.getegid(), switched=False)
 
@@ -261,7 +261,7 @@ def test_a_making_that_was_cut_short_is_made_again(folder: Path) -> None:
     with Embedded(data, durable=False):
         pass
     postgres = data / "postgres"
-    (postgres / "cluster").rename(postgres / "cluster.0.new")
+    (postgres / "cluster").rename(postgres / "cluster.new")
 
     with Embedded(data, durable=False) as embedded:
         assert ask(embedded.conninfo, "SELECT 1") == 1

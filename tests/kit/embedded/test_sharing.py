@@ -5,11 +5,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
-from tests.kit.embedded.servers import ask, postmaster, processes, told, user_of, wait_until
 
-from builders.kit.embedded import cluster
+from builders.kit.embedded import home
 from builders.kit.embedded.errors import EmbeddedFailed
 from builders.kit.embedded.server import Embedded
+from tests.kit.embedded.servers import ask, postmaster, processes, told, user_of, wait_until
 
 
 def test_the_database_is_there_and_set_up_with_care(shared: Embedded) -> None:
@@ -107,7 +107,7 @@ def test_three_processes_start_at_once_and_share(folder: Path) -> None:
 def test_a_long_log_is_put_aside_and_goes_on(
     embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "LOG_LIMIT", 10_000)
+    monkeypatch.setattr(home, "LOG_LIMIT", 10_000)
     log = data / "postgres" / "log"
     ask(embedded.conninfo, f"DO $$ BEGIN RAISE LOG 'before {'x' * 10_000}'; END $$")
 

@@ -27,6 +27,7 @@ class Account:
     uid: int
     gid: int
     switched: bool  # we are root and this user is not
+    turn: int | None = None  # the lock that commands hold with us: if we are killed, until they have ended
 
     def run(self, *command: str | Path, text: str = "", wait_s: float = 60) -> subprocess.CompletedProcess[str]:
         """Run a program as this user with `text` as its input; its exit status is the caller's to judge.
@@ -48,6 +49,7 @@ class Account:
                 user=self.uid if self.switched else None,
                 group=self.gid if self.switched else None,
                 extra_groups=[] if self.switched else None,
+                pass_fds=() if self.turn is None else (self.turn,),
             )
         except subprocess.TimeoutExpired as error:
             raise EmbeddedFailed(f"{command[0]} did not finish within {wait_s:.0f} s.") from error
@@ -66,32 +68,32 @@ class Account:
         return self.shell('test -w "$1" && test -x "$1"', folder).returncode == 0
 
 
-def choose(*places: Path) -> Account:
+def choose(*places: Path, turn: int | None = None) -> Account:
     """Ourselves; as root the owner of the first of `places` that is not root's, else one without rights.
 
     So root can join the database of a normal user without taking it away from him.
     """
     if os.geteuid() != 0:
-        return Account(uid=os.geteuid(), gid=os.getegid(), switched=False)
+        return Account(uid=os.geteuid(), gid=os.getegid(), switched=False, turn=turn)
     for place in places:
         owner = place.stat().st_uid if place.exists() else 0
         if owner:
-            return _account(owner, place)
+            return Account(uid=owner, gid=_group(owner, place), switched=True, turn=turn)
     for name in UNPRIVILEGED:
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        return Account(uid=entry.pw_uid, gid=entry.pw_gid, switched=True)
+        return Account(uid=entry.pw_uid, gid=entry.pw_gid, switched=True, turn=turn)
     raise EmbeddedFailed(
         f"PostgreSQL does not run as root, and none of the users {', '.join(UNPRIVILEGED)} exists here. "
         "Add one, start the service as a normal user, or set BUILDERS_DATABASE_URL."
     )
 
 
-def _account(uid: int, place: Path) -> Account:
+def _group(uid: int, place: Path) -> int:
     try:
-        return Account(uid=uid, gid=pwd.getpwuid(uid).pw_gid, switched=True)
+        return pwd.getpwuid(uid).pw_gid
     except KeyError:
         raise EmbeddedFailed(
             f"{place} belongs to user {uid}, who has no name on this machine, and PostgreSQL asks for one."

@@ -7,78 +7,49 @@ import os
 import secrets
 import shlex
 import shutil
-import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
 from builders.kit.embedded.account import Account
 from builders.kit.embedded.binaries import MAJOR
 from builders.kit.embedded.errors import EmbeddedFailed
-from builders.kit.embedded.home import SOCKET
+from builders.kit.embedded.home import ROLE, Home
 from builders.kit.embedded.leftovers import Leftovers
 
-ROLE = "builders"
 CREATE_S = 180
 START_S = 60  # a recovery after a crash is part of it
 STOP_S = 30
 PATIENCE_S = 3  # for what ends by itself after a kill
 PAUSE_S = 0.2
-LOG_LIMIT = 8 * 2**20  # bytes; the log and one older copy are kept
 SPACE_NEEDED = 128 * 2**20  # bytes; less explains most failures
 
 # At creation, in postgresql.conf, where the operator may change them.
 CHOSEN_ONCE = ("max_connections=200", "shared_buffers=128MB", "timezone=UTC", "log_timezone=UTC")
-
-PREPARE = 'rm -rf "$1"/cluster.*.new; cat >"$2.new" && mv "$2.new" "$2"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """The cluster of a home, its programs and the user that runs them."""
 
-    home: Path
+    home: Home
     binaries: Path
     account: Account
     durable: bool  # False: nothing is synced to disk, for tests
-    sockets: Path
-
-    @property
-    def data(self) -> Path:
-        """PGDATA."""
-        return self.home / "cluster"
-
-    @property
-    def log(self) -> Path:
-        """What the server says."""
-        return self.home / "log"
-
-    def conninfo(self, database: str) -> str:
-        """A connection string that holds no secret but the name of the file with it."""
-        return make_conninfo(
-            host=str(self.sockets),
-            port=5432,
-            user=ROLE,
-            dbname=database,
-            password="",  # keeps a PGPASSWORD of the environment from being sent
-            passfile=str(self.home / "password"),
-        )
 
     def create(self) -> None:
         """Make the cluster when there is none; raises EmbeddedFailed also when it is of another version."""
-        if self.data.exists():
+        if self.home.cluster.exists():
             self._check()
             return
-        # A name of its own each time: the initdb of a process that was killed may still be at work.
-        fresh, secret = self.home / f"cluster.{secrets.token_hex(4)}.new", self.home / "password"
+        fresh, secret = self.home.folder / "cluster.new", self.home.password
         password = secrets.token_urlsafe(32)
         # One file for two readers: initdb takes the first line, libpq the one that matches.
         text = f"{password}\n*:*:*:{ROLE}:{password}\n"
-        self._made(self.account.shell(PREPARE, self.home, secret, text=text))
+        self._made(self.account.shell('rm -rf "$1"; cat >"$2.new" && mv "$2.new" "$2"', fresh, secret, text=text))
         initdb = self.account.run(
             self.binaries / "bin" / "initdb",
             *("-D", fresh, "--username", ROLE, "--pwfile", secret, "--auth=scram-sha-256"),
@@ -91,7 +62,7 @@ class Cluster:
         self._made(initdb)
         if self.durable:
             os.sync()  # the password too, before the name below says that all is there
-        self._made(self.account.run("mv", fresh, self.data))
+        self._made(self.account.run("mv", fresh, self.home.cluster))
 
     def start(self) -> None:
         """Have the server running: one that runs already, perhaps after a kill of ours, is taken on.
@@ -116,9 +87,9 @@ class Cluster:
         if answer is not Ping.NO_RESPONSE:  # up, or just starting or stopping
             return answer is Ping.OK
         late = waited > PATIENCE_S
-        self._leftovers.clear(socket=self.sockets / SOCKET, rough=late)
+        self._leftovers.clear(socket=self.home.socket, rough=late)
         alone = not self._leftovers.list_processes()
-        started = self._pg_ctl("start", "-w", "-t", str(START_S), "-l", self.log, "-o", self._options())
+        started = self._pg_ctl("start", "-w", "-t", str(START_S), "-l", self.home.log, "-o", self._options())
         if started.returncode != 0 and alone and late:
             raise self._failed("PostgreSQL did not start", self._last_words() or started.stderr)
         return started.returncode == 0 and self._ping() is Ping.OK
@@ -132,46 +103,33 @@ class Cluster:
                 return
         raise self._failed("PostgreSQL did not stop", self._last_words())
 
-    def listens(self) -> bool:
-        """Whether somebody is behind the socket; takes no time, and no server session.
-
-        Not `_ping`: libpq would hold the interpreter's lock while it waits.
-        """
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.setblocking(False)
-            try:
-                probe.connect(str(self.sockets / SOCKET))
-            except (FileNotFoundError, ConnectionRefusedError):
-                return False
-            except OSError:
-                return True  # as when its queue is full
-        return True
-
     def trim_log(self) -> None:
-        """Keep the log from filling the disk: beyond LOG_LIMIT it becomes `log.1` and starts anew."""
-        if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
+        """Keep the log from filling the disk: when it is long it becomes `log.1` and starts anew."""
+        if self.home.has_long_log():
             # The server appends, so it goes on at the new end.
-            self.account.shell('cp "$1" "$1.1"\n: >"$1"', self.log)
+            self.account.shell('cp "$1" "$1.1"\n: >"$1"', self.home.log)
 
     def _check(self) -> None:
         try:
-            found = (self.data / "PG_VERSION").read_text().strip()
+            found = (self.home.cluster / "PG_VERSION").read_text().strip()
         except FileNotFoundError:
-            raise EmbeddedFailed(f"{self.data} is there, but is no PostgreSQL database. Move it away.") from None
+            raise EmbeddedFailed(
+                f"{self.home.cluster} is there, but is no PostgreSQL database. Move it away."
+            ) from None
         if found != str(MAJOR):
             raise EmbeddedFailed(
-                f"{self.data} is of PostgreSQL {found}, and this release brings {MAJOR}. Start the release "
-                "that made it, save the database with pg_dump, move the folder away, start this one "
-                "and restore."
+                f"{self.home.cluster} is of PostgreSQL {found}, and this release brings {MAJOR}. Start the "
+                "release that made it, save the database with pg_dump, move the folder away, start this one and "
+                "restore."
             )
-        if not (self.home / "password").exists():
-            raise EmbeddedFailed(f"{self.home / 'password'} is gone; without it nobody can sign in. Put it back.")
+        if not self.home.password.exists():
+            raise EmbeddedFailed(f"{self.home.password} is gone; without it nobody can sign in. Put it back.")
 
     def _options(self) -> str:
         settings = {
             "listen_addresses": "",
             "port": "5432",
-            "unix_socket_directories": f'"{self.sockets}"',  # a list of names in quotes
+            "unix_socket_directories": f'"{self.home.sockets}"',  # a list of names in quotes
             "unix_socket_permissions": "0700",
             "cluster_name": self._leftovers.mark,
             "log_error_verbosity": "terse",  # no values of rows in the log
@@ -181,25 +139,27 @@ class Cluster:
         return " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
 
     def _ping(self) -> Ping:
-        return Ping(PGconn.ping(f"{self.conninfo('postgres')} connect_timeout=2".encode()))
+        return Ping(PGconn.ping(f"{self.home.conninfo('postgres')} connect_timeout=2".encode()))
 
     def _pg_ctl(self, verb: str, *words: str | Path) -> CompletedProcess[str]:
-        return self.account.run(
-            self.binaries / "bin" / "pg_ctl", verb, "-D", self.data, *words, wait_s=2 * START_S
-        )
+        account = replace(self.account, turn=None)  # what the server inherits it holds as long as it lives
+        program = self.binaries / "bin" / "pg_ctl"
+        return account.run(program, verb, "-D", self.home.cluster, *words, wait_s=2 * START_S)
 
     @property
     def _leftovers(self) -> Leftovers:
-        return Leftovers(data=self.data, account=self.account)
+        return Leftovers(data=self.home.cluster, account=self.account)
 
     def _last_words(self) -> str:
-        return self.account.shell('tail -n 12 "$1"', self.log).stdout
+        return self.account.shell('tail -n 12 "$1"', self.home.log).stdout
 
     def _made(self, step: CompletedProcess[str]) -> None:
         if step.returncode != 0:
             raise self._failed("PostgreSQL could not make its database", step.stderr)
 
     def _failed(self, what: str, words: str) -> EmbeddedFailed:
-        free = shutil.disk_usage(self.home).free
+        free = shutil.disk_usage(self.home.folder).free
         space = f"; only {free // 2**20} MB are free there, so make room" if free < SPACE_NEEDED else ""
-        return EmbeddedFailed(f"{what}. It is in {self.home}{space}. Last words:\n{words.strip() or '(none)'}")
+        return EmbeddedFailed(
+            f"{what}. It is in {self.home.folder}{space}. Last words:\n{words.strip() or '(none)'}"
+        )

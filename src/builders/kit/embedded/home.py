@@ -7,9 +7,13 @@ permission of a folder that was there before is ever changed.
 
 import hashlib
 import os
+import socket
 import stat
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+
+from psycopg.conninfo import make_conninfo
 
 from builders.kit.embedded.account import Account
 from builders.kit.embedded.binaries import SHELTER
@@ -17,14 +21,77 @@ from builders.kit.embedded.errors import EmbeddedFailed
 
 SOCKET = ".s.PGSQL.5432"
 LONGEST = 103  # bytes of a socket's path: macOS takes 103, Linux 107
+LOG_LIMIT = 8 * 2**20  # bytes; as much again is kept of what was before
+ROLE = "builders"
 AWKWARD = frozenset('"$`\\\n\r')  # pg_ctl hands paths to a shell between double quotes
 
 
-def settle(data_dir: Path, account: Account) -> Path:
-    """The home of the database, made when it is missing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """Where all is, and what can be seen from there without touching anything."""
 
-    Raises EmbeddedFailed when it is out of reach.
-    """
+    folder: Path
+    sockets: Path
+
+    @property
+    def cluster(self) -> Path:
+        """PGDATA."""
+        return self.folder / "cluster"
+
+    @property
+    def log(self) -> Path:
+        """What the server says."""
+        return self.folder / "log"
+
+    @property
+    def password(self) -> Path:
+        """The password of ROLE, in a file for libpq."""
+        return self.folder / "password"
+
+    @property
+    def socket(self) -> Path:
+        """Where the server listens."""
+        return self.sockets / SOCKET
+
+    def conninfo(self, database: str) -> str:
+        """A connection string that holds no secret but the name of the file with it."""
+        return make_conninfo(
+            host=str(self.sockets),
+            port=5432,
+            user=ROLE,
+            dbname=database,
+            password="",  # keeps a PGPASSWORD of the environment from being sent
+            passfile=str(self.password),
+        )
+
+    def is_listening(self) -> bool:
+        """Whether somebody is behind the socket; takes no time, and no session of the server.
+
+        Not libpq's ping, which holds the interpreter's lock while it waits.
+        """
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.setblocking(False)
+            try:
+                probe.connect(str(self.socket))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return False
+            except OSError:
+                return True  # as when its queue is full
+        return True
+
+    def has_long_log(self) -> bool:
+        """Whether the log is about to fill the disk."""
+        return self.log.exists() and self.log.stat().st_size > LOG_LIMIT
+
+
+def find(data_dir: Path, account: Account) -> Home:
+    """The home of the database, for a start; what is missing is made, as `settle` says."""
+    folder = settle(data_dir, account)
+    return Home(folder=folder, sockets=socket_folder(folder, account))
+
+
+def settle(data_dir: Path, account: Account) -> Path:
+    """The folder of the home, made when it is missing; raises EmbeddedFailed when it is out of reach."""
     place = data_dir / "postgres"
     if not place.exists():
         if place.is_symlink():
@@ -86,10 +153,11 @@ def socket_folder(home: Path, account: Account) -> Path:
 
 
 def _short_folder(account: Account) -> Path:
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     parents = [Path(tempfile.gettempdir())]
-    if Path(runtime).is_absolute() and Path(runtime).is_dir() and not account.switched:
-        parents.insert(0, Path(runtime))  # ours alone, and no cleaner of old files comes by
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+    # Ours alone, and no cleaner of old files comes by; but sudo may have left us that of another.
+    if runtime.is_absolute() and os.access(runtime, os.W_OK | os.X_OK) and not account.switched:
+        parents.insert(0, runtime)
     for parent in parents:
         if _suits(parent / "builders-12345678"):
             folder = Path(tempfile.mkdtemp(prefix="builders-", dir=parent))

@@ -35,8 +35,11 @@ def try_exclusive(descriptor: int) -> bool:
 
 
 @contextmanager
-def exclusive(path: Path, *, wait_s: float) -> Iterator[None]:
-    """Hold the lock alone; raises EmbeddedFailed when it is not free within `wait_s` seconds."""
+def exclusive(path: Path, *, wait_s: float) -> Iterator[int]:
+    """Hold the lock alone, by the descriptor that is given.
+
+    Raises EmbeddedFailed when it is not free within `wait_s` seconds.
+    """
     give_up = time.monotonic() + wait_s
     descriptor = open_lock(path)
     try:
@@ -47,6 +50,6 @@ def exclusive(path: Path, *, wait_s: float) -> Iterator[None]:
                     f"(it holds {path}). See what it is doing, end it, and try again."
                 )
             time.sleep(GLANCE_S)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)

@@ -18,10 +18,11 @@ import psycopg
 from psycopg import sql
 
 from builders.kit import log
-from builders.kit.embedded import binaries, home
 from builders.kit.embedded.account import choose
+from builders.kit.embedded.binaries import usable_by
 from builders.kit.embedded.cluster import Cluster
 from builders.kit.embedded.errors import EmbeddedFailed
+from builders.kit.embedded.home import Home, find
 from builders.kit.embedded.locks import exclusive, open_lock, try_exclusive
 
 DATABASE = "builders"
@@ -42,7 +43,7 @@ class Embedded:
     def __init__(self, data_dir: Path, *, durable: bool = True) -> None:
         self._dir = data_dir.absolute()
         self._durable = durable
-        self._cluster: Cluster | None = None
+        self._home: Home | None = None
         self._users: int | None = None  # the descriptor by which we are counted
 
     def __repr__(self) -> str:
@@ -60,9 +61,9 @@ class Embedded:
     @property
     def conninfo(self) -> str:
         """The connection string, which child processes may be given; it names a file with the password."""
-        if self._cluster is None or self._users is None:
+        if self._home is None or self._users is None:
             raise EmbeddedFailed("The embedded PostgreSQL is not started.")
-        return self._cluster.conninfo(DATABASE)
+        return self._home.conninfo(DATABASE)
 
     def start(self) -> str:
         """Have the database there and running, be counted as a user, and give the connection string.
@@ -73,8 +74,8 @@ class Embedded:
             try:
                 # Root's lets others pass through, or PostgreSQL's user could not reach its own folder in it.
                 self._dir.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
-                with self._turn():
-                    self._join()
+                with self._turn() as turn:
+                    self._join(turn)
             except OSError as error:
                 raise EmbeddedFailed(self._words(error)) from error
         return self.conninfo
@@ -84,8 +85,8 @@ class Embedded:
         if self._users is None:
             return
         try:
-            with self._turn():
-                self._leave()
+            with self._turn() as turn:
+                self._leave(self._find_cluster(turn))
         except OSError as error:
             raise EmbeddedFailed(self._words(error)) from error
         finally:
@@ -106,41 +107,42 @@ class Embedded:
                 pause = LOOK_AFTER_FAILURE_S
 
     def _look(self) -> None:
-        cluster = self._cluster
-        if cluster is None:
+        home = self._home
+        if home is None or (home.is_listening() and not home.has_long_log()):
             return
-        if cluster.listens():
-            cluster.trim_log()
-            return
-        with self._turn():
+        with self._turn() as turn:
             if self._users is None:  # stopped in the meantime, by ourselves
                 return
-            logger.warning("embedded_postgresql_died")
-            self._cluster = self._find_cluster()
-            self._cluster.start()
+            if not home.is_listening():
+                logger.warning("embedded_postgresql_died")
+            self._bring_up(self._find_cluster(turn))
 
-    def _join(self) -> None:
+    def _join(self, turn: int) -> None:
         self._users = open_lock(self._dir / "postgres.users")
         # Free: it is held alone only during a turn, and this one is ours.
         fcntl.flock(self._users, fcntl.LOCK_SH)
         try:
-            self._cluster = self._find_cluster()
-            self._cluster.create()
-            self._cluster.trim_log()
-            self._cluster.start()
+            cluster = self._find_cluster(turn)
+            cluster.create()
+            self._bring_up(cluster)
         except BaseException:
             self._drop()  # and leave the server alone: it may be in a long recovery
             raise
         try:
-            _ensure_database(self._cluster)
+            _ensure_database(cluster.home)
         except BaseException:
-            self._leave()
+            self._leave(cluster)
             raise
 
-    def _leave(self) -> None:
+    def _bring_up(self, cluster: Cluster) -> None:
+        self._home = cluster.home
+        cluster.trim_log()
+        cluster.start()
+
+    def _leave(self, cluster: Cluster) -> None:
         try:
-            if self._cluster and self._users is not None and try_exclusive(self._users):
-                self._cluster.stop()
+            if self._users is not None and try_exclusive(self._users):
+                cluster.stop()
         finally:
             self._drop()
 
@@ -149,18 +151,16 @@ class Embedded:
             os.close(self._users)
             self._users = None
 
-    def _turn(self) -> AbstractContextManager[None]:
+    def _turn(self) -> AbstractContextManager[int]:
         return exclusive(self._dir / "postgres.lock", wait_s=TURN_S)
 
-    def _find_cluster(self) -> Cluster:
-        account = choose(self._dir / "postgres", self._dir)
-        place = home.settle(self._dir, account)
+    def _find_cluster(self, turn: int) -> Cluster:
+        account = choose(self._dir / "postgres", self._dir, turn=turn)
         return Cluster(
-            home=place,
-            binaries=binaries.usable_by(account),
+            home=find(self._dir, account),
+            binaries=usable_by(account),
             account=account,
             durable=self._durable,
-            sockets=home.socket_folder(place, account),
         )
 
     def _words(self, error: OSError) -> str:
@@ -176,10 +176,10 @@ class Embedded:
         )
 
 
-def _ensure_database(cluster: Cluster) -> None:
+def _ensure_database(home: Home) -> None:
     try:
-        with psycopg.connect(cluster.conninfo("postgres"), connect_timeout=10, autocommit=True) as conn:
+        with psycopg.connect(home.conninfo("postgres"), connect_timeout=10, autocommit=True) as conn:
             if conn.execute(FIND_DATABASE, [DATABASE]).fetchone() is None:
                 conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
     except psycopg.Error as error:
-        raise EmbeddedFailed(f"The PostgreSQL in {cluster.home} runs, but refuses us: {error}") from error
+        raise EmbeddedFailed(f"The PostgreSQL in {home.folder} runs, but refuses us: {error}") from error

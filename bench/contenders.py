@@ -1,0 +1,64 @@
+"""The three that are measured, each a process of its own on the same core: `python -m bench.contenders NAME ...`."""
+
+import argparse
+import logging
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from bench import limit, usual
+from builders.app import Service, create_app
+from builders.kit import log
+from builders.kit.settings import Settings
+
+
+def make_service(data_dir: Path, conninfo: str) -> Service:
+    """The service as it is; its log goes where it costs all but the disk."""
+    log.configure(stream=Path(os.devnull).open("w"))  # noqa: SIM115 - for the life of the process
+    return create_app(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo}))
+
+
+Make = Callable[[Path, str], Any]  # an ASGI application
+CONTENDERS: dict[str, Make] = {"limit": limit.make, "ours": make_service, "usual": usual.make}
+
+
+def pin(core: int | None) -> None:
+    """Keeps this process on a core, where the system can."""
+    if core is not None and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
+def main() -> None:
+    """Serves one of the three on the socket that was handed over."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name", choices=CONTENDERS)
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--core", type=int)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--conninfo", required=True)
+    given = parser.parse_args()
+    pin(given.core)
+    app = CONTENDERS[given.name](given.data_dir, given.conninfo)
+    if given.name == "usual":  # uvicorn's access line, to the same place
+        access = logging.getLogger("uvicorn.access")
+        access.setLevel(logging.INFO)
+        access.propagate = False
+        access.addHandler(logging.StreamHandler(Path(os.devnull).open("w")))  # noqa: SIM115 - as above
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        log_config=None,
+        access_log=given.name == "usual",
+        server_header=False,
+        timeout_keep_alive=600,  # while one is measured the others wait
+    )
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=given.fd)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""The usual stack: FastAPI with routers, dependencies for credentials and session, an async ORM, response models.
+
+Written as a competent team would: keys are cached as the service caches them, the catalog is in memory, a look-up
+of many names is one statement, answers are serialised by pydantic's own JSON writer. It does less than the service: no
+request ids, no headers for safety, no structured log beyond uvicorn's access line.
+"""
+
+import hashlib
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Cookie, Depends, FastAPI, Header, HTTPException, Query, Request
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import ARRAY, DateTime, Text, and_, bindparam, column, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.orm import aliased
+
+from bench.staff import staff
+from bench.tables import Account, AliasLook, AliasName, ApiKey, ApiKeyId
+from builders.aliases.records import LIVE, Reason, ReservedClass
+from builders.aliases.service import judge
+from builders.catalog import suggest as suggesting
+from builders.catalog.records import Check, Suggestion, Suggestions
+from builders.catalog.schemas import CheckReply, SuggestReply
+from builders.catalog.scoring import Candidate
+from builders.catalog.snapshot import Snapshot
+from builders.catalog.words import tokenise
+from builders.identity import scopes
+from builders.identity.records import Preset
+from builders.identity.schemas import ApiKeyItem, ApiKeyReply
+from builders.identity.service import LAST_ID
+from builders.kit import clock, cursors
+from builders.kit.pages import PageReply
+from builders.kit.settings import Settings
+
+KEY_CACHE_S = 5.0
+AREAS = {  # prefix -> stand-ins for the other operations of the specification, in its order
+    "/v1/t": 2,
+    "/v1/leads": 4,
+    "/v1/builders/projects": 5,
+    "/v1/sandbox": 8,
+    "/v1/auth": 2,
+    "/v1/me": 2,
+    "/v1/account": 3,
+    "/v1/domains": 6,
+    "/v1/portfolio": 39,
+    "/v1/notifications": 10,
+    "/v1/invoices": 4,
+}
+
+
+async def open_session(request: Request) -> AsyncIterator[AsyncSession]:
+    """One session for the request."""
+    async with request.app.state.sessions() as session:
+        yield session
+
+
+Session = Annotated[AsyncSession, Depends(open_session)]
+
+
+async def current_account(
+    request: Request,
+    session: Session,
+    authorization: Annotated[str | None, Header()] = None,
+    x_api_key: Annotated[str | None, Header()] = None,
+    svc_access_token: Annotated[str | None, Cookie()] = None,
+) -> UUID:
+    """The account of the credentials; a key that was good is believed for some seconds."""
+    text = x_api_key or (authorization or "").removeprefix("Bearer ") or svc_access_token
+    if not text:
+        raise HTTPException(401, "This operation needs credentials.")
+    digest = hashlib.sha256(text.encode()).digest()
+    known: dict[bytes, tuple[float, UUID]] = request.app.state.known
+    until, account_id = known.get(digest, (0.0, LIVE))
+    if until < time.monotonic():
+        account_id = await _find_account(session, text, digest)
+        known[digest] = time.monotonic() + KEY_CACHE_S, account_id
+    return account_id
+
+
+async def _find_account(session: AsyncSession, text: str, digest: bytes) -> UUID:
+    twin = aliased(Account)
+    found = await session.execute(
+        select(ApiKeyId, ApiKey)
+        .join(ApiKey, and_(ApiKey.account_id == ApiKeyId.account_id, ApiKey.id == ApiKeyId.key_id))
+        .join(twin, twin.sandbox_of == ApiKey.account_id)
+        .where(
+            ApiKeyId.public_id == text.split("_")[2],
+            ApiKey.revoked_at.is_(None),
+            or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > clock.now()),
+        )
+    )
+    row = found.one_or_none()
+    if row is None or row[0].digest != digest or "keys:read" not in scopes.of_preset(Preset(row[1].preset)):
+        raise HTTPException(401, "The API key is unknown, revoked or expired.")
+    return row[1].account_id
+
+
+AccountId = Annotated[UUID, Depends(current_account)]
+
+
+async def current_catalog(request: Request) -> Snapshot:
+    """The catalog."""
+    shown: Snapshot = await request.app.state.staff.shelf.current()
+    return shown
+
+
+Shown = Annotated[Snapshot, Depends(current_catalog)]
+
+keys = APIRouter(prefix="/v1/api-keys", tags=["api-keys"])
+catalog = APIRouter(prefix="/v1/catalog", tags=["catalog"])
+
+
+@keys.get("", response_model=PageReply[ApiKeyItem])
+async def list_keys(
+    request: Request,
+    account_id: AccountId,
+    session: Session,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: str | None = None,
+) -> Any:
+    """List the account's API keys, newest first."""
+    keyring, scope, after = request.app.state.staff.keyring, f"{request.url.path} []", LAST_ID
+    if cursor is not None:
+        after = UUID(str(cursors.decode(keyring, scope=scope, text=cursor)[0]))
+    wanted = select(ApiKey).where(ApiKey.account_id == account_id, ApiKey.id < after)
+    found = (await session.scalars(wanted.order_by(ApiKey.id.desc()).limit(limit + 1))).all()
+    more = len(found) > limit
+    last = cursors.encode(keyring, scope=scope, values=[str(found[limit - 1].id)]) if more else None
+    return {"items": found[:limit], "next_cursor": last}
+
+
+@keys.get("/{key_id}", response_model=ApiKeyReply)
+async def get_key(account_id: AccountId, session: Session, key_id: UUID) -> Any:
+    """Read one API key."""
+    key = await session.get(ApiKey, (account_id, key_id))
+    if key is None:
+        raise HTTPException(404, "There is no such API key.")
+    item = ApiKeyItem.model_validate(key)
+    return {**dict(item), "scopes": scopes.of_preset(item.preset)}
+
+
+@catalog.get("/check", response_model=CheckReply)
+async def check(
+    session: Session,
+    shown: Shown,
+    local_part: Annotated[str, Query(min_length=1)],
+    domain: Annotated[str, Query(min_length=1)],
+) -> Any:
+    """Check whether a name can be claimed."""
+    known = shown.by_domain.get(domain)
+    if known is None:
+        raise HTTPException(404, "The catalog has no such domain.")
+    verdict = judge(local_part, domain=domain, rules=known.rules)
+    reason, alternatives = verdict.reason, list[Suggestion]()
+    if verdict.is_ok and await _taken(session, [(domain, verdict.key, verdict.skeleton)]):
+        reason = Reason.TAKEN
+    if reason is not Reason.OK:
+        themes, near_name = shown.themes, verdict.normalized or local_part
+        near, far = suggesting.alternatives(themes, near_name, domain=domain, categories=known.categories)
+        taken = await _taken(session, _wanted([*near, *far]))
+        alternatives = suggesting.best_alternatives(_free(near, taken), _free(far, taken))
+    return Check(
+        reason=reason,
+        detail=verdict.detail,
+        message="The name is taken." if reason is Reason.TAKEN else verdict.message,
+        local_part=local_part,
+        normalized_local_part=verdict.normalized or None,
+        domain=domain,
+        price=known.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM),
+        alternatives=tuple(alternatives),
+        available_at=None,
+        rules=known.rules,
+        checked_at=clock.now(),
+    )
+
+
+@catalog.get("/suggest", response_model=SuggestReply)
+async def suggest(
+    session: Session, shown: Shown, q: str = "", limit: Annotated[int, Query(ge=1, le=24)] = 12
+) -> Any:
+    """Suggest free names."""
+    candidates = suggesting.candidates(shown.themes, q, limit=limit)
+    taken = await _taken(session, _wanted(candidates))
+    return Suggestions(
+        query=q,
+        tokens=tokenise(q.partition("@")[0]),
+        items=tuple(suggesting.best(_free(candidates, taken), limit=limit)),
+        catalog_version=shown.version,
+    )
+
+
+_wanted_rows = func.unnest(
+    bindparam("domains", type_=ARRAY(Text)),
+    bindparam("keys", type_=ARRAY(Text)),
+    bindparam("skeletons", type_=ARRAY(Text)),
+).table_valued(column("domain", Text), column("key", Text), column("skeleton", Text), name="wanted").render_derived()
+_LOOK_UP = (
+    select(_wanted_rows.c.domain, _wanted_rows.c.key)
+    .select_from(_wanted_rows)
+    .outerjoin(
+        AliasName,
+        and_(
+            AliasName.realm == LIVE,
+            AliasName.domain == _wanted_rows.c.domain,
+            AliasName.key == _wanted_rows.c.key,
+            or_(AliasName.until.is_(None), AliasName.until > bindparam("now", type_=DateTime(timezone=True))),
+        ),
+    )
+    .outerjoin(
+        AliasLook,
+        and_(
+            AliasLook.realm == LIVE,
+            AliasLook.domain == _wanted_rows.c.domain,
+            AliasLook.skeleton == _wanted_rows.c.skeleton,
+            AliasLook.names > 0,
+        ),
+    )
+    .where(or_(AliasName.realm.is_not(None), AliasLook.realm.is_not(None)))
+)
+
+
+async def _taken(session: AsyncSession, wanted: Sequence[tuple[str, str, str]]) -> set[tuple[str, str]]:
+    """Those of the (domain, key, skeleton) that are not free, in one statement."""
+    domains, names, skeletons = (list(each) for each in zip(*wanted, strict=True))
+    row = {"domains": domains, "keys": names, "skeletons": skeletons, "now": clock.now()}
+    return {(each[0], each[1]) for each in await session.execute(_LOOK_UP, row)}
+
+
+def _wanted(candidates: Sequence[Candidate]) -> list[tuple[str, str, str]]:
+    return [(each.domain.domain, each.key, each.skeleton) for each in candidates]
+
+
+def _free(candidates: Sequence[Candidate], taken: set[tuple[str, str]]) -> list[Candidate]:
+    return [each for each in candidates if (each.domain.domain, each.key) not in taken]
+
+
+def _stand_in(prefix: str, count: int) -> APIRouter:
+    """An area of the service that is not measured; its routes are only walked past."""
+    router = APIRouter(prefix=prefix)
+
+    async def nothing(account_id: AccountId, session: Session, item_id: str) -> dict[str, str]:
+        del account_id, session
+        return {"id": item_id}
+
+    for n in range(count):
+        router.add_api_route(f"/operation-{n}/{{item_id}}", nothing)
+    return router
+
+
+def _engine(conninfo: str) -> AsyncEngine:
+    given = conninfo_to_dict(conninfo)
+    place = {name: given[name] for name in ("host", "port", "user", "password") if name in given}
+    if given.get("passfile"):  # asyncpg cannot read ours, whose first line is the bare password for initdb
+        place["password"] = Path(str(given["passfile"])).read_text().splitlines()[0]
+    return create_async_engine(
+        "postgresql+asyncpg://",
+        connect_args={**place, "database": given["dbname"], "server_settings": {"timezone": "UTC"}},
+        pool_size=10,
+        max_overflow=10,
+    )
+
+
+def make(data_dir: Path, conninfo: str) -> FastAPI:
+    """The application on a prepared database."""
+    settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        engine = _engine(conninfo)
+        app.state.sessions = async_sessionmaker(engine, expire_on_commit=False)
+        app.state.known = {}
+        async with staff(settings) as app.state.staff:
+            yield
+        await engine.dispose()
+
+    app = FastAPI(lifespan=lifespan)
+    for prefix, count in AREAS.items():
+        app.include_router(_stand_in(prefix, count))
+        if prefix == "/v1/t":
+            app.include_router(catalog)
+    app.include_router(keys)
+    return app

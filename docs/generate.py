@@ -1,0 +1,296 @@
+# ruff: noqa: INP001 - a program, and what its tests import; not a package
+"""Writes those parts of docs/reference that the code itself knows best: `script/docs`, `script/docs --check`.
+
+A page is prose around one block between two marks; each block is one function here. tests/docs/test_generated.py
+holds the pages against the functions, so none can go stale.
+"""
+
+import inspect
+import json
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import annotated_types
+import click
+import psycopg
+from procrastinate import RetryStrategy
+from pydantic.fields import FieldInfo
+
+from builders import worker
+from builders.app import create_app
+from builders.cli.main import main as command_line
+from builders.identity import service as identity
+from builders.identity.records import Preset
+from builders.kit import errors, jobs, migrate, outbox
+from builders.kit.embedded.server import Embedded
+from builders.kit.settings import Settings
+
+REFERENCE = Path(__file__).parent / "reference"
+BEGIN = "<!-- script/docs writes from here, after the code -->"
+END = "<!-- to here -->"
+HELP_WIDTH = 100  # characters
+
+COLUMNS = """
+    SELECT attname, format_type(atttypid, atttypmod), attnotnull, coalesce(pg_get_expr(adbin, adrelid), '')
+    FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+# Primary key, unique, foreign, check; what must not be null stands with its column.
+CONSTRAINTS = """
+    SELECT pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE conrelid = to_regclass(%s) AND contype IN ('p', 'u', 'f', 'c')
+    ORDER BY position(contype::text IN 'pufc'), conname
+"""
+INDEXES = """
+    SELECT pg_get_indexdef(indexrelid) FROM pg_index
+    WHERE indrelid = to_regclass(%s)
+      AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u'))
+    ORDER BY indexrelid::regclass::text
+"""
+PARTITION = "SELECT coalesce(pg_get_partkeydef(to_regclass(%s)), '')"
+_TABLE = re.compile(r"\s*CREATE TABLE (?:IF NOT EXISTS )?(\w+) \(")
+_COLUMN = re.compile(r"\s+(\w+) [^-]*(?:-- (.*))?$")
+# What PostgreSQL writes, and what a person would.
+_PLAIN = (
+    (re.compile(r"CREATE (UNIQUE )?INDEX \w+ ON (?:ONLY )?\S+ USING btree "), r"\1INDEX "),
+    (re.compile(r"::text\b"), ""),
+    (re.compile(r"= ANY \(ARRAY\[(.*?)\]\)"), r"IN (\1)"),
+    (re.compile(r"CHECK \(\((.*)\)\)$"), r"CHECK (\1)"),
+    (re.compile(r"timestamp with time zone"), "timestamptz"),
+)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def settings() -> str:
+    """Every variable with its default and bounds."""
+    rows = [
+        (f"`BUILDERS_{name.upper()}`", _default(field), _bounds(field), field.description or "")
+        for name, field in Settings.model_fields.items()
+    ]
+    return table(("Variable", "Default", "Bounds", "Meaning"), rows)
+
+
+def _default(field: FieldInfo) -> str:
+    return "unset" if field.default in (None, ()) else f"`{field.default}`"
+
+
+def _bounds(field: FieldInfo) -> str:
+    said = []
+    for each in field.metadata:
+        match each:
+            case annotated_types.Ge(low):
+                said.append(f"from {low}")
+            case annotated_types.Gt(low):
+                said.append(f"above {low}")
+            case annotated_types.Le(high):
+                said.append(f"to {high}")
+    return " ".join(said)
+
+
+def scopes() -> str:
+    """Every scope, and which preset holds it."""
+    rows = [
+        (f"`{each.scope}`", each.description, *("yes" if preset in each.presets else "" for preset in Preset))
+        for each in identity.list_scopes()
+    ]
+    return table(("Scope", "Allows to", *(f"`{preset}`" for preset in Preset)), rows)
+
+
+def error_codes() -> str:
+    """Every refusal that is not a 422."""
+    by_code = {each.code: each for each in errors.catalog()}
+    known = sorted(by_code.values(), key=lambda each: (each.status, each.code))
+    rows = [
+        (str(each.status), f"`{each.code}`", " ".join((inspect.getdoc(each) or "").split()), _room(each))
+        for each in known
+    ]
+    return table(("Status", "Code", "Meaning", "Room"), rows)
+
+
+def _room(refusal: type[errors.Problem]) -> str:
+    return refusal.__module__.split(".")[1]
+
+
+def events() -> str:
+    """Every event with its data, by example."""
+    return "\n\n".join(
+        f"## {each.name}\n\n{each.description} Version {each.version}{', internal' * each.internal}."
+        f"\n\n```json\n{each.example.model_dump_json(indent=2)}\n```"
+        for each in outbox.list_events()
+    )
+
+
+def job_list() -> str:
+    """Every job of ours; the queue brings a few of its own."""
+    when = {name: task.cron for (name, _), task in jobs.app.periodic_registry.periodic_tasks.items()}
+    rows = [
+        (
+            f"`{name}`",
+            f"`{when[name]}`" if name in when else "when there is something to do",
+            (inspect.getdoc(task.func) or "").splitlines()[0],
+            _tries(task.retry_strategy),
+        )
+        for name, task in sorted(jobs.names().items())
+        if task.func.__module__.startswith(f"{worker.__package__}.")
+    ]
+    return table(("Job", "When", "Does", "Tries"), rows)
+
+
+def _tries(strategy: object) -> str:
+    return str(strategy.max_attempts) if isinstance(strategy, RetryStrategy) else "1"
+
+
+def commands() -> str:
+    """The help of every command."""
+    return "\n\n".join(_helps(command_line, None))
+
+
+def _helps(command: click.Command, parent: click.Context | None) -> Iterator[str]:
+    name = command.name if parent else f"{worker.__package__}"
+    names: Mapping[str, Any] = command.context_settings  # click's own, untyped there
+    context = click.Context(command, parent=parent, info_name=name, terminal_width=HELP_WIDTH, **names)
+    yield f"## {context.command_path}\n\n```text\n{command.get_help(context).strip()}\n```"
+    if isinstance(command, click.Group):
+        for each in map(command.commands.get, command.list_commands(context)):
+            if each is not None and not each.hidden:
+                yield from _helps(each, context)
+
+
+def document() -> Mapping[str, Any]:
+    """The OpenAPI document."""
+    return create_app(Settings()).openapi()
+
+
+def openapi() -> str:
+    """The same as a file, for those who generate clients and compare releases."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def operations() -> str:
+    """Every operation by its area, with the scope it needs."""
+    by_tag: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for path, methods in document()["paths"].items():
+        for method, operation in methods.items():
+            scope, star = operation.get("x-scope"), " *" * ("beyond" in operation["tags"])
+            said = operation.get("description") or operation["summary"]
+            row = (f"`{method.upper()} {path}`", f"`{scope}`" if scope else "", said + star)
+            by_tag[operation["tags"][0]].append(row)
+    parts = (f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items())
+    return "\n\n".join(parts)
+
+
+def tables(conninfo: str) -> str:
+    """Every table of a migrated database, with the comments of the migrations that made it."""
+    parts, room = [], ""
+    with psycopg.connect(conninfo) as conn:
+        for name, notes in _declared():
+            room, before = name.partition("_")[0], room
+            parts += [f"## {room}"] if room != before else []
+            parts.append(_described(conn, name, notes))
+    return "\n\n".join(parts)
+
+
+def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each table in the order of the migrations, with the comments on its columns; its own is under ''."""
+    for text in (migrate.TABLE, *(each.text for each in migrate.ours())):
+        name, notes, above = "", dict[str, str](), list[str]()
+        for line in text.splitlines():
+            if line.strip().startswith("--"):
+                above.append(line.strip(" -"))
+                continue
+            if found := _TABLE.match(line):
+                name, notes = found[1], {"": " ".join(above)}
+            elif name and line.strip().startswith(")"):
+                yield name, notes
+                name = ""
+            elif name and (column := _COLUMN.match(line)):
+                notes.setdefault(column[1], " ".join([*above, column[2] or ""]).strip())
+            above = []
+
+
+def _described(conn: psycopg.Connection, name: str, notes: Mapping[str, str]) -> str:
+    columns = [
+        (
+            f"`{column}`",
+            _plain(kind),
+            "" if needed else "yes",
+            f"`{default}`" * bool(default),
+            notes.get(column, ""),
+        )
+        for column, kind, needed, default in conn.execute(COLUMNS, (name,)).fetchall()
+    ]
+    rules = [rule for query in (CONSTRAINTS, INDEXES) for (rule,) in conn.execute(query, (name,)).fetchall()]
+    rules += [f"PARTITION BY {key}" for (key,) in conn.execute(PARTITION, (name,)).fetchall() if key]
+    shown = table(("Column", "Type", "Null", "Default", "Note"), columns)
+    parts = (f"### {name}", notes[""], shown, "\n".join(f"- `{_plain(rule)}`" for rule in rules))
+    return "\n\n".join(filter(None, parts))
+
+
+def _plain(text: str) -> str:
+    for pattern, instead in _PLAIN:
+        text = pattern.sub(instead, text)
+    return text
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "cli.md": commands,
+    "errors.md": error_codes,
+    "events.md": events,
+    "jobs.md": job_list,
+    "operations.md": operations,
+    "scopes.md": scopes,
+    "settings.md": settings,
+}
+SCHEMA, DOCUMENT = "schema.md", "openapi.json"
+
+
+def fill(page: str, block: str) -> str:
+    """The page with this block. Raises ValueError when it has no place for it."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the page has no block between {BEGIN} and {END}")
+    return f"{before}{begin}\n\n{block}\n\n{end}{after}"
+
+
+def read(name: str) -> str:
+    """A page as it is now; empty when it is not there."""
+    file = REFERENCE / name
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+def render() -> Mapping[str, str]:
+    """Every page as it should be; starts a database for a moment, to see the tables as they are."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
+        with Embedded(Path(folder), durable=False) as embedded:
+            migrate.migrate(embedded.conninfo)
+            blocks = {SCHEMA: tables(embedded.conninfo)} | {name: write() for name, write in BLOCKS.items()}
+    return {DOCUMENT: openapi()} | {name: fill(read(name), block) for name, block in blocks.items()}
+
+
+def main(words: Sequence[str]) -> int:
+    """Writes the pages, or with --check only says which are stale; the exit code."""
+    if words not in ([], ["--check"]):
+        sys.stderr.write("usage: script/docs [--check]\n")
+        return 2
+    stale = {name: page for name, page in render().items() if read(name) != page}
+    for name, page in stale.items():
+        if not words:
+            (REFERENCE / name).write_text(page, encoding="utf-8")
+        sys.stdout.write(f"docs/reference/{name}: {'stale' if words else 'written'}\n")
+    return 1 if words and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

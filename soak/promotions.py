@@ -1,0 +1,256 @@
+"""Kill -9 of the server, its children and its database while promotions run; then everything must add up.
+
+    script/soak [--seconds N] [--seed N] [--clients N]
+
+Clients plan and promote without end, and repeat what got no answer. Meanwhile something is killed every second or
+so. At the end each promotion that was begun is finished by one more call, and the database is counted: every wanted
+name claimed once, told of once, no step done twice.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from builders.kit.embedded.server import Embedded
+
+DOMAIN = "harbour.example"
+NAMES_IN_A_PLAN = 25
+Json = dict[str, Any]
+
+ALIASES_TWICE = "SELECT key, count(*) FROM aliases WHERE status <> 'deleted' GROUP BY key HAVING count(*) > 1"
+EVENTS = "SELECT data::json ->> 'address', count(*) FROM kit_outbox WHERE name = 'alias.created' GROUP BY 1"
+ALIASES = "SELECT local_part || '@' || domain FROM aliases WHERE status <> 'deleted'"
+STEPS_OPEN = "SELECT count(*) FROM sandbox_steps WHERE status <> 'succeeded'"
+ENDED = "SELECT name, count(*) FROM kit_outbox WHERE name LIKE 'promotion.%' GROUP BY name"
+
+
+@dataclass
+class Tally:
+    """What the clients saw."""
+
+    promoted: set[str] = field(default_factory=set)
+    begun: dict[str, Json] = field(default_factory=dict)  # plan id -> what to send again
+    wanted: set[str] = field(default_factory=set)
+    answers: Counter[str] = field(default_factory=Counter)
+
+
+class Server:
+    """`builders serve` in a folder of its own, killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.environment = {
+            **os.environ,
+            "BUILDERS_DATA_DIR": str(folder),
+            "BUILDERS_PORT": str(self.port),
+            "BUILDERS_LOG_LEVEL": "error",
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it, if it does not run."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "builders", "serve", "--demo"], env=self.environment
+            )
+
+    def kill(self, dice: random.Random) -> str:
+        """Kills one part, or all of it; says what."""
+        assert self.process is not None
+        children = _children(self.process.pid)
+        database = self._postmaster()
+        what = dice.choice(["http", "database", "all", "parent"])
+        victims = {
+            "http": children[:1],
+            "database": database,
+            "all": [self.process.pid, *children, *database],
+            "parent": [self.process.pid],
+        }[what]
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                what = f"{what} (gone already)"
+        if what in {"all", "parent"}:
+            self.process.wait()
+        return what
+
+    def stop(self) -> None:
+        """Ends it as an operator would."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(60)
+
+    def _postmaster(self) -> list[int]:
+        found = subprocess.run(
+            ["pgrep", "-f", "postgres -D"], capture_output=True, text=True, check=False
+        ).stdout.split()
+        ours = [int(pid) for pid in found if str(self.folder) in _command(int(pid))]
+        return ours[:1]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def _children(pid: int) -> list[int]:
+    out = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
+    return [int(each) for each in out.split() if "builders http" in _command(int(each))]
+
+
+async def client(server: Server, keys: dict[str, str], tally: Tally, name: str, until: float) -> None:
+    """Plans new names and promotes them until the time is over; repeats what got no answer."""
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=15) as http:
+        n = 0
+        while time.monotonic() < until:
+            n += 1
+            manifest = _manifest(f"{name}-{n}")
+            plan = await _post(http, "/v1/sandbox/plan", manifest, keys["test"], tally, until)
+            if plan is None:
+                continue
+            order = {"plan_id": plan["id"], "digest": plan["digest"]}
+            tally.begun[plan["id"]] = order
+            tally.wanted |= {action["after"]["address"] for action in plan["actions"]}
+            done = await _post(http, "/v1/sandbox/promote", order, keys["live"], tally, until)
+            if done is not None and done["status"] == "succeeded":
+                tally.promoted.add(plan["id"])
+
+
+async def _post(
+    http: httpx.AsyncClient, path: str, body: Json, key: str, tally: Tally, until: float
+) -> Json | None:
+    while time.monotonic() < until:
+        try:
+            answer = await http.post(path, json=body, headers={"X-API-Key": key})
+        except httpx.TransportError as error:
+            tally.answers[type(error).__name__] += 1
+            await asyncio.sleep(0.1)
+            continue
+        tally.answers[str(answer.status_code)] += 1
+        if answer.status_code == httpx.codes.OK:
+            found: Json = answer.json()
+            return found
+        if answer.status_code not in {500, 503}:
+            raise AssertionError(f"{path} answered {answer.status_code}: {answer.text[:500]}")
+        await asyncio.sleep(0.1)
+    return None
+
+
+def _manifest(name: str) -> Json:
+    aliases = [
+        {
+            "key": f"n{at}",
+            "address": f"{name}-{at}x@{DOMAIN}",
+            "destinations": ["soak@example.net"],
+        }
+        for at in range(NAMES_IN_A_PLAN)
+    ]
+    return {
+        "api_version": "v1",
+        "kind": "Manifest",
+        "metadata": {"name": name},
+        "resources": {"aliases": aliases},
+    }
+
+
+async def soak(server: Server, *, seconds: float, clients: int, dice: random.Random) -> Tally:
+    """Lets the clients work while parts are killed, then lets them finish."""
+    tally = Tally()
+    keys = await _keys(server)
+    until = time.monotonic() + seconds
+    work = [
+        asyncio.create_task(client(server, keys, tally, f"{dice.choice('abcdefgh')}q{n}", until))
+        for n in range(clients)
+    ]
+    while time.monotonic() < until and not any(task.done() for task in work):
+        await asyncio.sleep(dice.uniform(0.7, 2.5))
+        print(f"killed {server.kill(dice)}", flush=True)
+        server.start()
+    await asyncio.gather(*work)
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=30) as http:
+        for order in tally.begun.values():
+            ended = await _post(
+                http, "/v1/sandbox/promote", order, keys["live"], tally, time.monotonic() + 120
+            )
+            assert ended is not None, "the service did not come back"
+            assert ended["status"] == "succeeded", ended
+    return tally
+
+
+async def _keys(server: Server) -> dict[str, str]:
+    file = server.folder / "demo-keys.json"
+    deadline = time.monotonic() + 120
+    while not file.exists() or not file.read_text():
+        assert time.monotonic() < deadline, "the service did not start"
+        await asyncio.sleep(0.2)
+    keys = json.loads(file.read_text())
+    return {key["kind"]: key["key"] for key in keys if key["preset"] == "developer_full"}
+
+
+def count(server: Server, tally: Tally) -> list[str]:
+    """What does not add up; nothing when all is well."""
+    wrong = []
+    with Embedded(server.folder) as embedded, psycopg.connect(embedded.conninfo) as conn:
+        twice = conn.execute(ALIASES_TWICE).fetchall()
+        claimed = {row[0] for row in conn.execute(ALIASES).fetchall()}
+        told = dict(conn.execute(EVENTS).fetchall())
+        open_steps = conn.execute(STEPS_OPEN).fetchone()
+        ended = dict(conn.execute(ENDED).fetchall())
+    if twice:
+        wrong.append(f"claimed twice: {twice}")
+    if claimed != tally.wanted:
+        wrong.append(f"{len(tally.wanted - claimed)} missing, {len(claimed - tally.wanted)} not asked for")
+    if told != dict.fromkeys(claimed, 1):
+        wrong.append(f"told otherwise than once: {[each for each in told.items() if each[1] != 1][:5]}")
+    if open_steps != (0,):
+        wrong.append(f"steps not done: {open_steps}")
+    if ended != {"promotion.completed": len(tally.begun)}:
+        wrong.append(f"promotions {len(tally.begun)}, told {ended}")
+    return wrong
+
+
+def main() -> int:
+    """Runs the soak; exit status 1 when something does not add up."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--clients", type=int, default=4)
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.randrange(10**6)  # noqa: S311
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder))
+        server.start()
+        try:
+            dice = random.Random(seed)  # noqa: S311
+            tally = asyncio.run(soak(server, seconds=options.seconds, clients=options.clients, dice=dice))
+        finally:
+            server.stop()
+        wrong = count(server, tally)
+    print(f"{len(tally.begun)} promotions of {NAMES_IN_A_PLAN} names; answers {dict(tally.answers)}")
+    print("\n".join(wrong) or "everything adds up")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

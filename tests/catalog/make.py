@@ -1,0 +1,114 @@
+"""Catalogs for tests: files that are loaded through the door, and records for what is pure."""
+
+import csv
+import io
+import itertools
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+from builders.aliases.records import Rules, SeparatorPolicy
+from builders.app import Service
+from builders.catalog import service as catalog
+from builders.catalog.domain_names import unicode_of
+from builders.catalog.records import (
+    Assets,
+    CatalogDomain,
+    DomainStatus,
+    LoadReport,
+    MailMode,
+    Price,
+    PriceInterval,
+    PriceTier,
+    ShortNamePrice,
+)
+from builders.catalog.snapshot import Snapshot, build
+from builders.kit import clock, ids
+from builders.kit.money import Money
+
+SNAPSHOT_AGE = timedelta(seconds=2)  # by then every process has asked for changes
+_numbers = itertools.count(1)
+
+
+def fresh(label: str = "shop") -> str:
+    """A domain that no other test has: tests of a run share one catalog."""
+    return f"{label}-{ids.new().hex[:12]}{next(_numbers)}.example"
+
+
+def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
+    """The rows as a file; columns as the first row has them."""
+    listed = list(rows)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(listed[0]))
+    writer.writeheader()
+    writer.writerows(listed)
+    return text.getvalue().encode()
+
+
+class Loader:
+    """Loads files into the service's catalog, in a folder of their own."""
+
+    def __init__(self, service: Service, folder: Path) -> None:
+        self.service, self.folder = service, folder
+        self.assets = service.api.state.settings.data_dir / "assets"
+        self._database = service.api.state.database
+
+    async def __call__(
+        self, *rows: Mapping[str, object], raw: bytes | None = None, partial: bool = False, dry_run: bool = False
+    ) -> LoadReport:
+        """Loads the rows, or a file as it is; the service shows the outcome at once."""
+        path = self.folder / "catalog.csv"
+        path.write_bytes(csv_of(rows) if raw is None else raw)
+        report = await catalog.load(
+            self._database, path=path, assets=self.assets, partial=partial, dry_run=dry_run
+        )
+        clock.move(SNAPSHOT_AGE)
+        return report
+
+
+def make_domain(
+    domain: str,
+    *,
+    status: DomainStatus = DomainStatus.LIVE,
+    catch_all: bool = False,
+    categories: tuple[str, ...] = (),
+    tags: tuple[str, ...] = (),
+    title: str = "",
+    rank: int = 0,
+    featured: bool = False,
+    tier: PriceTier = PriceTier.STANDARD,
+    policy: SeparatorPolicy = SeparatorPolicy.IGNORE_DOTS,
+    min_length: int = 1,
+    bands: tuple[tuple[int, str], ...] = (),
+) -> CatalogDomain:
+    """A record as the store gives it."""
+    return CatalogDomain(
+        id=ids.new(),
+        domain=domain,
+        unicode_domain=unicode_of(domain),
+        title=title,
+        tagline="",
+        description="",
+        categories=categories,
+        tags=tags,
+        status=status,
+        mail_mode=MailMode.BOTH,
+        catch_all=catch_all,
+        price=Price(money=Money(Decimal("12.00"), "USD"), interval=PriceInterval.YEAR, tier=tier),
+        short_name_prices=tuple(
+            ShortNamePrice(max_len=most, money=Money(Decimal(amount), "USD")) for most, amount in bands
+        ),
+        rules=Rules(min_length=min_length, separator_policy=policy),
+        featured=featured,
+        rank=rank,
+        assets=Assets(),
+        serial=1,
+        created_at=clock.now(),
+        updated_at=clock.now(),
+    )
+
+
+def make_snapshot(*domains: CatalogDomain) -> Snapshot:
+    """A snapshot of these."""
+    return build({domain.domain: domain for domain in domains if domain.public}, (), 1)

@@ -1,0 +1,147 @@
+"""Images before they are taken: what they are, how large, and where they may lie."""
+
+import hashlib
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from builders.catalog import images
+from builders.catalog.images import ImageMissing, ImageRefused
+
+FORMATS = {"png": "PNG", "jpg": "JPEG", "jpeg": "JPEG", "webp": "WEBP", "avif": "AVIF", "gif": "GIF", "ico": "ICO"}
+
+
+def picture(image_format: str = "PNG", size: tuple[int, int] = (16, 12)) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, "navy").save(out, image_format, **({"sizes": [size]} if image_format == "ICO" else {}))
+    return out.getvalue()
+
+
+def png_of_size(width: int, height: int) -> bytes:
+    """A PNG of a few bytes that says to be of any size."""
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(b""))]
+    body = b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in [*chunks, (b"IEND", b"")]
+    )
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def refusal(folder: Path, name: str) -> str:
+    with pytest.raises(ImageRefused) as refused:
+        images.find(folder, name)
+    return refused.value.code
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_every_format_of_the_list_is_taken_and_named_by_its_content(tmp_path: Path, extension: str) -> None:
+    content = picture(FORMATS[extension])
+    (tmp_path / f"Logo.{extension.upper()}").write_bytes(content)
+    found = images.find(tmp_path, f"Logo.{extension.upper()}")
+    assert (found.width, found.height) == (16, 12)
+    assert found.filename == f"{hashlib.sha256(content).hexdigest()}.{extension}"
+
+
+def test_an_image_in_a_folder_below_is_found(tmp_path: Path) -> None:
+    (tmp_path / "img").mkdir()
+    (tmp_path / "img" / "a.png").write_bytes(picture())
+    assert images.find(tmp_path, "img/../img/a.png").width == 16
+
+
+@pytest.mark.parametrize("name", ["gone.png", "no/gone.png", "a\0b.png", f"{'x' * 300}.png", "\ud800.png", "dir.png"])
+def test_what_is_not_there_is_missing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "dir.png").mkdir()
+    with pytest.raises(ImageMissing):
+        images.find(tmp_path, name)
+
+
+def test_links_in_a_circle_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "a.png").symlink_to(tmp_path / "a.png")
+    with pytest.raises(ImageMissing):
+        images.find(tmp_path, "a.png")
+
+
+@pytest.mark.parametrize("name", ["../secret.png", "{folder}/secret.png", "link.png", "x/../../secret.png"])
+def test_no_path_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret.png").write_bytes(picture())
+    folder = tmp_path / "catalog"
+    (folder / "x").mkdir(parents=True)
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    assert refusal(folder, name.format(folder=tmp_path)) == "image_outside"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>"),
+        ("a.html", b"<script>"),
+        ("a", picture()),
+        ("a.png", b"<svg onload=alert(1)>"),
+        ("a.png", picture("JPEG")),
+        ("a.jpg", picture("PNG")),
+        ("a.gif", b"GIF89a"),
+        ("a.png", b""),
+    ],
+)
+def test_the_content_must_be_what_the_name_says(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert refusal(tmp_path, name) in {"image_type", "image_broken"}
+
+
+@pytest.mark.parametrize(("width", "height"), [(4097, 1), (1, 4097), (60_000, 60_000), (2_000_000_000, 2)])
+def test_a_picture_that_unpacks_to_too_much_is_refused(tmp_path: Path, width: int, height: int) -> None:
+    (tmp_path / "bomb.png").write_bytes(png_of_size(width, height))
+    assert refusal(tmp_path, "bomb.png") in {"image_too_large", "image_broken"}
+
+
+def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "fat.png").write_bytes(picture() + b"\0" * images.MAX_BYTES)
+    assert refusal(tmp_path, "fat.png") == "image_too_large"
+
+
+@given(st.sampled_from(sorted(FORMATS)), st.data())
+def test_a_damaged_image_is_taken_or_refused_and_never_breaks(
+    tmp_path_factory: pytest.TempPathFactory, extension: str, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    content = bytearray(picture(FORMATS[extension]))
+    for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8)):
+        content[at] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(content)))
+    (folder / f"damaged.{extension}").write_bytes(content[:cut])
+    try:
+        assert images.find(folder, f"damaged.{extension}").width <= images.MAX_SIDE
+    except ImageRefused as refused:
+        assert refused.code.startswith("image_")
+
+
+def test_storing_is_whole_and_leaves_no_drafts(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(picture())
+    found = images.find(tmp_path, "a.png")
+    assets = tmp_path / "assets"
+    images.store(found, assets)
+    images.store(found, assets)
+    assert [path.name for path in assets.iterdir()] == [found.filename]
+    assert (assets / found.filename).read_bytes() == picture()
+
+
+def test_an_image_that_changed_in_the_meantime_is_not_stored(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(picture())
+    found = images.find(tmp_path, "a.png")
+    (tmp_path / "a.png").write_bytes(picture(size=(17, 12)))
+    with pytest.raises(ImageRefused, match="changed"):
+        images.store(found, tmp_path / "assets")
+
+
+@given(st.text(max_size=90))
+def test_only_stored_names_are_found(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "plain.png").write_bytes(picture())
+    assert images.stored(folder, name) is None
+    assert images.stored(folder, "plain.png") is None

@@ -1,0 +1,193 @@
+"""Loading a catalog file: what the report says and what the service shows afterwards."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+
+from builders.catalog import service as catalog
+from builders.catalog.records import LoadReport
+from tests.cast import Client
+from tests.catalog.make import Loader, csv_of, fresh
+from tests.catalog.test_images import picture
+
+DOMAINS = "/v1/catalog/domains"
+
+
+def counts(report: LoadReport) -> tuple[int, int, int, int]:
+    return report.created, report.updated, report.unchanged, len(report.errors)
+
+
+async def test_a_new_domain_is_shown(anyone: Client, load: Loader) -> None:
+    domain = fresh()
+    report = await load({"domain": domain, "title": "Harbour", "price_amount": "24"})
+    assert counts(report) == (1, 0, 0, 0)
+    assert report.is_written
+    shown = (await anyone.get(f"{DOMAINS}/{domain}")).json()
+    assert shown["title"] == "Harbour"
+    assert shown["price"] == {"amount": "24.00", "currency": "USD", "interval": "year", "tier": "standard"}
+
+
+async def test_loading_again_changes_nothing(anyone: Client, load: Loader) -> None:
+    rows = [{"domain": fresh(), "title": "One", "tags": "a|b"}, {"domain": fresh(), "title": "Two", "tags": ""}]
+    await load(*rows)
+    before = await anyone.get(DOMAINS)
+    report = await load(*rows)
+    assert counts(report) == (0, 0, 2, 0)
+    assert (await anyone.get(DOMAINS)).headers["etag"] == before.headers["etag"]
+
+
+async def test_only_what_differs_is_touched(anyone: Client, load: Loader) -> None:
+    same, other = fresh(), fresh()
+    await load({"domain": same, "title": "S"}, {"domain": other, "title": "O"})
+    before = (await anyone.get(f"{DOMAINS}/{same}")).json()
+    report = await load({"domain": same, "title": "S"}, {"domain": other, "title": "New"})
+    assert counts(report) == (0, 1, 1, 0)
+    assert (await anyone.get(f"{DOMAINS}/{same}")).json() == before
+    assert (await anyone.get(f"{DOMAINS}/{other}")).json()["title"] == "New"
+
+
+async def test_a_column_that_is_not_there_leaves_what_was(anyone: Client, load: Loader) -> None:
+    domain = fresh()
+    await load({"domain": domain, "title": "Kept", "price_amount": "9.00", "rank": "5"})
+    await load({"domain": domain, "rank": ""})
+    shown = (await anyone.get(f"{DOMAINS}/{domain}")).json()
+    assert (shown["title"], shown["price"]["amount"], shown["rank"]) == ("Kept", "9.00", 0)
+
+
+async def test_one_bad_row_stops_the_whole_file(anyone: Client, load: Loader) -> None:
+    good = fresh()
+    report = await load({"domain": good, "rank": "1"}, {"domain": fresh(), "rank": "high"})
+    assert not report.is_written
+    assert [(line.line, line.column, line.code) for line in report.errors] == [(3, "rank", "number_invalid")]
+    assert (await anyone.get(f"{DOMAINS}/{good}")).status_code == 404
+
+
+async def test_partial_loads_the_good_rows(anyone: Client, load: Loader) -> None:
+    good = fresh()
+    report = await load({"domain": good, "rank": "1"}, {"domain": fresh(), "rank": "high"}, partial=True)
+    assert counts(report) == (1, 0, 0, 1)
+    assert (report.rows, report.is_written) == (2, True)
+    assert (await anyone.get(f"{DOMAINS}/{good}")).status_code == 200
+
+
+async def test_a_dry_run_says_what_would_happen_and_writes_nothing(anyone: Client, load: Loader) -> None:
+    known, new = fresh(), fresh()
+    (load.folder / "a.png").write_bytes(picture(size=(31, 7)))
+    await load({"domain": known, "title": "Old", "logo": ""})
+    held = set(load.assets.iterdir()) if load.assets.exists() else set()
+    report = await load(
+        {"domain": known, "title": "New", "logo": ""}, {"domain": new, "title": "N", "logo": "a.png"}, dry_run=True
+    )
+    assert counts(report) == (1, 1, 0, 0)
+    assert not report.is_written
+    assert (await anyone.get(f"{DOMAINS}/{new}")).status_code == 404
+    assert (await anyone.get(f"{DOMAINS}/{known}")).json()["title"] == "Old"
+    assert (set(load.assets.iterdir()) if load.assets.exists() else set()) == held
+
+
+async def test_a_repeated_domain_is_named_with_the_line_it_was_on(load: Loader) -> None:
+    domain = fresh("bücher")
+    report = await load({"domain": domain}, {"domain": fresh()}, {"domain": domain.upper()})
+    (line,) = report.errors
+    assert (line.line, line.column, line.code) == (4, "domain", "duplicate")
+    assert "line 2" in line.message
+
+
+async def test_a_file_without_prices_warns_that_names_cost_nothing(load: Loader) -> None:
+    report = await load({"domain": fresh()})
+    assert [line.code for line in report.warnings] == ["price_missing"]
+
+
+async def test_images_are_stored_and_shown(anyone: Client, load: Loader) -> None:
+    domain = fresh()
+    (load.folder / "logo.png").write_bytes(picture())
+    await load({"domain": domain, "title": "Harbour", "logo": "logo.png", "cover": ""})
+    assets = (await anyone.get(f"{DOMAINS}/{domain}")).json()["assets"]
+    assert assets["cover"] is None
+    assert assets["logo"]["alt"] == "Harbour logo"
+    assert (assets["logo"]["width"], assets["logo"]["height"]) == (16, 12)
+    assert (await anyone.get(assets["logo"]["url"])).content == picture()
+
+
+async def test_a_missing_image_is_a_warning_and_leaves_the_one_before(anyone: Client, load: Loader) -> None:
+    domain = fresh()
+    (load.folder / "logo.png").write_bytes(picture())
+    await load({"domain": domain, "logo": "logo.png", "price_amount": "1"})
+    report = await load({"domain": domain, "logo": "gone.png", "price_amount": "1"})
+    assert [(line.line, line.column, line.code) for line in report.warnings] == [(2, "logo", "image_missing")]
+    assert counts(report) == (0, 0, 1, 0)
+    await load({"domain": domain, "logo": ""})
+    assert (await anyone.get(f"{DOMAINS}/{domain}")).json()["assets"]["logo"] is None
+
+
+async def test_a_bad_image_is_an_error_of_its_row(load: Loader) -> None:
+    (load.folder / "logo.png").write_bytes(b"<svg onload=alert(1)>")
+    report = await load({"domain": fresh(), "logo": "logo.png"}, {"domain": fresh(), "logo": "../../etc/passwd"})
+    assert [(line.line, line.column, line.code) for line in report.errors] == [
+        (2, "logo", "image_type"),
+        (3, "logo", "image_type"),
+    ]
+
+
+async def test_a_file_without_the_column_domain_is_refused(load: Loader) -> None:
+    report = await load(raw=b"name\na.example\n", partial=True)
+    assert [(line.line, line.code) for line in report.errors] == [(1, "header_invalid")]
+    assert not report.is_written
+
+
+async def test_a_file_that_is_too_large_is_refused(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builders.catalog.loading.MAX_BYTES", 100)
+    report = await load(raw=csv_of([{"domain": fresh()} for _ in range(10)]))
+    assert [line.code for line in report.errors] == ["file_too_large"]
+
+
+async def test_a_file_of_too_many_rows_is_refused_as_a_whole(
+    anyone: Client, load: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builders.catalog.rows.MAX_ROWS", 2)
+    domains = [fresh() for _ in range(3)]
+    report = await load(*({"domain": domain} for domain in domains), partial=True)
+    assert [(line.line, line.code) for line in report.errors] == [(4, "too_many_rows")]
+    assert (await anyone.get(f"{DOMAINS}/{domains[0]}")).status_code == 404
+
+
+async def test_a_domain_that_is_no_longer_public_disappears_and_can_come_back(
+    anyone: Client, load: Loader
+) -> None:
+    domain = fresh()
+    for status, answer in [("live", 200), ("paused", 404), ("coming_soon", 200), ("retired", 404), ("live", 200)]:
+        await load({"domain": domain, "status": status})
+        assert (await anyone.get(f"{DOMAINS}/{domain}")).status_code == answer, status
+
+
+async def test_two_loads_at_once_both_count(anyone: Client, load: Loader, tmp_path: Path) -> None:
+    domains = [fresh() for _ in range(40)]
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder, chosen in zip(folders, (domains[:30], domains[10:]), strict=True):
+        folder.mkdir()
+        (folder / "catalog.csv").write_bytes(csv_of({"domain": domain} for domain in chosen))
+    loaders = [Loader(load.service, folder) for folder in folders]
+    reports = await asyncio.gather(
+        *(loader(raw=(loader.folder / "catalog.csv").read_bytes()) for loader in loaders)
+    )
+    assert sum(report.created for report in reports) == 40
+    assert sum(report.unchanged for report in reports) == 20
+    for domain in domains:
+        assert (await anyone.get(f"{DOMAINS}/{domain}")).status_code == 200
+
+
+async def test_the_door_gives_domains_of_any_status_in_the_transaction(
+    conn: AsyncConnection[TupleRow], load: Loader
+) -> None:
+    live, retired, band = fresh(), fresh(), fresh()
+    await load({"domain": live}, {"domain": retired})
+    await load({"domain": retired, "status": "retired"})
+    await load({"domain": band, "price_amount": "12", "short_name_prices": "3:60|2:120"})
+    found = await catalog.find_domains(conn, domains=[live, retired, band, "nowhere.example"])
+    assert {domain: each.claimable for domain, each in found.items()} == {live: True, retired: False, band: True}
+    prices = [found[band].price_for(key, is_premium=False).amount for key in ("ab", "abc", "abcd")]
+    assert prices == ["120.00", "60.00", "12.00"]
+    assert found[band].price_for("coffee", is_premium=True).amount == "120.00"

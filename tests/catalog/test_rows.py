@@ -1,0 +1,226 @@
+"""The catalog file, without a database: what is good and how the rest is named."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.catalog.cells import Json
+from builders.catalog.records import ReportLine
+from builders.catalog.rows import COLUMNS, FileRefused, Row, Sheet
+from tests.catalog.make import csv_of
+
+CATEGORIES = ["music", "food", "short"]
+
+
+def sheet(raw: bytes) -> Sheet:
+    file = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return Sheet(file, categories=CATEGORIES)
+
+
+def values_of(**cells: str) -> dict[str, Json]:
+    """What a row of these cells says."""
+    (row,) = sheet(csv_of([{"domain": "a.example", **cells}]))
+    assert isinstance(row, Row), row
+    return row.values
+
+
+def faults_of(**cells: str) -> list[tuple[str | None, str]]:
+    """Column and code of each fault of a row of these cells."""
+    (row,) = sheet(csv_of([{"domain": "a.example", **cells}]))
+    assert isinstance(row, list), row
+    return [(line.column, line.code) for line in row]
+
+
+def test_a_full_row_is_read() -> None:
+    values = values_of(
+        title=" Harbour ",
+        description="Line one\r\nline two",
+        categories="Food|music||food",
+        tags="Sea|CALM",
+        status="coming_soon",
+        mail_mode="alias",
+        catch_all="yes",
+        price_amount="24.5",
+        price_currency="eur",
+        price_interval="month",
+        price_tier="plus",
+        short_name_prices="3:60|2:120.00",
+        min_local_length="2",
+        separator_policy="distinct",
+        featured="TRUE",
+        rank="-5",
+        logo=" a.png ",
+    )
+    assert values == {
+        "domain": "a.example",
+        "title": "Harbour",
+        "description": "Line one\nline two",
+        "categories": ["food", "music"],
+        "tags": ["sea", "calm"],
+        "status": "coming_soon",
+        "mail_mode": "alias",
+        "catch_all": True,
+        "price_amount": "24.50",
+        "price_currency": "EUR",
+        "price_interval": "month",
+        "price_tier": "plus",
+        "short_name_prices": [{"max_len": 2, "amount": "120.00"}, {"max_len": 3, "amount": "60.00"}],
+        "min_local_length": 2,
+        "separator_policy": "distinct",
+        "featured": True,
+        "rank": -5,
+        "logo": "a.png",
+    }
+
+
+def test_blank_cells_mean_the_defaults() -> None:
+    blank = values_of(**dict.fromkeys(COLUMNS - {"domain"}, ""))
+    assert blank["status"] == "live"
+    assert blank["price_amount"] == "0.00"
+    assert blank["price_currency"] == "USD"
+    assert blank["categories"] == []
+    assert blank["min_local_length"] == 1
+
+
+def test_nothing_is_said_of_columns_that_are_not_there() -> None:
+    assert values_of() == {"domain": "a.example"}
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "code"),
+    [
+        ("domain", "localhost", "domain_invalid"),
+        ("domain", "", "domain_invalid"),
+        ("title", "x" * 81, "too_long"),
+        ("title", "a\x07b", "character_invalid"),
+        ("title", "two\nlines", "character_invalid"),
+        ("tagline", "x" * 141, "too_long"),
+        ("description", "x" * 2001, "too_long"),
+        ("categories", "food|muzic", "category_unknown"),
+        ("categories", "a|b|c|d|e|f", "too_many"),
+        ("tags", "|".join(map(str, range(21))), "too_many"),
+        ("tags", "x" * 31, "too_long"),
+        ("status", "alive", "value_unknown"),
+        ("catch_all", "perhaps", "not_a_boolean"),
+        ("price_amount", "12,50", "amount_invalid"),
+        ("price_amount", "1.005", "amount_invalid"),
+        ("price_amount", "-1", "amount_invalid"),
+        ("price_amount", "1e9", "amount_invalid"),
+        ("price_amount", "100000000", "amount_invalid"),
+        ("min_local_length", "0", "number_invalid"),
+        ("min_local_length", "11", "number_invalid"),
+        ("rank", "1.5", "number_invalid"),
+        ("rank", "٣", "number_invalid"),
+        ("rank", "9" * 5000, "number_invalid"),
+    ],
+)
+def test_a_bad_cell_is_named(column: str, cell: str, code: str) -> None:
+    assert faults_of(**{column: cell}) == [(column, code)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "fault"),
+    [
+        ({"price_currency": "dollars"}, ("price_currency", "currency_invalid")),
+        ({"price_currency": "JPY", "price_amount": "1.50"}, ("price_amount", "amount_invalid")),
+        ({"short_name_prices": "3"}, ("short_name_prices", "band_invalid")),
+        ({"short_name_prices": "3:1|3:2"}, ("short_name_prices", "band_invalid")),
+        ({"short_name_prices": "x:1"}, ("short_name_prices", "number_invalid")),
+    ],
+)
+def test_a_bad_price_is_named(cells: dict[str, str], fault: tuple[str, str]) -> None:
+    assert faults_of(**{"price_amount": "1.00", **cells}) == [fault]
+
+
+def test_every_fault_of_a_row_is_named_with_its_line() -> None:
+    found = list(sheet(b'domain,title,rank\nok.example,"two\nlines",1\n-,t,x\n\nlast.example,t,2\n'))
+    assert [[(line.line, line.column) for line in each] for each in found if isinstance(each, list)] == [
+        [(2, "title")],
+        [(4, "domain"), (4, "rank")],
+    ]
+    assert [each.line for each in found if isinstance(each, Row)] == [6]
+
+
+def test_a_near_miss_is_told_what_was_meant() -> None:
+    (row,) = sheet(csv_of([{"domain": "a.example", "categories": "musik", "status": "life"}]))
+    assert isinstance(row, list)
+    assert [line.message.partition("Did you mean ")[2] for line in row] == ["music?", "live?"]
+
+
+def test_a_row_with_more_cells_than_columns_is_named() -> None:
+    (row,) = sheet(b"domain,title\na.example,one,two\n")
+    assert isinstance(row, list)
+    assert [line.code for line in row] == ["too_many_cells"]
+
+
+def test_a_row_with_fewer_cells_ends_in_blanks() -> None:
+    (row,) = sheet(b"domain,title,rank\na.example\n")
+    assert isinstance(row, Row)
+    assert row.values == {"domain": "a.example", "title": "", "rank": 0}
+
+
+def test_bytes_that_are_no_utf8_are_named_and_the_rest_is_read() -> None:
+    first, second = sheet(b"domain,title\na.example,caf\xe9\nb.example,tea\n")
+    assert isinstance(first, list)
+    assert [(line.column, line.code) for line in first] == [("title", "not_utf8")]
+    assert isinstance(second, Row)
+
+
+def test_an_open_quote_is_named() -> None:
+    found = list(sheet(b'domain,title\na.example,"open\nb.example,two\n'))
+    assert [[line.code for line in each] for each in found if isinstance(each, list)] == [["csv_malformed"]]
+
+
+def test_a_byte_order_mark_and_the_case_of_the_header_do_not_matter() -> None:
+    (row,) = sheet("\ufeffDomain , RANK\r\na.example,3\r\n".encode())
+    assert isinstance(row, Row)
+    assert row.values == {"domain": "a.example", "rank": 3}
+
+
+def test_an_unknown_column_is_a_warning_that_says_what_was_meant() -> None:
+    opened = sheet(b"domain,titel\na.example,x\n")
+    assert [(line.column, line.code) for line in opened.warnings] == [("titel", "column_unknown")]
+    assert "title" in opened.warnings[0].message
+    assert [isinstance(each, Row) for each in opened] == [True]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"a.example\nb.example\n",
+        b"domain;title\na.example;x\n",
+        b"domain,domain\n",
+        b"domain,title,title\n",
+        b"domain,price_currency\na.example,EUR\n",
+        b"domain,short_name_prices\na.example,3:1\n",
+        b'"domain\n',
+        b"\xff\xfed\x00o\x00m\x00a\x00i\x00n\x00",
+    ],
+)
+def test_a_file_without_a_good_header_is_refused(raw: bytes) -> None:
+    with pytest.raises(FileRefused) as refused:
+        sheet(raw)
+    assert refused.value.line.line == 1
+
+
+@given(st.binary(max_size=200))
+def test_dirt_never_breaks_the_reading_and_every_row_is_good_or_named(dirt: bytes) -> None:
+    raw = b"domain,title,tags,price_amount,rank,logo\nfirst.example,,,,,\n" + dirt
+    seen = list(sheet(raw))
+    for each in seen:
+        if isinstance(each, Row):
+            assert each.values["domain"]
+        else:
+            assert each
+            assert all(isinstance(line, ReportLine) and line.message.isprintable() for line in each)
+    assert isinstance(seen[0], Row)
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=6))
+def test_any_text_in_any_column_is_read_or_refused(cells: list[str]) -> None:
+    columns = ["title", "categories", "tags", "status", "short_name_prices", "rank"]
+    row = {"domain": "a.example", "price_amount": "1", **dict(zip(columns, cells, strict=False))}
+    assert len(list(sheet(csv_of([row])))) <= 1

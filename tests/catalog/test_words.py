@@ -1,0 +1,81 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.catalog.words import MAX_WORD, MAX_WORDS, hack, locals_of, tokenise
+
+WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("", ()),
+        ("jane", ("jane",)),
+        ("Jane Doe", ("jane", "doe")),
+        ("jane.doe-smith_ltd", ("jane", "doe", "smith", "ltd")),
+        ("JaneDoe", ("jane", "doe")),
+        ("HTTPServer", ("http", "server")),
+        ("jane2Go", ("jane2", "go")),
+        ("José Müller", ("jose", "muller")),
+        ("Łukasz Straße", ("lukasz", "strasse")),
+        ("\uff2a\uff41\uff4e\uff45", ("jane",)),
+        ("jane JANE Jane", ("jane",)),
+        ("яна", ()),
+        ("one two three four five", ("one", "two", "three", "four")),
+        ("!?+", ()),
+    ],
+)
+def test_a_query_is_cut_into_words(typed: str, words: tuple[str, ...]) -> None:
+    assert tokenise(typed) == words
+
+
+@given(st.text())
+def test_any_text_gives_few_short_plain_words(text: str) -> None:
+    words = tokenise(text)
+    assert len(words) <= MAX_WORDS
+    assert len(set(words)) == len(words)
+    assert all(re.fullmatch(rf"[a-z0-9]{{1,{MAX_WORD}}}", word) for word in words)
+
+
+def test_two_words_are_written_in_the_usual_ways() -> None:
+    made = {local.code: local.text for local in reversed(locals_of(["jane", "doe"]))}
+    assert made == {
+        "dot": "jane.doe",
+        "joined": "janedoe",
+        "hyphen": "jane-doe",
+        "initial_last": "jdoe",
+        "first": "jane",
+        "first_initial": "janed",
+        "last_first": "doe.jane",
+        "initials": "jd",
+        "prefix": "hijanedoe",
+        "suffix": "janedoehq",
+        "digit": "janedoe2",
+        "edit": "jnd",
+    }
+
+
+def test_one_word_is_itself_first() -> None:
+    texts = [local.text for local in locals_of(["jane"])]
+    assert texts[0] == "jane"
+    assert {"hijane", "janehq", "jane9"} <= set(texts)
+
+
+def test_a_name_that_loses_too_much_without_its_vowels_is_not_edited() -> None:
+    assert "edit" not in {local.code for local in locals_of(["eve"])}
+
+
+def test_the_domain_says_the_word_that_a_hack_leaves_out() -> None:
+    assert hack(["ada", "may"]).text == "ada.may"
+
+
+@given(st.lists(WORD, max_size=MAX_WORDS, unique=True))
+def test_the_best_come_first_and_say_which_words_they_spell(words: list[str]) -> None:
+    made = locals_of(words)
+    weights = [local.weight for local in made]
+    assert weights == sorted(weights, reverse=True)
+    for local in made:
+        assert local.words == {word for word in words if word in local.text}

@@ -1,0 +1,55 @@
+"""A service as `script/server` starts it, for the pages that tell what to type."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+READY_WITHIN_S = 90
+STOPPED_WITHIN_S = 60
+_ADDRESS = re.compile(r"Builders answers at (http://\S+)")
+_KEY = re.compile(r"(\w+_full) +(live|test) +(svc_\w+)")
+
+
+@pytest.fixture(scope="session")
+def demo() -> Iterator[Mapping[str, str]]:
+    """What a reader of the pages has to fill in, by the places where it stands in them."""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("DATABASE_URL")}
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
+        environment |= {"BUILDERS_DATA_DIR": f"{folder}/data", "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-m", "builders", "serve", "--demo", "--port", "0"]
+        with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                yield _announced(process)
+            finally:
+                process.terminate()
+                process.wait(STOPPED_WITHIN_S)
+
+
+def _announced(process: "subprocess.Popen[str]") -> Mapping[str, str]:
+    """The address and the keys, as the service prints them; whatever it says later is read and dropped."""
+    assert process.stderr is not None
+    too_late = threading.Timer(READY_WITHIN_S, process.kill)
+    too_late.start()
+    said, address, keys = "", None, dict[tuple[str, str], str]()
+    for line in process.stderr:
+        said += line
+        address = address or _ADDRESS.search(line)
+        keys |= {(preset, kind): key for preset, kind, key in _KEY.findall(line)}
+        if address and len(keys) == 4:
+            break
+    too_late.cancel()
+    assert address, f"it did not say where it listens:\n{said}"
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    return {
+        "http://127.0.0.1:8000": address[1],
+        "svc_live_…": keys["developer_full", "live"],
+        "svc_test_…": keys["developer_full", "test"],
+    }

@@ -1,0 +1,78 @@
+"""The pages that tell what to type are typed, and the answers that they show are the answers."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.docs import walks
+from tests.docs.walks import Step
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+TUTORIAL = ROOT / "docs" / "tutorial" / "first-alias.md"
+
+tools = pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("bash")), reason="the pages are typed with bash and curl"
+)
+
+
+@tools
+@pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)
+def test_a_page_answers_as_it_says(page: Path, demo: Mapping[str, str], tmp_path: Path) -> None:
+    steps = walks.read(page.read_text(encoding="utf-8"))
+    printed = walks.walk(steps, places=demo, folder=tmp_path)
+    for step, text in zip(steps, printed, strict=True):
+        if step.answer is None:
+            assert text.strip() == "", f"{step.lines}says, and the page does not show it:\n{text}"
+        else:
+            assert walks.fits(step.answer, text), f"{step.lines}says\n{text}\nand the page shows\n{step.answer}"
+    assert list(tmp_path.iterdir()) == []
+
+
+@tools
+def test_the_readme_ends_with_a_promoted_alias_and_a_taken_name(demo: Mapping[str, str], tmp_path: Path) -> None:
+    elsewhere = {**demo, "ada@harbour.example": "grace@harbour.example", "local_part=ada": "local_part=grace"}
+    printed = walks.walk(
+        walks.read(README.read_text(encoding="utf-8")),
+        places={**elsewhere, "acme-mail": "again"},
+        folder=tmp_path,
+    )
+    promoted, taken, again = (json.loads(text) for text in printed[-3:])
+    assert promoted["status"] == "succeeded"
+    assert taken["reason"] == "taken"
+    assert again == promoted
+
+
+def test_the_readme_is_six_lines_from_a_key_to_an_alias() -> None:
+    steps = walks.read(README.read_text(encoding="utf-8"))
+    asking = [step.lines for step in steps if "curl" in step.lines]
+    assert len(asking) == 6 + 2
+    assert "sandbox/promote" in asking[5]
+
+
+def test_a_step_is_lines_and_the_answer_below_them() -> None:
+    page = "Type:\n```sh\necho 1\n```\nThen\n```sh\necho 2\n```\n```json\n2\n```\n"
+    assert walks.read(page) == [Step(lines="echo 1\n", answer=None), Step(lines="echo 2\n", answer="2\n")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "fits"),
+    [
+        ('{"a":1,"b":2}', True),
+        ('{"a":1,\n  "b":2}\n', True),
+        ('{"a":…}', True),
+        ('{"a":2,…}', False),
+        ('{"a":1}', False),
+        ("{.a.:1,.b.:2}", False),
+    ],
+)
+def test_an_answer_fits_but_for_what_it_leaves_out(answer: str, *, fits: bool) -> None:
+    assert walks.fits(answer, '{"a":1,"b":2}\n') is fits
+
+
+def test_each_step_prints_for_itself_and_fills_in_the_places(tmp_path: Path) -> None:
+    steps = [Step(lines="NAME=svc_…\n", answer=None), Step(lines='echo "$NAME"\n', answer="x")]
+    assert walks.walk(steps, places={"svc_…": "svc_1"}, folder=tmp_path) == ["", "svc_1\n"]

@@ -1,0 +1,114 @@
+from typing import Any
+
+import psycopg
+import pytest
+
+from builders.identity.records import KeyKind, Preset
+from builders.identity.scopes import of_preset
+from tests.cast import Person
+from tests.identity.make import PATH, WANTED, mint, status
+
+
+@pytest.mark.parametrize("kind", KeyKind)
+@pytest.mark.parametrize("preset", Preset)
+async def test_a_key_of_each_kind_and_preset_works(alice: Person, kind: KeyKind, preset: Preset) -> None:
+    key = await mint(alice, key_kind=kind, preset=preset, label="deploy")
+
+    assert (key["label"], key["key_kind"], key["preset"]) == ("deploy", kind, preset)
+    assert key["scopes"] == of_preset(preset)
+    assert key["secret"].startswith(f"svc_{kind}_")
+    assert key["secret"].startswith(f"{key['prefix']}_")
+    assert key["secret"].endswith(key["last4"])
+    assert key["warnings"] == []
+    assert await status(alice, key["secret"]) == 200
+
+
+async def test_a_domainers_key_mints_for_a_developer(dana: Person) -> None:
+    assert (await mint(dana, preset="developer_full"))["preset"] == "developer_full"
+
+
+async def test_a_test_key_mints_a_test_key_of_the_same_account(alice: Person) -> None:
+    key = await mint(alice.test, key_kind="test")
+
+    assert (await alice.get(f"{PATH}/{key['id']}")).json()["key_kind"] == "test"
+
+
+async def test_a_test_key_mints_no_live_key(alice: Person) -> None:
+    before = (await alice.get(PATH)).json()
+
+    answer = await alice.test.post(PATH, json=WANTED)
+
+    assert answer.status_code == 403
+    assert answer.json()["code"] == "live_key_required"
+    assert "live key" in answer.json()["next_action"]
+    assert (await alice.get(PATH)).json() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "loc"),
+    [
+        ({"label": ""}, ["body", "label"]),
+        ({"label": " \t"}, ["body", "label"]),
+        ({"label": "x" * 121}, ["body", "label"]),
+        ({"label": 7}, ["body", "label"]),
+        ({"label": None}, ["body", "label"]),
+        ({"key_kind": "prod"}, ["body", "key_kind"]),
+        ({"key_kind": "LIVE"}, ["body", "key_kind"]),
+        ({"preset": "admin"}, ["body", "preset"]),
+        ({"preset": ["developer_full"]}, ["body", "preset"]),
+    ],
+)
+async def test_a_bad_value_is_named(alice: Person, changes: dict[str, Any], loc: list[str]) -> None:
+    answer = await alice.post(PATH, json=WANTED | changes)
+
+    assert answer.status_code == 422
+    assert [each["loc"] for each in answer.json()["detail"]] == [loc]
+
+
+@pytest.mark.parametrize("missing", WANTED)
+async def test_every_member_is_required(alice: Person, missing: str) -> None:
+    answer = await alice.post(PATH, json={name: value for name, value in WANTED.items() if name != missing})
+
+    assert answer.status_code == 422
+    assert [each["loc"] for each in answer.json()["detail"]] == [["body", missing]]
+
+
+@pytest.mark.parametrize("label", ["x", "é" * 120, "🔑", "<b>'\"; --"])
+async def test_a_label_is_kept_as_it_is(alice: Person, label: str) -> None:
+    key = await mint(alice, label=label)
+
+    assert key["label"] == label
+    [listed] = [each for each in (await alice.get(PATH)).json()["items"] if each["id"] == key["id"]]
+    assert listed["label"] == label
+
+
+async def test_blanks_around_a_label_go(alice: Person) -> None:
+    assert (await mint(alice, label=f"  {'x' * 120}\n"))["label"] == "x" * 120
+
+
+async def test_an_unknown_member_is_named_with_what_was_meant(alice: Person) -> None:
+    key = await mint(alice, prest="domainer_full", colour="red")
+
+    warnings = {each["field"]: each["did_you_mean"] for each in key["warnings"]}
+    assert warnings == {"prest": "preset", "colour": None}
+    assert key["preset"] == "developer_full"
+
+
+async def test_a_scope_cannot_be_picked(alice: Person) -> None:
+    answer = await alice.post(PATH, json=WANTED | {"scopes": ["portfolio:write"]})
+
+    assert [each["field"] for each in answer.json()["warnings"]] == ["scopes"]
+    assert answer.json()["scopes"] == of_preset(Preset.DEVELOPER_FULL)
+
+
+async def test_minting_is_told(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:
+    key = await mint(alice)
+
+    rows = await (
+        await conn.execute(
+            "SELECT data::json FROM kit_outbox WHERE account_id = %s AND name = 'api_key.created'"
+            " ORDER BY id DESC LIMIT 1",
+            [alice.account.id],
+        )
+    ).fetchall()
+    assert rows[0][0] == {name: key[name] for name in ("id", "label", "key_kind", "preset", "prefix")}

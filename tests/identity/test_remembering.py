@@ -1,0 +1,93 @@
+import pytest
+
+from builders.identity import authenticator as authenticators
+from builders.identity import keys
+from builders.identity import service as identity
+from builders.identity.authenticator import Authenticator
+from builders.identity.records import KeyKind
+from builders.kit.callers import Credential, CredentialsInvalid
+from builders.kit.db import Database
+from tests.cast import Person
+from tests.identity.make import mint
+
+
+@pytest.fixture
+def authenticator(database: Database) -> Authenticator:
+    """One that has seen nothing yet."""
+    return identity.make_authenticator(database, cache_s=60)
+
+
+async def refused(authenticator: Authenticator, text: str) -> str:
+    """What is said to a bad key."""
+    with pytest.raises(CredentialsInvalid) as refusal:
+        await authenticator(Credential("api_key", text), fresh=False)
+    return refusal.value.detail
+
+
+def kept(authenticator: Authenticator) -> tuple[int, int]:
+    """How many good keys and how many bad ones it remembers."""
+    return len(authenticator._good), len(authenticator._bad)
+
+
+async def test_ten_thousand_mistyped_keys_leave_no_trace(authenticator: Authenticator) -> None:
+    for _ in range(10_001):
+        text = keys.mint(KeyKind.LIVE).text
+        assert "typo" in await refused(authenticator, text[:-1] + ("0" if text[-1] != "0" else "1"))
+
+    assert kept(authenticator) == (0, 0)
+
+
+async def test_a_flood_of_made_up_keys_is_forgotten_but_for_the_newest(
+    alice: Person, authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authenticators, "MAX_CACHED", 20)
+    good = Credential("api_key", alice.key)
+    caller = await authenticator(good, fresh=False)
+    flood = [keys.mint(KeyKind.LIVE).text for _ in range(100)]
+
+    for text in flood:
+        assert "unknown" in await refused(authenticator, text)
+
+    assert kept(authenticator) == (1, 20)
+    assert list(authenticator._bad) == [keys.digest(text) for text in flood[-20:]]
+    assert await authenticator(good, fresh=False) is caller  # remembered through the flood
+
+
+async def test_of_good_keys_too_the_oldest_go_first(
+    alice: Person, authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authenticators, "MAX_CACHED", 3)
+    secrets = [(await mint(alice))["secret"] for _ in range(5)]
+    for secret in secrets:
+        await authenticator(Credential("api_key", secret), fresh=False)
+    await authenticator(Credential("api_key", secrets[2]), fresh=True)  # which makes it the newest
+
+    assert list(authenticator._good) == [keys.digest(secrets[at]) for at in (3, 4, 2)]
+
+
+async def test_plain_keys_are_not_kept(alice: Person, authenticator: Authenticator) -> None:
+    await authenticator(Credential("api_key", alice.key), fresh=False)
+
+    assert alice.key not in repr(vars(authenticator))
+
+
+async def test_without_a_cache_time_nothing_is_remembered(alice: Person, database: Database) -> None:
+    authenticator = identity.make_authenticator(database, cache_s=0)
+    good = Credential("api_key", alice.key)
+
+    first, second = await authenticator(good, fresh=False), await authenticator(good, fresh=False)
+
+    assert first == second
+    assert first is not second
+
+
+async def test_a_live_key_acts_on_the_account_and_a_test_key_on_its_twin(
+    alice: Person, authenticator: Authenticator
+) -> None:
+    live = await authenticator(Credential("bearer", alice.key), fresh=False)
+    test = await authenticator(Credential("api_key", alice.test.key), fresh=False)
+
+    assert (live.mode, live.account_id, live.live_account_id) == ("live", alice.account.id, alice.account.id)
+    assert (test.mode, test.account_id) == ("test", alice.account.sandbox_id)
+    assert test.live_account_id == alice.account.id
+    assert live.method == test.method == "api_key"

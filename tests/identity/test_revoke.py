@@ -1,0 +1,134 @@
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from builders.identity import service as identity
+from builders.kit import clock
+from builders.kit.callers import Credential, CredentialsInvalid
+from builders.kit.db import Database
+from tests.cast import Client, Person
+from tests.identity.make import PATH, WANTED, mint, status
+
+REMEMBERED = timedelta(seconds=5)  # as the settings of the tests say
+TOLD = "SELECT count(*) FROM kit_outbox WHERE account_id = %s AND name = 'api_key.revoked'"
+
+
+async def test_a_revoked_key_shows_when_it_ended(alice: Person) -> None:
+    key = await mint(alice)
+
+    revoked = (await alice.delete(f"{PATH}/{key['id']}")).json()
+
+    assert revoked["revoked_at"] > key["created_at"]
+    assert revoked == (await alice.get(f"{PATH}/{key['id']}")).json()
+
+
+async def test_a_revoked_key_is_refused_once_the_cache_has_forgotten_it(alice: Person, anyone: Client) -> None:
+    key = await mint(alice)
+    assert await status(anyone, key["secret"]) == 200
+
+    await alice.delete(f"{PATH}/{key['id']}")
+    clock.move(REMEMBERED)
+
+    assert await status(anyone, key["secret"]) == 401
+
+
+async def test_a_key_never_used_before_is_refused_at_once(alice: Person, anyone: Client) -> None:
+    key = await mint(alice)
+    await alice.delete(f"{PATH}/{key['id']}")
+
+    assert await status(anyone, key["secret"]) == 401
+
+
+async def test_a_revoked_key_mints_nothing_even_while_it_is_remembered(alice: Person, anyone: Client) -> None:
+    key = await mint(alice)
+    mine = {"X-API-Key": key["secret"]}
+    assert await status(anyone, key["secret"]) == 200
+    await alice.delete(f"{PATH}/{key['id']}")
+
+    refusals = [
+        await anyone.post(PATH, json=WANTED, headers=mine),
+        await anyone.delete(f"{PATH}/{key['id']}", headers=mine),
+        await anyone.post(f"{PATH}/{key['id']}/rotate", headers=mine),
+    ]
+
+    assert [each.status_code for each in refusals] == [401, 401, 401]
+    assert await status(anyone, key["secret"]) == 401  # the refusal is remembered too
+    assert len((await alice.get(PATH)).json()["items"]) == 3
+
+
+async def test_another_process_feels_it_within_the_cache_time(alice: Person, database: Database) -> None:
+    key = await mint(alice)
+    credential = Credential("api_key", key["secret"])
+    elsewhere = identity.make_authenticator(database, cache_s=REMEMBERED.total_seconds())
+    assert str((await elsewhere(credential, fresh=False)).key_id) == key["id"]
+    await alice.delete(f"{PATH}/{key['id']}")
+
+    clock.move(REMEMBERED - timedelta(seconds=1))
+    remembered = await elsewhere(credential, fresh=False)
+    clock.move(timedelta(seconds=1))
+
+    assert str(remembered.key_id) == key["id"]
+    assert await refuses(elsewhere, credential, fresh=False)
+
+
+async def test_what_asks_afresh_feels_it_at_once(alice: Person, database: Database) -> None:
+    key = await mint(alice)
+    credential = Credential("api_key", key["secret"])
+    elsewhere = identity.make_authenticator(database, cache_s=60)
+    await elsewhere(credential, fresh=False)
+    await alice.delete(f"{PATH}/{key['id']}")
+
+    assert await refuses(elsewhere, credential, fresh=True)
+    assert await refuses(elsewhere, credential, fresh=False)
+
+
+async def test_revoking_again_changes_nothing_and_tells_nothing(
+    alice: Person, conn: psycopg.AsyncConnection[Any]
+) -> None:
+    key = await mint(alice)
+    first = await alice.delete(f"{PATH}/{key['id']}")
+    clock.move(timedelta(minutes=1))
+    second = await alice.delete(f"{PATH}/{key['id']}")
+
+    assert second.status_code == 200
+    assert second.json() == first.json()
+    assert await (await conn.execute(TOLD, [alice.account.id])).fetchone() == (1,)
+
+
+async def test_of_many_that_revoke_at_once_one_tells(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:
+    key = await mint(alice)
+
+    answers = await asyncio.gather(*(alice.delete(f"{PATH}/{key['id']}") for _ in range(8)))
+
+    assert {each.status_code for each in answers} == {200}
+    assert len({each.json()["revoked_at"] for each in answers}) == 1
+    assert await (await conn.execute(TOLD, [alice.account.id])).fetchone() == (1,)
+
+
+async def test_a_test_key_revokes_test_keys_only(alice: Person) -> None:
+    live, test = await mint(alice), await mint(alice, key_kind="test")
+
+    refused = await alice.test.delete(f"{PATH}/{live['id']}")
+
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "live_key_required"
+    assert (await alice.get(f"{PATH}/{live['id']}")).json()["revoked_at"] is None
+    assert (await alice.test.delete(f"{PATH}/{test['id']}")).status_code == 200
+
+
+async def test_a_key_may_revoke_itself(alice: Person, anyone: Client) -> None:
+    key = await mint(alice)
+    path, mine = f"{PATH}/{key['id']}", {"X-API-Key": key["secret"]}
+
+    assert (await anyone.delete(path, headers=mine)).status_code == 200
+    assert (await anyone.delete(path, headers=mine)).status_code == 401
+
+
+async def refuses(authenticator: identity.Authenticator, credential: Credential, *, fresh: bool) -> bool:
+    try:
+        await authenticator(credential, fresh=fresh)
+    except CredentialsInvalid:
+        return True
+    return False
