@@ -3,8 +3,8 @@
     script/soak [--seconds N] [--seed N] [--clients N]
 
 Clients plan and promote without end, and repeat what got no answer. Meanwhile something is killed every second or
-so. At the end each promotion that was begun is finished by one more call, and the database is counted: every wanted
-name claimed once, told of once, no step done twice.
+so. At the end each promotion that was begun is finished by one more call, and the database is counted: every
+wanted name claimed once, told of once, no step done twice.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import psycopg
 
 from builders.kit.embedded.server import Embedded
@@ -99,23 +100,21 @@ class Server:
             self.process.wait(60)
 
     def _postmaster(self) -> list[int]:
-        found = subprocess.run(
-            ["pgrep", "-f", "postgres -D"], capture_output=True, text=True, check=False
-        ).stdout.split()
-        ours = [int(pid) for pid in found if str(self.folder) in _command(int(pid))]
-        return ours[:1]
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
+        """The oldest PostgreSQL process whose command names our folder."""
+        ours = [
+            process
+            for process in psutil.process_iter(["name", "cmdline", "create_time"])
+            if process.info["name"] == "postgres" and str(self.folder) in " ".join(process.info["cmdline"] or [])
+        ]
+        return [process.pid for process in sorted(ours, key=lambda each: each.info["create_time"])[:1]]
 
 
 def _children(pid: int) -> list[int]:
-    out = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
-    return [int(each) for each in out.split() if "builders http" in _command(int(each))]
+    """The HTTP processes of a running service."""
+    try:
+        return [each.pid for each in psutil.Process(pid).children() if "http" in each.cmdline()]
+    except psutil.Error:
+        return []
 
 
 async def client(server: Server, keys: dict[str, str], tally: Tally, name: str, until: float) -> None:
@@ -189,9 +188,7 @@ async def soak(server: Server, *, seconds: float, clients: int, dice: random.Ran
     await asyncio.gather(*work)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=30) as http:
         for order in tally.begun.values():
-            ended = await _post(
-                http, "/v1/sandbox/promote", order, keys["live"], tally, time.monotonic() + 120
-            )
+            ended = await _post(http, "/v1/sandbox/promote", order, keys["live"], tally, time.monotonic() + 120)
             assert ended is not None, "the service did not come back"
             assert ended["status"] == "succeeded", ended
     return tally
@@ -213,9 +210,9 @@ def count(server: Server, tally: Tally) -> list[str]:
     with Embedded(server.folder) as embedded, psycopg.connect(embedded.conninfo) as conn:
         twice = conn.execute(ALIASES_TWICE).fetchall()
         claimed = {row[0] for row in conn.execute(ALIASES).fetchall()}
-        told = dict(conn.execute(EVENTS).fetchall())
+        told: dict[str, int] = dict(conn.execute(EVENTS).fetchall())
         open_steps = conn.execute(STEPS_OPEN).fetchone()
-        ended = dict(conn.execute(ENDED).fetchall())
+        ended: dict[str, int] = dict(conn.execute(ENDED).fetchall())
     if twice:
         wrong.append(f"claimed twice: {twice}")
     if claimed != tally.wanted:

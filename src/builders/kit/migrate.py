@@ -49,12 +49,13 @@ def ours() -> list[Migration]:
     """The service's own migrations in order."""
     folder = resources.files("builders") / "migrations"
     files = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
-    return [Migration(each.name, each.read_text()) for each in files]
+    return [Migration(each.name, each.read_text(encoding="utf-8")) for each in files]
 
 
 def _queues() -> list[Migration]:
     folder = Path(SchemaManager.get_migrations_path())
-    return [Migration(f"procrastinate/{each.name}", each.read_text()) for each in sorted(folder.glob("*.sql"))]
+    files = sorted(folder.glob("*.sql"))
+    return [Migration(f"procrastinate/{each.name}", each.read_text(encoding="utf-8")) for each in files]
 
 
 def pending(conninfo: str) -> list[str]:
@@ -78,14 +79,16 @@ def migrate(conninfo: str) -> list[str]:
         conn.execute(TAKE_LOCK, (LOCK,))
         conn.execute(TABLE)
         applied = _applied(conn)
+        changed = [each.name for each in ours() if applied.get(each.name, each.digest) != each.digest]
+        if changed:
+            raise MigrationRefused(
+                f"Changed after it was applied: {', '.join(changed)}. Undo the change and add a new one instead."
+            )
         done = _migrate_queue(conn, applied)
         for each in ours():
-            if each.name in applied:
-                if applied[each.name] != each.digest:
-                    raise MigrationRefused(f"{each.name} was changed after it was applied; add a new one instead.")
-                continue
-            _apply(conn, each)
-            done.append(each.name)
+            if each.name not in applied:
+                _apply(conn, each)
+                done.append(each.name)
         return done
 
 

@@ -3,6 +3,7 @@
 Each such table also has a default partition, so that a write never fails for want of a month.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -17,8 +18,18 @@ LIST = """
     SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
     WHERE inhparent = to_regclass(%(table)s) ORDER BY child.relname
 """
+MAKE = (
+    sql.SQL("LOCK TABLE {default} IN ACCESS EXCLUSIVE MODE"),  # or it may catch another row before the end
+    sql.SQL("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"),
+    sql.SQL(
+        "WITH moved AS (DELETE FROM {default} WHERE created_at >= {start} AND created_at < {end} RETURNING *) "
+        "INSERT INTO {name} SELECT * FROM moved"
+    ),
+    sql.SQL("ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({start}) TO ({end})"),
+)
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(table)s, 0))"
 
+_OURS = re.compile(r".+_(\d{4})_(\d{2})")
 _log = log.get_logger()
 
 
@@ -75,14 +86,8 @@ async def _make(conn: Conn, table: str, month: datetime) -> None:
         "start": sql.Literal(month),
         "end": sql.Literal(_next(month)),
     }
-    for statement in (
-        "LOCK TABLE {default} IN ACCESS EXCLUSIVE MODE",
-        "CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
-        "WITH moved AS (DELETE FROM {default} WHERE created_at >= {start} AND created_at < {end} RETURNING *) "
-        "INSERT INTO {name} SELECT * FROM moved",
-        "ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({start}) TO ({end})",
-    ):
-        await conn.execute(sql.SQL(statement).format(**names))
+    for statement in MAKE:
+        await conn.execute(statement.format(**names))
 
 
 def _month(moment: datetime) -> datetime:
@@ -95,5 +100,5 @@ def _next(month: datetime) -> datetime:
 
 def _start(name: str) -> datetime | None:
     """The month of one of our partitions; None for another one, as the default."""
-    year, month = name.rsplit("_", 2)[1:]
-    return datetime(int(year), int(month), 1, tzinfo=UTC) if year.isdecimal() and month.isdecimal() else None
+    found = _OURS.fullmatch(name)
+    return datetime(int(found[1]), int(found[2]), 1, tzinfo=UTC) if found else None

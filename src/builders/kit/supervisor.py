@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -70,19 +71,26 @@ class Supervisor:
     """Runs programs until it is told to stop by SIGTERM or SIGINT."""
 
     def __init__(self, programs: Sequence[Program], *, environment: Mapping[str, str]) -> None:
-        read, self._write = os.pipe()  # kept open here: its end is how children learn of ours
-        self._children = [_Child(program, environment, read) for program in programs]
+        # The write end is kept open here: its end is how children learn of ours.
+        self._read, self._write = os.pipe()
+        self._children = [_Child(program, environment, self._read) for program in programs]
+        self._told = False
         self.stopping = threading.Event()
 
     def run(self) -> None:
         """Keeps all running; returns when they have stopped."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self.stopping.set())
-        while not self.stopping.is_set():
+            signal.signal(number, self._tell)
+        while not self._told:
             for child in self._children:
                 child.keep()
-            self.stopping.wait(LOOK_S)
+            time.sleep(LOOK_S)
+        self.stopping.set()
         self._stop()
+
+    def _tell(self, *_: object) -> None:
+        # Not the event: this may interrupt our own thread while it holds the event's lock.
+        self._told = True
 
     def _stop(self) -> None:
         running = [child.process for child in self._children if child.process and child.process.poll() is None]
@@ -96,11 +104,12 @@ class Supervisor:
                 process.kill()
                 process.wait()
         os.close(self._write)
+        os.close(self._read)
 
 
 def follow_parent() -> None:
     """In a child: stop, as by SIGTERM, when the parent is gone."""
-    lifeline = os.environ.get(LIFELINE)
+    lifeline = os.environ.pop(LIFELINE, None)  # ours alone: a child of ours does not get the descriptor
     if lifeline is not None:
         threading.Thread(target=_wait_for_end, args=(int(lifeline),), daemon=True).start()
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE, Popen
 
-import psutil  # type: ignore[import-untyped]  # it ships no types
+import psutil
 import psycopg
 
 from builders.kit.embedded import binaries
