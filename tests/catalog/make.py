@@ -4,7 +4,6 @@ import csv
 import io
 import itertools
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from builders.catalog.snapshot import Snapshot, build
 from builders.kit import clock, ids
 from builders.kit.money import Money
 
-SNAPSHOT_AGE = timedelta(seconds=2)  # by then every process has asked for changes
 _numbers = itertools.count(1)
 
 
@@ -52,7 +50,7 @@ class Loader:
     def __init__(self, service: Service, folder: Path) -> None:
         self.service, self.folder = service, folder
         self.assets = service.api.state.settings.data_dir / "assets"
-        self._database = service.api.state.database
+        self._database, self._shelf = service.api.state.database, service.api.state.catalog
 
     async def __call__(
         self, *rows: Mapping[str, object], raw: bytes | None = None, partial: bool = False, dry_run: bool = False
@@ -63,7 +61,7 @@ class Loader:
         report = await catalog.load(
             self._database, path=path, assets=self.assets, partial=partial, dry_run=dry_run
         )
-        clock.move(SNAPSHOT_AGE)
+        self._shelf.expect_change()
         return report
 
 

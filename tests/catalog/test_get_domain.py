@@ -6,28 +6,28 @@ from tests.catalog.make import Loader, fresh
 PATH = "/v1/catalog/domains"
 
 
+FULL = {
+    "title": "Harbour",
+    "tagline": "Safe.",
+    "description": "A calm name.",
+    "categories": "travel|nature",
+    "tags": "sea",
+    "mail_mode": "alias",
+    "price_amount": "24",
+    "price_currency": "EUR",
+    "price_interval": "month",
+    "price_tier": "plus",
+    "short_name_prices": "3:60",
+    "min_local_length": "2",
+    "separator_policy": "distinct",
+    "featured": "true",
+    "rank": "7",
+}
+
+
 async def test_shows_all_of_a_domain(anyone: Client, load: Loader) -> None:
     domain = fresh()
-    await load(
-        {
-            "domain": domain,
-            "title": "Harbour",
-            "tagline": "Safe.",
-            "description": "A calm name.",
-            "categories": "travel|nature",
-            "tags": "sea",
-            "mail_mode": "alias",
-            "price_amount": "24",
-            "price_currency": "EUR",
-            "price_interval": "month",
-            "price_tier": "plus",
-            "short_name_prices": "3:60",
-            "min_local_length": 2,
-            "separator_policy": "distinct",
-            "featured": "true",
-            "rank": 7,
-        }
-    )
+    await load({"domain": domain, **FULL})
     shown = (await anyone.get(f"{PATH}/{domain}")).json()
     for made in ("id", "created_at", "updated_at"):
         assert shown.pop(made)

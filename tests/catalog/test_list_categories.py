@@ -3,7 +3,8 @@ from tests.catalog.make import Loader, fresh
 
 PATH = "/v1/catalog/categories"
 SLUGS = (
-    "tech developer design creator gaming music food travel fitness finance business education nature family fun short"
+    "tech developer design creator gaming music food travel "
+    "fitness finance business education nature family fun short"
 )
 
 

@@ -22,7 +22,9 @@ async def walk(client: Client, **params: str) -> list[str]:
 
 async def test_lists_by_rank_then_by_name(anyone: Client, load: Loader) -> None:
     word = fresh("order").partition(".")[0]
-    await load(*({"domain": f"{label}.{word}.example", "rank": rank} for label, rank in [("c", 1), ("b", 2), ("a", 1)]))
+    await load(
+        *({"domain": f"{label}.{word}.example", "rank": rank} for label, rank in [("c", 1), ("b", 2), ("a", 1)])
+    )
     expected = [f"{label}.{word}.example" for label in ("b", "a", "c")]
     assert await walk(anyone, q=word) == expected
     assert await walk(anyone, q=word, limit="1") == expected
@@ -57,8 +59,12 @@ async def test_an_unknown_category_is_empty(anyone: Client) -> None:
 
 async def test_domains_that_are_not_public_are_not_listed(anyone: Client, load: Loader) -> None:
     word = fresh("state").partition(".")[0]
-    await load(*({"domain": f"{status[:3]}.{word}.example", "status": status}
-                 for status in ("live", "coming_soon", "paused", "retired")))
+    await load(
+        *(
+            {"domain": f"{status[:3]}.{word}.example", "status": status}
+            for status in ("live", "coming_soon", "paused", "retired")
+        )
+    )
     assert await walk(anyone, q=word) == [f"com.{word}.example", f"liv.{word}.example"]
 
 
@@ -76,9 +82,7 @@ async def test_a_cursor_of_another_search_is_422(anyone: Client, load: Loader) -
         assert (await anyone.get(PATH, params=params)).status_code == 422
 
 
-async def test_what_a_client_has_is_not_sent_again_until_the_catalog_changes(
-    anyone: Client, load: Loader
-) -> None:
+async def test_what_a_client_has_is_not_sent_again_until_the_catalog_changes(anyone: Client, load: Loader) -> None:
     await load({"domain": fresh()})
     first = await anyone.get(PATH)
     assert first.headers["cache-control"] == "public, max-age=60"
@@ -90,6 +94,8 @@ async def test_what_a_client_has_is_not_sent_again_until_the_catalog_changes(
     assert (await anyone.get(PATH, headers=known)).status_code == 200
 
 
-@pytest.mark.parametrize("q", ["", " ", "%", "_", "\\", "'; DROP TABLE catalog_domains", "\t\r\n", "ü" * 500, "\U0001f600"])
+@pytest.mark.parametrize(
+    "q", ["", " ", "%", "_", "\\", "'; DROP TABLE catalog_domains", "\t\r\n", "ü" * 500, "\U0001f600"]
+)
 async def test_any_text_can_be_searched(anyone: Client, q: str) -> None:
     assert (await anyone.get(PATH, params={"q": q})).status_code == 200

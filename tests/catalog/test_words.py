@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.catalog.words import MAX_WORD, MAX_WORDS, hack, locals_of, tokenise
+from builders.catalog.words import MAX_WORD, MAX_WORDS, hack, locals_of, tokenise, unsaid
 
 WORD = st.from_regex(r"[a-z0-9]{1,30}", fullmatch=True)
 
@@ -70,6 +70,23 @@ def test_a_name_that_loses_too_much_without_its_vowels_is_not_edited() -> None:
 
 def test_the_domain_says_the_word_that_a_hack_leaves_out() -> None:
     assert hack(["ada", "may"]).text == "ada.may"
+
+
+@pytest.mark.parametrize(
+    ("words", "label", "left"),
+    [
+        (["jane", "doe"], "doe", ["jane"]),
+        (["doe", "jane"], "doe", ["jane"]),
+        (["janedoe"], "doe", ["jane"]),
+        (["ann", "janedoe"], "doe", ["ann", "jane"]),
+        (["doe"], "doe", []),
+        (["jane"], "ne", None),
+        (["jane"], "doe", None),
+        ([], "doe", None),
+    ],
+)
+def test_a_domain_says_a_word_or_the_end_of_the_last(words: list[str], label: str, left: list[str] | None) -> None:
+    assert unsaid(words, label) == left
 
 
 @given(st.lists(WORD, max_size=MAX_WORDS, unique=True))

@@ -1,7 +1,7 @@
 """A service as `script/server` starts it, for the pages that tell what to type."""
 
-import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
 _ADDRESS = re.compile(r"Builders answers at (http://\S+)")
@@ -20,14 +21,16 @@ _KEY = re.compile(r"(\w+_full) +(live|test) +(svc_\w+)")
 @pytest.fixture(scope="session")
 def demo() -> Iterator[Mapping[str, str]]:
     """What a reader of the pages has to fill in, by the places where it stands in them."""
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("DATABASE_URL")}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
-        environment |= {"BUILDERS_DATA_DIR": f"{folder}/data", "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-m", "builders", "serve", "--demo", "--port", "0"]
-        with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        settings = {"BUILDERS_DATA_DIR": f"{folder}/data", "PYTHONPATH": str(ROOT / "src")}
+        unset = [word for name in ("BUILDERS_DATABASE_URL", "DATABASE_URL") for word in ("-u", name)]
+        builders = ["env", *unset, *(f"{name}={value}" for name, value in settings.items()), sys.executable]
+        builders += ["-m", "builders"]
+        serve = [*builders, "serve", "--demo", "--port", "0"]
+        with subprocess.Popen(serve, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
             try:
-                yield _announced(process)
+                yield {**_announced(process), "script/builders": shlex.join(builders)}
             finally:
                 process.terminate()
                 process.wait(STOPPED_WITHIN_S)

@@ -19,31 +19,30 @@ tools = pytest.mark.skipif(
 )
 
 
-@tools
-@pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)
-def test_a_page_answers_as_it_says(page: Path, demo: Mapping[str, str], tmp_path: Path) -> None:
+def typed(page: Path, places: Mapping[str, str], folder: Path) -> list[str]:
+    """What each step of the page printed, held against what the page shows."""
     steps = walks.read(page.read_text(encoding="utf-8"))
-    printed = walks.walk(steps, places=demo, folder=tmp_path)
+    printed = walks.walk(steps, places=places, folder=folder)
     for step, text in zip(steps, printed, strict=True):
         if step.answer is None:
             assert text.strip() == "", f"{step.lines}says, and the page does not show it:\n{text}"
         else:
             assert walks.fits(step.answer, text), f"{step.lines}says\n{text}\nand the page shows\n{step.answer}"
-    assert list(tmp_path.iterdir()) == []
+    return printed
 
 
 @tools
 def test_the_readme_ends_with_a_promoted_alias_and_a_taken_name(demo: Mapping[str, str], tmp_path: Path) -> None:
-    elsewhere = {**demo, "ada@harbour.example": "grace@harbour.example", "local_part=ada": "local_part=grace"}
-    printed = walks.walk(
-        walks.read(README.read_text(encoding="utf-8")),
-        places={**elsewhere, "acme-mail": "again"},
-        folder=tmp_path,
-    )
-    promoted, taken, again = (json.loads(text) for text in printed[-3:])
+    promoted, taken, again = (json.loads(text) for text in typed(README, demo, tmp_path)[-3:])
     assert promoted["status"] == "succeeded"
     assert taken["reason"] == "taken"
     assert again == promoted
+    assert list(tmp_path.iterdir()) == []
+
+
+@tools
+def test_the_tutorial_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path) -> None:
+    assert len(typed(TUTORIAL, demo, tmp_path)) > 10
 
 
 def test_the_readme_is_six_lines_from_a_key_to_an_alias() -> None:

@@ -24,12 +24,12 @@ class Step:
 
 
 def read(page: str) -> list[Step]:
-    """The `sh` blocks of a page, each with the `json` block that follows it."""
+    """The `sh` blocks of a page, each with the `json` or `text` block that follows it."""
     steps: list[Step] = []
     for kind, text in _FENCE.findall(page):
         if kind == "sh":
             steps.append(Step(lines=text, answer=None))
-        elif kind == "json" and steps:
+        elif kind in {"json", "text"} and steps:
             steps[-1] = Step(lines=steps[-1].lines, answer=text)
     return steps
 
@@ -43,12 +43,13 @@ def fits(answer: str, printed: str) -> bool:
 def walk(steps: list[Step], *, places: Mapping[str, str], folder: Path) -> list[str]:
     """Types all the lines into one shell, in the folder; what each step printed.
 
-    `places` are what a reader fills in: the address, the keys. Raises CalledProcessError when a line fails.
+    `places` are what a reader fills in: the address, the keys. A line that fails ends the walk.
     """
     lines = f"printf '%s' '{_BETWEEN}'\n".join(step.lines for step in steps)
     for place, value in places.items():
         lines = lines.replace(place, value)
-    done = subprocess.run(
-        ["bash", "-c", f"set -eu\n{lines}"], cwd=folder, capture_output=True, text=True, check=True, timeout=60
+    typed = subprocess.run(
+        ["bash", "-c", f"set -eu\n{lines}"], cwd=folder, capture_output=True, text=True, check=False, timeout=60
     )
-    return done.stdout.split(_BETWEEN)
+    assert typed.returncode == 0, f"{typed.stdout}\n{typed.stderr}"
+    return typed.stdout.split(_BETWEEN)

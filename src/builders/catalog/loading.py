@@ -22,6 +22,7 @@ from builders.kit.db import Database
 MAX_BYTES = 50 * 1024 * 1024
 IMAGES = ("logo", "cover", "icon")
 _AT_ONCE = 1000  # rows written by one statement
+_FREE = ReportLine(1, "price_amount", "price_missing", "Without this column names on new domains cost nothing.")
 
 
 async def load(
@@ -78,6 +79,8 @@ class _Judged:
             with _opened(self._path) as file:
                 sheet = Sheet(file, categories=self._categories)
                 self.warnings += sheet.warnings
+                if not sheet.is_priced:
+                    self.warnings.append(_FREE)
                 for row in sheet:
                     self._judge(row)
         except FileRefused as refusal:

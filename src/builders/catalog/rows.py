@@ -1,6 +1,5 @@
 """Rows of the catalog file: read one by one, each either good or named with what is wrong with it."""
 
-import csv
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,10 +8,12 @@ from typing import IO
 
 from builders.catalog import cells
 from builders.catalog.cells import DEFAULT_CURRENCY, PRICED, READERS, CellRefused, Json
+from builders.catalog.csv_records import records
 from builders.catalog.records import ReportLine
 
 MAX_ROWS = 200_000
 COLUMNS = frozenset({*READERS, *PRICED, "categories"})
+_OPEN_QUOTE = "A quote is left open, or there is a line break where only `description` may have one."
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what errors="surrogateescape" makes of bytes that are no UTF-8
 
 
@@ -45,13 +46,12 @@ class Sheet:
     """
 
     def __init__(self, file: IO[str], *, categories: Collection[str]) -> None:
-        self._reader = csv.reader(file, strict=True)
+        self._file = file
         self._readers = {**READERS, "categories": cells.categories(categories)}
         self.warnings: list[ReportLine] = []
-        try:
-            header = next(self._reader, [])
-        except csv.Error as error:
-            raise FileRefused("csv_malformed", f"The header cannot be read: {error}.") from None
+        _, header = next(records(file, long_cell=None), (1, []))
+        if header is None:
+            raise FileRefused("csv_malformed", "The header cannot be read.")
         self._columns = [cell.strip().lower() for cell in header]
         self._judge_header()
         # Amounts last: they need the currency.
@@ -66,7 +66,7 @@ class Sheet:
             if column and columns.count(column) > 1:
                 raise FileRefused("header_invalid", "The column is there twice.", column=column)
             if column not in COLUMNS:
-                close = get_close_matches(column, COLUMNS, n=1)
+                close = get_close_matches(column[:60], COLUMNS, n=1)
                 hint = f" Did you mean {close[0]}?" if close else ""
                 message = f"{cells.shown(column)} is not a column here; ignored.{hint}"
                 self.warnings.append(ReportLine(1, column or None, "column_unknown", message))
@@ -81,21 +81,19 @@ class Sheet:
 
     def __iter__(self) -> Iterator[Row | list[ReportLine]]:
         """Each row in turn; blank lines are passed over."""
+        long_cell = self._columns.index("description") if "description" in self._columns else None
         count = 0
-        while True:
-            line = self._reader.line_num + 1
-            try:
-                written = next(self._reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                yield [ReportLine(line, None, "csv_malformed", f"{error}; perhaps a quote is left open.")]
+        for line, written in records(self._file, long_cell=long_cell, after=1):
+            if written is not None and not any(map(str.strip, written)):
                 continue
-            if any(map(str.strip, written)):
-                count += 1
-                if count > MAX_ROWS:
-                    raise FileRefused("too_many_rows", f"More than {MAX_ROWS} rows; load it in parts.", line=line)
-                yield self._read(line, written)
+            count += 1
+            if count > MAX_ROWS:
+                raise FileRefused("too_many_rows", f"More than {MAX_ROWS} rows; load it in parts.", line=line)
+            yield (
+                [ReportLine(line, None, "csv_malformed", _OPEN_QUOTE)]
+                if written is None
+                else self._read(line, written)
+            )
 
     def _read(self, line: int, written: Sequence[str]) -> Row | list[ReportLine]:
         """The row; a row that is too short is read as if the last cells were blank."""

@@ -9,7 +9,7 @@ from builders.aliases.records import Reason, ReservedClass, Rules
 from builders.aliases.service import judge
 from builders.catalog.records import CatalogDomain, Points, PriceTier, Suggestion
 from builders.catalog.themes import Fit, Themes, trigrams
-from builders.catalog.words import Local, greetings, hack
+from builders.catalog.words import Local, greetings, hack, unsaid
 
 _CROSSED = 24  # domains whose names are made and scored
 _SPOKEN = 100  # ahead of every other domain: one that is a word of the query
@@ -18,7 +18,6 @@ _MAX_LENGTH_COST = 15
 _FEATURED = 5
 _TIER_COST = {PriceTier.STANDARD: 0, PriceTier.PLUS: 3, PriceTier.PREMIUM: 6}
 _DOMAIN_REPEAT, _GENERATOR_REPEAT = 8, 4
-_MIN_LABEL = 3  # letters of a label that ends a word: janedoe is jane@doe.example
 
 
 class Candidate(NamedTuple):
@@ -75,17 +74,16 @@ def cross(
 
 def _standing(domain: CatalogDomain, fit: Fit, words: Sequence[str]) -> int:
     """What a domain is worth before any local part."""
-    spoken = _SPOKEN if any(word.endswith(domain.label) for word in words) else 0
+    spoken = 0 if unsaid(words, domain.label) is None else _SPOKEN
     return spoken + fit.best + _FEATURED * domain.featured - _TIER_COST[domain.price.tier]
 
 
-def _hacks(label: str, words: Sequence[str]) -> Iterator[Local]:
+def _hacks(label: str, words: Sequence[str]) -> tuple[Local, ...]:
     """Names on a domain that itself says one of the words."""
-    if label in words:
-        rest = [word for word in words if word != label]
-        yield from (hack(rest),) if rest else greetings()
-    elif words and len(label) >= _MIN_LABEL and words[-1].endswith(label):
-        yield hack([*words[:-1], words[-1].removesuffix(label)])
+    rest = unsaid(words, label)
+    if rest is None:
+        return ()
+    return (hack(rest),) if rest else greetings()
 
 
 def _judged(locals_: Iterable[Local], domain: CatalogDomain) -> Iterator[_Judged]:

@@ -43,6 +43,10 @@ class Shelf:
             await asyncio.shield(self._checking)
         return self._snapshot
 
+    def expect_change(self) -> None:
+        """Lets the next request ask, as when this very process has loaded a file."""
+        self._checked = -CHECKED_EVERY_S
+
     async def _check(self) -> None:
         async with self._database.reading() as conn:
             version = await store.get_version(conn)

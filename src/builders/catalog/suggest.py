@@ -45,7 +45,7 @@ def alternatives(
     near = [] if here is None else cross(themes, [here], words, locals_of(words))
     same = Local(local_part, "same_name", _SAME_NAME, frozenset(words))
     others = [at for at in themes.sharing(categories) or themes.pool(asked) if at != here]
-    far = (each for each in cross(themes, others, asked, [same]) if each.local is same)
+    far = (each for each in cross(themes, others, asked, [same]) if each.local.text == local_part)
     return _first(near, ALTERNATIVES * _PER_ITEM), _first(far, ALTERNATIVES * _PER_ITEM)
 
 

@@ -12,6 +12,7 @@ from itertools import islice, takewhile
 from typing import TypeAlias
 
 from builders.catalog.records import CatalogDomain
+from builders.catalog.words import MIN_SAID
 
 Positions: TypeAlias = "array[int]"  # a string, since array takes no [] before Python 3.12
 
@@ -19,7 +20,6 @@ POOL = 200  # domains looked at for a query
 _EACH = 40  # domains taken from one list
 _THEMES = 5  # categories and tags that a word begins
 _NONE = array("I")
-_MIN_LABEL = 3  # letters of a label worth finding at the end of a word
 _MIN_PREFIX = 3  # letters a word needs to stand for a longer category or tag
 _POSTINGS = 2000  # entries read of the trigram lists of a word, the rarest trigrams first
 
@@ -97,9 +97,9 @@ class Themes:
     def pool(self, words: Sequence[str]) -> list[int]:
         """At most 200 domains worth looking at, the surest first; featured and high ranks fill up."""
         chosen: dict[int, None] = {}
-        for word in words:
-            for start in range(max(1, len(word) - _MIN_LABEL + 1)):
-                chosen.update(dict.fromkeys(self._beginning(f"{word[start:]}.")))
+        ends = [words[-1][start:] for start in range(1, len(words[-1]) - MIN_SAID + 1)] if words else []
+        for label in (*words, *ends):
+            chosen.update(dict.fromkeys(self._beginning(f"{label}.")))
         for word in words:
             chosen.update(dict.fromkeys(self._of_word(word)))
         chosen.update(dict.fromkeys((*self._featured, *self._highest)))

@@ -20,6 +20,7 @@ _LETTERS = str.maketrans(
 )
 
 _GREETINGS = ("hello", "hi", "me")
+MIN_SAID = 3  # letters of a label that is worth finding at the end of a word
 GREETING = 70  # points of the first greeting
 _PREFIXES = ("hi", "hey", "the", "get", "my")
 _SUFFIXES = ("hq", "mail", "dev", "app", "studio")
@@ -66,6 +67,18 @@ def greetings() -> tuple[Local, ...]:
 def hack(rest: Sequence[str]) -> Local:
     """The local part where the domain itself says the other word: Jane Doe is jane@doe.example."""
     return Local(".".join(rest), "domain_hack", 110, frozenset(rest))
+
+
+def unsaid(words: Sequence[str], label: str) -> list[str] | None:
+    """The words that are left when a domain of this label says one of them; None when it says none.
+
+    It may also be the end of the last word: janedoe is jane@doe.example.
+    """
+    if label in words:
+        return [word for word in words if word != label]
+    if len(label) >= MIN_SAID and words and words[-1].endswith(label):
+        return [*words[:-1], words[-1].removesuffix(label)]
+    return None
 
 
 def _of_one(word: str) -> Iterator[_Made]:

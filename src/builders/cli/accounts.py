@@ -1,8 +1,7 @@
 """`builders accounts`."""
 
-from dataclasses import asdict
-
 import click
+from email_validator import EmailNotValidError, validate_email
 
 from builders.cli.session import json_option, run, show
 from builders.identity import service as identity
@@ -22,12 +21,14 @@ def accounts() -> None:
 @json_option
 def create(email: str, name: str | None, *, as_json: bool) -> None:
     """Create an account."""
-    if "@" not in email.strip("@"):
-        raise click.BadParameter("not an email address", param_hint="--email")
+    try:
+        address = validate_email(email.strip(), check_deliverability=False).normalized
+    except EmailNotValidError as error:
+        raise click.BadParameter(str(error), param_hint="--email") from None
 
     async def work(database: Database, _: Settings) -> Account:
         async with database.transaction() as conn:
-            return await identity.create_account(conn, email=email, name=name, verified=True)
+            return await identity.create_account(conn, email=address, name=name, verified=True)
 
     account = run(work)
-    show(asdict(account), as_json=as_json, text=f"Account {account.id} for {account.email}.")
+    show(account, as_json=as_json, text=f"Account {account.id} for {account.email}.")

@@ -1,13 +1,12 @@
 """`builders catalog`."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from builders.catalog import service as catalogs
 from builders.catalog.records import LoadReport
-from builders.cli.session import json_option, run, show
+from builders.cli.session import json_option, plain, run, show
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 
@@ -30,15 +29,15 @@ def load(file: Path, *, partial: bool, dry_run: bool, as_json: bool) -> None:
         return await catalogs.load(database, path=file, assets=assets, partial=partial, dry_run=dry_run)
 
     report = run(work)
-    show(asdict(report), as_json=as_json, text=_text(report))
-    if report.errors and not report.is_written and not dry_run:
-        raise SystemExit(1)
+    show(report, as_json=as_json, text=_text(report))
+    if report.errors and not report.created + report.updated + report.unchanged:
+        raise SystemExit(1)  # nothing of the file is good enough, of a dry run too
 
 
 def _text(report: LoadReport) -> str:
     counts = f"{report.rows} rows: {report.created} new, {report.updated} changed, {report.unchanged} as they were"
     said = [
-        f"line {each.line}{f', {each.column}' if each.column else ''}: {each.message} ({each.code})"
+        plain(f"line {each.line}{f', {each.column}' if each.column else ''}: {each.message} ({each.code})")
         for each in (*report.errors, *report.warnings)
     ]
     outcome = "Loaded." if report.is_written else "Nothing was written."

@@ -1,18 +1,20 @@
 """`builders keys`."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
 
-from builders.cli.session import fail, json_option, run, show
+from builders.cli.session import json_option, plain, run, show
 from builders.identity import service as identity
-from builders.identity.records import Account, ApiKey, KeyKind, NewApiKey, Preset
+from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
 from builders.kit import ids
-from builders.kit.db import Conn, Database
+from builders.kit.db import Database
 from builders.kit.pages import MAX_LIMIT, PageRequest
 from builders.kit.settings import Settings
+
+Item = dict[str, Any]  # a key as GET /v1/api-keys lists it
 
 account_option = click.option("--account", "email", required=True, help="Address of the account.")
 
@@ -22,24 +24,31 @@ def keys() -> None:
     """API keys."""
 
 
+def _label(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    label = value.strip()
+    if not 0 < len(label) <= MAX_LABEL:
+        raise click.BadParameter(f"a label has 1 to {MAX_LABEL} characters")
+    return label
+
+
 @keys.command()
 @account_option
-@click.option("--kind", type=click.Choice(list(KeyKind)), required=True)
-@click.option("--preset", type=click.Choice(list(Preset)), required=True)
-@click.option("--label", default="made by the operator", show_default=True)
+@click.option("--kind", type=click.Choice([kind.value for kind in KeyKind]), required=True)
+@click.option("--preset", type=click.Choice([preset.value for preset in Preset]), required=True)
+@click.option("--label", default="made by the operator", show_default=True, callback=_label)
 @json_option
-def create(email: str, kind: KeyKind, preset: Preset, label: str, *, as_json: bool) -> None:
+def create(email: str, kind: str, preset: str, label: str, *, as_json: bool) -> None:
     """Mint a key. Its secret is printed here and never again."""
 
     async def work(database: Database, _: Settings) -> NewApiKey:
         async with database.transaction() as conn:
-            account = await _account(conn, email)
+            account = await identity.get_account_by_email(conn, email=email)
             return await identity.create_key(
                 conn,
                 account_id=account.id,
                 label=label,
-                kind=kind,
-                preset=preset,
+                kind=KeyKind(kind),
+                preset=Preset(preset),
                 minted_by=KeyKind.LIVE,
                 created_by="operator",
             )
@@ -54,21 +63,20 @@ def create(email: str, kind: KeyKind, preset: Preset, label: str, *, as_json: bo
 def list_keys(email: str, *, as_json: bool) -> None:
     """List the keys of an account, newest first."""
 
-    async def work(database: Database, _: Settings) -> list[dict[str, Any]]:
+    async def work(database: Database, _: Settings) -> list[Item]:
+        items: list[Item] = []
         async with database.reading() as conn:
-            account = await _account(conn, email)
-            page = PageRequest(limit=MAX_LIMIT)
-            found = await identity.list_keys(conn, account_id=account.id, page=page)
-            items: list[dict[str, Any]] = json.loads(found.items)
-            return items
+            account = await identity.get_account_by_email(conn, email=email)
+            page = PageRequest(limit=MAX_LIMIT, seal=lambda key: str(key[0]))
+            while True:
+                found = await identity.list_keys(conn, account_id=account.id, page=page)
+                items += json.loads(found.items)
+                if found.next_cursor is None:
+                    return items
+                page = replace(page, after=(found.next_cursor,))
 
     items = run(work)
-    lines = [
-        f"{key['id']}  {key['prefix']}…{key['last4']}  {key['preset']}  "
-        f"{'revoked' if key['revoked_at'] else 'active '}  {key['label']}"
-        for key in items
-    ]
-    show(items, as_json=as_json, text="\n".join(lines) or "No keys.")
+    show(items, as_json=as_json, text="\n".join(map(_line, items)) or "No keys.")
 
 
 @keys.command()
@@ -80,17 +88,17 @@ def revoke(email: str, key_id: str, *, as_json: bool) -> None:
 
     async def work(database: Database, _: Settings) -> ApiKey:
         async with database.transaction() as conn:
-            account = await _account(conn, email)
+            account = await identity.get_account_by_email(conn, email=email)
             return await identity.revoke_key(
                 conn, account_id=account.id, key_id=ids.find(key_id), revoked_by=KeyKind.LIVE
             )
 
     key = run(work)
-    show(asdict(key), as_json=as_json, text=f"Revoked {key.prefix}…{key.last4} ({key.label}).")
+    show(key, as_json=as_json, text=f"Revoked {key.prefix}…{key.last4} ({plain(key.label)}).")
 
 
-async def _account(conn: Conn, email: str) -> Account:
-    account = await identity.find_account(conn, email=email)
-    if account is None:
-        fail(f"There is no account with the address {email}.")
-    return account
+def _line(key: Item) -> str:
+    state = f"revoked {key['revoked_at']}" if key["revoked_at"] else "active"
+    if key["expires_at"] and not key["revoked_at"]:
+        state = f"until {key['expires_at']}"
+    return f"{key['id']}  {key['prefix']}…{key['last4']}  {key['preset']}  {state}  {plain(key['label'])}"

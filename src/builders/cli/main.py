@@ -5,7 +5,7 @@ import click
 from builders.cli.accounts import accounts
 from builders.cli.catalog import catalog
 from builders.cli.keys import keys
-from builders.cli.operate import demo, migrate_command
+from builders.cli.operate import demo, doctor_command, migrate_command
 from builders.cli.serve import http_command, serve, worker_command
 from builders.kit.documents import REVISION
 
@@ -16,5 +16,9 @@ def main() -> None:
     """Run and operate the Builders Automation API. Settings are environment variables BUILDERS_*."""
 
 
-for command in (serve, http_command, worker_command, migrate_command, demo, accounts, keys, catalog):
+for command in (
+    *(serve, http_command, worker_command),
+    *(migrate_command, doctor_command, demo),
+    *(accounts, keys, catalog),
+):
     main.add_command(command)

@@ -1,11 +1,13 @@
 """`builders serve` and its children, `builders http` and `builders worker`."""
 
 import asyncio
+import errno
 import http.client
 import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 
 import click
@@ -14,7 +16,7 @@ import uvicorn
 from builders import worker
 from builders.app import create_app, make_keyring
 from builders.cli import operate
-from builders.cli.session import connected, fail, note, read_settings
+from builders.cli.session import connected, conninfo_of, fail, note, read_settings
 from builders.demo.records import DemoKey
 from builders.kit import clock, supervisor
 from builders.kit.settings import Settings
@@ -22,6 +24,8 @@ from builders.kit.settings import Settings
 BACKLOG = 2048
 GRACE_S = 25  # for requests under way when a process is told to stop
 READY_WITHIN_S = 60.0
+PATIENCE_S = 2.0  # for the children of a killed parent, who hold its port for a moment
+GLANCE_S = 0.05
 
 
 @click.command()
@@ -35,7 +39,7 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
     with _listen(settings) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         with connected(settings, watched=True) as ready:
-            make_keyring(ready)  # made once, before two children could want to
+            _have_keyring(ready)
             keys = operate.set_up_demo(ready) if demo else []
             parent = supervisor.Supervisor(
                 _programs(listener.fileno(), workers), environment={**os.environ, **_environment(ready)}
@@ -73,14 +77,29 @@ def worker_command() -> None:
 
 
 def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    give_up = clock.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+        except (OSError, UnicodeError) as error:
+            if getattr(error, "errno", None) == errno.EADDRINUSE and clock.monotonic() < give_up:
+                time.sleep(GLANCE_S)
+                continue
+            fail(
+                f"Cannot listen on {settings.host}:{settings.port}: {getattr(error, 'strerror', error)}. "
+                "Choose another by --port or BUILDERS_PORT, or stop what listens there."
+            )
+
+
+def _have_keyring(settings: Settings) -> None:
+    """Has the secret keys there before two children could both want to make them."""
     try:
-        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+        make_keyring(settings)
+    except ValueError as error:
+        fail(f"The secret keys will not do: {error}")
     except OSError as error:
-        fail(
-            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
-            "Choose another by --port or BUILDERS_PORT, or stop what listens there."
-        )
+        fail(f"Cannot keep the secret keys in {settings.data_dir}: {error.strerror}. Set BUILDERS_DATA_DIR.")
 
 
 def _programs(listener: int, workers: int) -> list[supervisor.Program]:
@@ -97,9 +116,8 @@ def _programs(listener: int, workers: int) -> list[supervisor.Program]:
 
 def _environment(settings: Settings) -> Mapping[str, str]:
     """What the children need to know of the parent's settings; they read the rest where it did."""
-    assert settings.database_url is not None  # noqa: S101 - connected settings have one
     return {
-        "BUILDERS_DATABASE_URL": settings.database_url.get_secret_value(),
+        "BUILDERS_DATABASE_URL": conninfo_of(settings),
         "BUILDERS_DATA_DIR": str(settings.data_dir),
         "BUILDERS_HOST": settings.host,
         "BUILDERS_PORT": str(settings.port),
@@ -110,7 +128,10 @@ def _announce(settings: Settings, keys: Sequence[DemoKey], stopping: threading.E
     """Says where the service listens once it answers."""
     deadline = clock.monotonic() + READY_WITHIN_S
     while not _is_ready(settings):
-        if stopping.wait(0.05) or clock.monotonic() > deadline:
+        if stopping.wait(GLANCE_S):
+            return
+        if clock.monotonic() > deadline:
+            note(f"Builders does not answer at {settings.url} yet; the log above says why.")
             return
     note(f"Builders answers at {settings.url} (documents at {settings.url}/docs)")
     if keys:

@@ -1,18 +1,21 @@
 """What every command needs: the settings, a database, and words for what went wrong."""
 
 import asyncio
-import json
+import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 import click
 import psycopg
 from pydantic import SecretStr, ValidationError
+from pydantic_core import to_json
+from redis.connection import parse_url
 
-from builders.kit import log, migrate
+from builders.kit import doctor, log, migrate
 from builders.kit.db import Database
 from builders.kit.embedded.errors import EmbeddedFailed
 from builders.kit.embedded.server import Embedded
@@ -35,10 +38,28 @@ def read_settings(**overrides: object) -> Settings:
     try:
         settings = Settings(**given)  # type: ignore[arg-type] # by field name, validated by the class itself
     except ValidationError as error:
-        lines = (f"BUILDERS_{'_'.join(map(str, each['loc'])).upper()}: {each['msg']}" for each in error.errors())
-        fail("\n".join(lines))
-    log.configure(level=settings.log_level)
+        fail("\n".join(f"{_variable(each['loc'])}: {each['msg']}" for each in error.errors()))
+    try:
+        log.configure(level=settings.log_level)
+    except ValueError as error:
+        fail(f"BUILDERS_LOG_LEVEL: {error}")
+    if settings.redis_url is not None:
+        try:
+            parse_url(settings.redis_url.get_secret_value())  # type: ignore[no-untyped-call] # typed in part only
+        except ValueError:  # whose text may show a part of the password
+            fail("BUILDERS_REDIS_URL: not an address of Redis; write redis://host:6379/0 or unix:///path.")
     return settings.model_copy(update={"data_dir": settings.data_dir.absolute()})
+
+
+def _variable(loc: tuple[int | str, ...]) -> str:
+    name = str(loc[0]).upper()
+    return name if name.startswith("BUILDERS_") else f"BUILDERS_{name}"
+
+
+def conninfo_of(settings: Settings) -> str:
+    """The connection string of connected settings."""
+    assert settings.database_url is not None  # noqa: S101 - connected settings have one
+    return settings.database_url.get_secret_value()
 
 
 @contextmanager
@@ -48,19 +69,35 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
     `watched`: our own is started again whenever it dies.
     """
     try:
-        if settings.database_url is not None:
+        with _unwinding(), _database(settings, watched=watched) as ready:
             if migrated:
-                migrate.migrate(settings.database_url.get_secret_value())
-            yield settings
-            return
-        with Embedded(settings.data_dir) as embedded, _watching(embedded, watched=watched):
-            if migrated:
-                migrate.migrate(embedded.conninfo)
-            yield settings.model_copy(update={"database_url": SecretStr(embedded.conninfo)})
-    except (EmbeddedFailed, migrate.MigrationRefused) as error:
+                migrate_database(ready)
+            yield ready
+    except EmbeddedFailed as error:
         fail(str(error))
-    except psycopg.OperationalError as error:
-        fail(f"The database cannot be reached: {error}\nRun `builders doctor` to see what is wrong.")
+
+
+@contextmanager
+def _unwinding() -> Iterator[None]:
+    """SIGTERM ends the command as Ctrl-C does, so that our own PostgreSQL is not left behind."""
+
+    def end(number: int, _: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _database(settings: Settings, *, watched: bool) -> Iterator[Settings]:
+    if settings.database_url is not None:
+        yield settings
+        return
+    with Embedded(settings.data_dir) as embedded, _watching(embedded, watched=watched):
+        yield settings.model_copy(update={"database_url": SecretStr(embedded.conninfo)})
 
 
 @contextmanager
@@ -77,12 +114,22 @@ def _watching(embedded: Embedded, *, watched: bool) -> Iterator[None]:
             thread.join()
 
 
+def migrate_database(settings: Settings) -> list[str]:
+    """Applies what is pending and gives its names; a database that will not do is said in words."""
+    conninfo = conninfo_of(settings)
+    try:
+        return migrate.migrate(conninfo)
+    except migrate.MigrationRefused as error:
+        fail(str(error))
+    except (psycopg.Error, OSError, UnicodeError) as error:  # of a garbled address the text may hold the password
+        wrong = next((each for each in doctor.database(conninfo) if not each.ok), None)
+        fail(f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database refused: {error}")
+
+
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Database]:
     """The database of connected settings."""
-    if settings.database_url is None:
-        fail("There is no database.")
-    database = Database(settings.database_url.get_secret_value(), settings)
+    database = Database(conninfo_of(settings), settings)
     await database.open()
     try:
         yield database
@@ -105,8 +152,13 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
 
 
 def show(value: object, *, as_json: bool, text: str) -> None:
-    """Prints a result for a program or for a person."""
-    click.echo(json.dumps(value, default=str, indent=2) if as_json else text)
+    """Prints a result for a program, written as the HTTP interface writes it, or for a person."""
+    click.echo(to_json(value, indent=2, ensure_ascii=True) if as_json else text)
+
+
+def plain(text: str) -> str:
+    """The text of others for a terminal: on one line, and without what would steer it."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def note(message: str) -> None:

@@ -14,16 +14,20 @@ from builders.demo.catalog import demo_csv, list_titles
 from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
+from builders.kit.callers import Credential, CredentialsInvalid
 from builders.kit.db import Conn, Database
 
 ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, "domainer@builders.example": Preset.DOMAINER_FULL}
 
 
 async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
-    """Loads the demo catalog and accounts, once; the keys are kept in `demo-keys.json`, for their owner only."""
-    kept = data_dir / "demo-keys.json"
-    if kept.exists():
-        return [DemoKey(**each) for each in json.loads(kept.read_text())]
+    """Has the demo catalog and accounts there; the keys are kept in `demo-keys.json`, for their owner only.
+
+    While the kept keys are good for this database, it looks no further.
+    """
+    kept = _place(data_dir)
+    if await _are_good(database, keys := _read(kept)):
+        return keys
     with tempfile.TemporaryDirectory(dir=data_dir) as folder, as_file(demo_csv()) as path:
         images.write_images(Path(folder), list_titles())
         await catalog.load(database, path=path, images=Path(folder), assets=data_dir / "assets")
@@ -31,16 +35,22 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
         keys = [
             await _make_key(conn, email, preset, kind) for email, preset in ACCOUNTS.items() for kind in KeyKind
         ]
-    descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump([asdict(key) for key in keys], file, indent=2)
+    _write(kept, keys)
     return keys
 
 
+async def _are_good(database: Database, keys: Sequence[DemoKey]) -> bool:
+    authenticate = identity.make_authenticator(database, cache_s=0)
+    try:
+        for key in keys:
+            await authenticate(Credential("api_key", key.key), fresh=True)
+    except CredentialsInvalid:  # revoked by a visitor, or of another database
+        return False
+    return bool(keys)
+
+
 async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> DemoKey:
-    account = await identity.find_account(conn, email=email)
-    if account is None:
-        account = await identity.create_account(conn, email=email, verified=True)
+    account = await identity.ensure_account(conn, email=email, verified=True)
     new = await identity.create_key(
         conn,
         account_id=account.id,
@@ -51,3 +61,25 @@ async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> De
         created_by="demo",
     )
     return DemoKey(account=email, preset=preset, kind=kind, key=new.secret)
+
+
+def _place(data_dir: Path) -> Path:
+    """Where the keys are kept. The folder is there when the database is our own, else perhaps not yet."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    return data_dir / "demo-keys.json"
+
+
+def _read(kept: Path) -> Sequence[DemoKey]:
+    """The keys of an earlier start; none when there was none, or what is there cannot be read as such."""
+    try:
+        return [DemoKey(**each) for each in json.loads(kept.read_text(encoding="utf-8"))]
+    except (FileNotFoundError, ValueError, TypeError):
+        return []
+
+
+def _write(kept: Path, keys: Sequence[DemoKey]) -> None:
+    """Keeps the keys: the file is whole at each moment, and private from the first."""
+    descriptor, draft = tempfile.mkstemp(dir=kept.parent, prefix=f".{kept.name}.")  # mkstemp makes it 0600
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump([asdict(key) for key in keys], file, indent=2)
+    Path(draft).replace(kept)

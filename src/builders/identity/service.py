@@ -1,5 +1,6 @@
 """The door of identity."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -57,9 +58,19 @@ async def get_account(conn: Conn, *, account_id: UUID) -> Account:
     return account
 
 
-async def find_account(conn: Conn, *, email: str) -> Account | None:
-    """The account with this address."""
-    return await store.find_account(conn, email=email.strip().lower())
+async def get_account_by_email(conn: Conn, *, email: str) -> Account:
+    """The real account with this address. Raises AccountNotFound."""
+    account = await store.find_account(conn, email=email.strip().lower())
+    if account is None:
+        raise AccountNotFound(f"There is no account with the address {email}.")
+    return account
+
+
+async def ensure_account(conn: Conn, *, email: str, verified: bool) -> Account:
+    """The account with this address, made when there is none."""
+    with suppress(EmailTaken):  # by an earlier call, or by another process right now
+        await create_account(conn, email=email, verified=verified)
+    return await get_account_by_email(conn, email=email)
 
 
 async def create_key(

@@ -11,11 +11,16 @@ from builders.identity.keys import KeyText
 from builders.identity.records import Account, ApiKey, KeyKind, Preset
 from builders.kit.db import Conn
 
+# The twin comes of the account's own row, so there is none where the address is taken.
 INSERT_ACCOUNT = """
+    WITH account AS (
+        INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
+        VALUES (%(id)s, NULL, %(email)s, %(name)s, %(verified_at)s, %(now)s)
+        ON CONFLICT (email) WHERE sandbox_of IS NULL DO NOTHING
+        RETURNING *
+    )
     INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
-    VALUES (%(id)s, NULL, %(email)s, %(name)s, %(verified_at)s, %(now)s),
-           (%(sandbox_id)s, %(id)s, %(email)s, %(name)s, %(verified_at)s, %(now)s)
-    ON CONFLICT (email) WHERE sandbox_of IS NULL DO NOTHING
+    SELECT %(sandbox_id)s, id, email, name, email_verified_at, created_at FROM account
 """
 FIND_ACCOUNT = """
     SELECT account.id, twin.id AS sandbox_id, account.email, account.name, account.email_verified_at,
@@ -121,7 +126,7 @@ async def insert_account(
         "name": name,
         "verified_at": verified_at,
     }
-    return (await conn.execute(INSERT_ACCOUNT, {**row, "now": now})).rowcount == 2  # noqa: PLR2004 - the twins
+    return (await conn.execute(INSERT_ACCOUNT, {**row, "now": now})).rowcount == 1
 
 
 async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str | None = None) -> Account | None:

@@ -104,6 +104,12 @@ class DatabaseBusy(Problem):
     status, code = 503, "database_busy"
 
 
+class TookTooLong(Problem):
+    """The request took too long."""
+
+    status, code = 503, "request_timeout"
+
+
 class Invalid(Exception):
     """One or more values of the request break a rule: 422, with `loc` pointing at each."""
 

@@ -4,9 +4,11 @@ After draft-ietf-httpapi-idempotency-key-header-07. The claim is a row of its ow
 the request's transaction, so that work and answer stand or fall together.
 """
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,11 +20,12 @@ from starlette.responses import Response
 
 from builders.kit import clock
 from builders.kit.db import Conn, Database
-from builders.kit.errors import Invalid, Problem
+from builders.kit.errors import DatabaseAway, DatabaseBusy, Invalid, Problem
 
 HEADER = "Idempotency-Key"
 KEPT = timedelta(hours=24)
 ABANDONED = timedelta(seconds=60)  # a claim whose process died; longer than any request may take
+RELEASING_S = 3
 MAX_KEY = 255
 
 PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
@@ -54,9 +57,9 @@ RELEASE = """
     WHERE account_id = %(account_id)s AND key = %(key)s AND claimed_at = %(claimed_at)s AND status IS NULL
 """
 PRUNE = """
-    DELETE FROM kit_idempotency WHERE (account_id, key) IN (
-        SELECT account_id, key FROM kit_idempotency WHERE claimed_at < %(expired)s LIMIT %(batch)s
-    )
+    DELETE FROM kit_idempotency WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM kit_idempotency WHERE claimed_at < %(expired)s LIMIT %(batch)s
+    ))
 """
 PRUNED_AT_ONCE = 10_000  # so that no statement runs into its time limit
 
@@ -83,8 +86,10 @@ class Claim:
         try:
             return await answer()
         except BaseException:
-            async with database.reading() as conn:
-                await conn.execute(RELEASE, self._row())
+            # What cannot be let go now is taken for abandoned later; the refusal itself is the answer.
+            with suppress(DatabaseAway, DatabaseBusy, TimeoutError):
+                async with asyncio.timeout(RELEASING_S), database.reading() as conn:
+                    await conn.execute(RELEASE, self._row())
             raise
 
     async def finish(self, conn: Conn, *, status: int, body: bytes) -> None:

@@ -18,15 +18,6 @@ LIST = """
     SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
     WHERE inhparent = to_regclass(%(table)s) ORDER BY child.relname
 """
-MAKE = (
-    sql.SQL("LOCK TABLE {default} IN ACCESS EXCLUSIVE MODE"),  # or it may catch another row before the end
-    sql.SQL("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"),
-    sql.SQL(
-        "WITH moved AS (DELETE FROM {default} WHERE created_at >= {start} AND created_at < {end} RETURNING *) "
-        "INSERT INTO {name} SELECT * FROM moved"
-    ),
-    sql.SQL("ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({start}) TO ({end})"),
-)
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(table)s, 0))"
 
 _OURS = re.compile(r".+_(\d{4})_(\d{2})")
@@ -86,8 +77,20 @@ async def _make(conn: Conn, table: str, month: datetime) -> None:
         "start": sql.Literal(month),
         "end": sql.Literal(_next(month)),
     }
-    for statement in MAKE:
-        await conn.execute(statement.format(**names))
+    # Locked, or it may catch another row of the month before the end.
+    await conn.execute(sql.SQL("LOCK TABLE {default} IN ACCESS EXCLUSIVE MODE").format(**names))
+    await conn.execute(
+        sql.SQL("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)").format(**names)
+    )
+    await conn.execute(
+        sql.SQL(
+            "WITH moved AS (DELETE FROM {default} WHERE created_at >= {start} AND created_at < {end} RETURNING *) "
+            "INSERT INTO {name} SELECT * FROM moved"
+        ).format(**names)
+    )
+    await conn.execute(
+        sql.SQL("ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({start}) TO ({end})").format(**names)
+    )
 
 
 def _month(moment: datetime) -> datetime:

@@ -62,7 +62,9 @@ class PathTable(Generic[T]):
     def _fitting(self, path: str) -> list[_Fit[T]]:
         """The nodes that the path ends at, the most literal first."""
         found: list[_Fit[T]] = []
-        _walk(self._root, path.split("/"), 1, (), found)
+        before, *segments = path.split("/")
+        if not before:
+            _walk(self._root, segments, 0, (), found)
         return found
 
 

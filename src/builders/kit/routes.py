@@ -5,6 +5,7 @@ directly, declared parameters go through FastAPI's own parsers, and the signatur
 finds the route in a path table. tests/kit/test_routes.py holds both against plain FastAPI (decision 0006).
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property
@@ -20,9 +21,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from builders.kit import bodies, callers, db, idempotency
 from builders.kit.callers import Caller, Needs
-from builders.kit.errors import Invalid, MethodNotAllowed, Problem, problems
+from builders.kit.errors import Invalid, MethodNotAllowed, Problem, TookTooLong, problems
 from builders.kit.pages import JsonPage
 from builders.kit.path_table import PathTable
+
+LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
 
 Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
 Parameters = tuple[Sequence[Any], str]  # FastAPI's model fields, and where their values stand in a request
@@ -125,11 +128,16 @@ class Compiled:
         await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
-        """The answer, or the refusal."""
+        """The answer, or the refusal; in bounded time, though the client or the database hangs."""
         try:
-            return await self.respond(request)
+            async with asyncio.timeout(LONGEST_S) as limit:
+                return await self.respond(request)
         except (Problem, Invalid) as refusal:
             return refusal.response()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return TookTooLong(f"No answer within {LONGEST_S} seconds; repeat it.", retry_after=5).response()
 
     async def respond(self, request: Request) -> Response:
         """Authenticates, reads the request, and runs the handler; commits before it returns."""

@@ -1,6 +1,6 @@
 """One action of a plan: what it changes, what it costs, and what must still be true when it is done. Pure."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Literal
 
@@ -22,10 +22,9 @@ def claim(each: Judged, old: Alias | None) -> Action:
     """Claims a free name; gives up the old one when the manifest's key had another."""
     assert each.domain is not None  # noqa: S101 - only what can be had is claimed
     assert each.verdict is not None  # noqa: S101 - as above
-    premium = each.verdict.reserved_class is ReservedClass.PREMIUM
-    price = each.domain.price_for(each.verdict.key, is_premium=premium)
-    after = _wanted(each)
-    before = None if old is None else view(old)
+    domain, verdict = each.domain, each.verdict
+    price = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+    before, after = None if old is None else view(old), _wanted(each)
     return Action(
         address=each.address,
         action=ActionKind.CREATE if old is None else ActionKind.REPLACE,
@@ -38,64 +37,78 @@ def claim(each: Judged, old: Alias | None) -> Action:
         alias_id=None if old is None else old.id,
         version=None if old is None else old.version,
         place=Place(
-            domain=each.domain.domain,
-            local_part=each.verdict.normalized,
-            key=each.verdict.key,
-            skeleton=each.verdict.skeleton,
+            domain=domain.domain, local_part=verdict.normalized, key=verdict.key, skeleton=verdict.skeleton
         ),
     )
 
 
-def keep(manifest: Manifest, each: Judged, mine: Alias) -> Action | Finding:
-    """Changes a name that the account has, if need be, or says why this manifest may not."""
-    before, after = view(mine), _wanted(each, spelled=mine)
+def keep(manifest: Manifest, each: Judged, mine: Alias, old: Alias | None) -> Action | Finding:
+    """Changes a name that the account has, if need be, or says why this manifest may not.
+
+    `old` is what the key stood for when the manifest has that no more.
+    """
+    if _is_idle(manifest, each, mine):
+        return _change(each, mine, ActionKind.NO_OP, (), "It is suspended, and left as it is.")
     if mine.status == "suspended":
         return Finding(code="alias_suspended", address=each.address, message="This name is suspended.")
+    if old is not None:
+        message = f"The key stood for {old.address}, and the account has {mine.address} already: take a new key."
+        return Finding(code="key_in_use", address=each.address, message=message)
+    changed = _changes(view(mine), _wanted(each))
     if mine.manifest == manifest.name:
-        changed = _changes(before, after)
         kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
-        reason = "It is as wanted." if not changed else f"Changes {', '.join(changed)}."
-        return _change(each, mine, kind, changed, reason)
+        return _change(
+            each, mine, kind, changed, f"Changes {', '.join(changed)}." if changed else "It is as wanted."
+        )
     if manifest.on_conflict is OnConflict.ADOPT:
-        changed = ("manifest", *_changes(before, after))
+        changed = ("manifest", *changed)
         return _change(each, mine, ActionKind.ADOPT, changed, "This manifest takes over the name.")
     holder = f"the manifest {mine.manifest!r}" if mine.manifest else "no manifest"
     return Finding(
         code="alias_exists",
         address=each.address,
-        message=f"The account has this name already, managed by {holder}. Set on_conflict to adopt to take it over.",
+        message=f"The account has this name already, managed by {holder}. To take it over: on_conflict adopt.",
     )
 
 
-def leftovers(
-    manifest: Manifest, managed: Sequence[Alias], kept: Collection[Action]
-) -> Iterator[Action | Finding]:
-    """What the manifest managed and no longer names: deletions with `prune`, else warnings."""
-    staying = {action.alias_id for action in kept}
-    for alias in managed:
-        if alias.id in staying:
-            continue
-        address = f"alias.{alias.manifest_key}"
-        if not manifest.prune:
-            yield Finding(
-                code="left_alone",
-                address=address,
-                message=f"{alias.address} is no longer in the manifest; without prune it stays.",
-            )
-            continue
-        yield Action(
-            address=address,
-            action=ActionKind.DELETE,
-            before=view(alias),
-            after=None,
-            changed_fields=(),
-            reason="It is no longer in the manifest, which prunes.",
-            risk="high",
-            price=None,
-            alias_id=alias.id,
-            version=alias.version,
-            place=None,
-        )
+def delete(alias: Alias) -> Action:
+    """Gives up a name that the manifest has no more."""
+    return Action(
+        address=f"alias.{alias.manifest_key}",
+        action=ActionKind.DELETE,
+        before=view(alias),
+        after=None,
+        changed_fields=(),
+        reason="It is no longer in the manifest, which prunes.",
+        risk="high",
+        price=None,
+        alias_id=alias.id,
+        version=alias.version,
+        place=None,
+    )
+
+
+def left_alone(alias: Alias) -> Finding:
+    """Says that a name which the manifest has no more is not given up."""
+    return Finding(
+        code="left_alone",
+        address=f"alias.{alias.manifest_key}",
+        message=f"{alias.address} is no longer in the manifest; without prune it stays.",
+    )
+
+
+def cautions(manifest: Manifest, wishes: Sequence[Judged]) -> Iterator[Finding]:
+    """Says which names do not do what the manifest wants."""
+    for each in wishes:
+        if each.mine is not None and _is_idle(manifest, each, each.mine):
+            message = f"{each.mine.address} is suspended; nothing of it is changed until that is over."
+            yield Finding(code="alias_suspended", address=each.address, message=message)
+
+
+def _is_idle(manifest: Manifest, each: Judged, mine: Alias) -> bool:
+    """Whether a name is suspended where it was; that must not block the rest of the manifest."""
+    key = (manifest.name, each.wish.key)
+    return mine.status == "suspended" and (mine.manifest, mine.manifest_key) == key
 
 
 def view(alias: Alias) -> AliasView:
@@ -110,14 +123,15 @@ def view(alias: Alias) -> AliasView:
     )
 
 
-def _wanted(each: Judged, spelled: Alias | None = None) -> AliasView:
-    """An alias as wanted; one that is there keeps the spelling it was claimed in."""
-    assert each.domain is not None  # noqa: S101 - only what can be had is wanted
-    assert each.verdict is not None  # noqa: S101 - as above
+def _wanted(each: Judged) -> AliasView:
+    """An alias as wanted. The order of destinations says nothing, so another order of the same is no change."""
+    mine, destinations = each.mine, each.wish.destinations
+    if mine is not None and set(mine.destinations) == set(destinations):
+        destinations = tuple(mine.destinations)
     return AliasView(
-        address=spelled.address if spelled else f"{each.verdict.normalized}@{each.domain.domain}",
+        address=each.normal,
         key=each.wish.key,
-        destinations=each.wish.destinations,
+        destinations=destinations,
         enabled=each.wish.enabled,
         note=each.wish.note,
         labels=each.wish.labels,
@@ -135,7 +149,7 @@ def _change(each: Judged, mine: Alias, kind: ActionKind, changed: tuple[str, ...
         address=each.address,
         action=kind,
         before=view(mine),
-        after=_wanted(each, spelled=mine),
+        after=_wanted(each) if changed else view(mine),
         changed_fields=changed,
         reason=reason,
         risk=risk,

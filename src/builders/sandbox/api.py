@@ -34,6 +34,11 @@ REFUSALS = problems(
 )
 
 
+def _maker(caller: Caller) -> str:
+    """Who made it, as it is noted: the key, or what else the caller came with."""
+    return str(caller.key_id or caller.method)
+
+
 @router.get("/status", response_model=replies.StatusReply)
 async def get_status(request: Request, caller: Reader, conn: Reads) -> replies.StatusReply:
     """Sandbox status: what this caller may do, and why not."""
@@ -47,7 +52,7 @@ async def get_status(request: Request, caller: Reader, conn: Reads) -> replies.S
 async def make_plan(body: schemas.SandboxManifest, caller: Writer, conn: Tx) -> replies.PlanReply:
     """Build a reviewable plan from an apply manifest; preferably called with a test key."""
     plan = await sandbox.make_plan(
-        conn, account_id=caller.live_account_id, manifest=body.manifest(), created_by=str(caller.key_id)
+        conn, account_id=caller.live_account_id, manifest=body.manifest(), created_by=_maker(caller)
     )
     return replies.plan_reply(plan, masked=caller.mode == "test")
 
@@ -75,7 +80,7 @@ async def promote(
         database,
         account_id=caller.live_account_id,
         order=body.order(ids.find(body.plan_id)),
-        created_by=str(caller.key_id),
+        created_by=_maker(caller),
         quarantine=timedelta(days=request.app.state.settings.quarantine_days),
     )
     return replies.promotion_reply(promotion)

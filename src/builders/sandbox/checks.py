@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from builders.aliases.records import Name, Reason, Verdict
+from builders.aliases.records import Alias, Name, Reason, Verdict
 from builders.catalog.records import CatalogDomain
 from builders.sandbox.records import AliasWish, Finding
 
@@ -20,6 +20,7 @@ class Judged:
     domain: CatalogDomain | None
     verdict: Verdict | None  # None without a domain
     forwards: Sequence[Name]  # those of its destinations that are on domains of the catalog
+    mine: Alias | None = None  # of this name, which the account has already
 
     @property
     def address(self) -> str:
@@ -27,8 +28,22 @@ class Judged:
         return f"alias.{self.wish.key}"
 
     @property
+    def written(self) -> str:
+        """The address as the manifest has it, but for case and the form of the domain."""
+        return f"{self.wish.local_part.strip().lower()}@{self.domain.domain if self.domain else ''}"
+
+    @property
+    def normal(self) -> str:
+        """The address as it is delivered; one that is there keeps the spelling it was claimed in."""
+        if self.mine is not None:
+            return self.mine.address
+        return f"{self.verdict.normalized}@{self.domain.domain}" if self.verdict and self.domain else self.written
+
+    @property
     def name(self) -> Name | None:
         """Where it is unique; None for what can be no name."""
+        if self.mine is not None:
+            return self.mine.name
         if self.domain is None or self.verdict is None or not self.verdict.key:
             return None
         return Name(self.domain.domain, self.verdict.key)
@@ -37,7 +52,11 @@ class Judged:
 def errors(wishes: Sequence[Judged], routes: Routes) -> Iterator[Finding]:
     """All that stands against the wishes but who has the names; `routes` are those that are there already."""
     names = Counter(each.name for each in wishes)
-    endless = _endless({**routes, **{each.name: each.forwards for each in wishes if each.name is not None}})
+    ahead: dict[Name, list[Name]] = {}
+    for each in wishes:
+        if each.name is not None:
+            ahead.setdefault(each.name, []).extend(each.forwards)
+    endless = _endless({**routes, **ahead})
     for each in wishes:
         refusal = _refusal(each)
         if refusal is not None:
@@ -51,6 +70,9 @@ def errors(wishes: Sequence[Judged], routes: Routes) -> Iterator[Finding]:
 
 
 def _refusal(each: Judged) -> tuple[str, str] | None:
+    """Why the name can be nobody's; whoever has it keeps it."""
+    if each.mine is not None:
+        return None
     if each.domain is None or each.verdict is None:
         return Reason.DOMAIN_UNKNOWN, f"{each.wish.domain} is not a domain of the catalog."
     if each.domain.catch_all:

@@ -1,6 +1,7 @@
 """What the sandbox does by itself."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from procrastinate import JobContext
 
@@ -11,10 +12,23 @@ from builders.sandbox import service as sandbox
 @jobs.app.periodic(cron="* * * * *")
 @jobs.app.task(name="sandbox.resume", queueing_lock="sandbox.resume", pass_context=True)
 async def resume(context: JobContext, timestamp: int) -> None:
-    """Goes on with promotions whose process died."""
+    """Looks for promotions whose process died, and has each gone on with by a job of its own."""
     del timestamp
-    quarantine = timedelta(days=jobs.settings(context).quarantine_days)
-    await sandbox.resume_abandoned(jobs.database(context), quarantine=quarantine)
+    async with jobs.database(context).transaction() as conn:
+        for account_id, promotion_id in await sandbox.list_abandoned(conn):
+            once = f"sandbox.finish {promotion_id}"
+            await jobs.defer(conn, finish, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
+
+
+@jobs.app.task(name="sandbox.finish", retry=jobs.RETRY, pass_context=True)
+async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
+    """Goes on with one promotion."""
+    await sandbox.finish(
+        jobs.database(context),
+        account_id=UUID(account_id),
+        promotion_id=UUID(promotion_id),
+        quarantine=timedelta(days=jobs.settings(context).quarantine_days),
+    )
 
 
 @jobs.app.periodic(cron="41 3 * * *")

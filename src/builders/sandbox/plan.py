@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import rfc8785
@@ -12,7 +12,7 @@ from builders.aliases.records import Alias, Name, Reason, Standing
 from builders.catalog.records import CatalogDomain
 from builders.kit.money import Money
 from builders.sandbox import actions, checks
-from builders.sandbox.checks import Judged
+from builders.sandbox.checks import Judged, Routes
 from builders.sandbox.records import Action, Draft, Finding, Manifest, Total
 
 ACTIONS = TypeAdapter(tuple[Action, ...])
@@ -34,40 +34,52 @@ class Live:
     aliases: Sequence[Alias]
     standings: Mapping[Name, Standing]  # of wanted names that are not free
     domains: Mapping[str, CatalogDomain]  # on which names are to be claimed
+    routes: Routes  # from the aliases to the names that they forward to
 
 
-def draft(manifest: Manifest, wishes: Sequence[Judged], live: Live) -> Draft:
+def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Draft:
     """The actions that lead from the live state to the wanted one, with all errors at once."""
-    errors = list(checks.errors(wishes))
-    bad = {error.address for error in errors}
-    by_name = {alias.name: alias for alias in live.aliases}
-    managed = [alias for alias in live.aliases if alias.manifest == manifest.name]
-    by_key = {alias.manifest_key: alias for alias in managed}
-    outcomes: list[Action | Finding] = []
+    wishes = _recognised(judged, live.aliases)
+    keys, wanted = {each.wish.key for each in wishes}, {each.name for each in wishes}
+    dropped = [each for each in live.aliases if each.manifest == manifest.name and each.name not in wanted]
+    # What a key stood for is replaced by what it stands for now; what has lost its key is left over.
+    replaced = {alias.manifest_key: alias for alias in dropped if alias.manifest_key in keys}
+    left = [alias for alias in dropped if alias.manifest_key not in keys]
+    going = {alias.name for alias in (*replaced.values(), *(left if manifest.prune else ()))}
+
+    errors = list(checks.errors(wishes, {name: on for name, on in live.routes.items() if name not in going}))
+    wrong = {error.address for error in errors}
+    planned: list[Action] = []
     for each in wishes:
-        if each.address in bad or each.name is None:
-            continue
-        mine, standing = by_name.get(each.name), live.standings.get(each.name)
-        if mine is not None:
-            outcomes.append(actions.keep(manifest, each, mine))
+        old, standing = replaced.get(each.wish.key), None if each.name is None else live.standings.get(each.name)
+        if each.mine is not None:
+            outcome = actions.keep(manifest, each, each.mine, old)
         elif standing is not None:
-            outcomes.append(Finding(code=standing.reason, address=each.address, message=REFUSED[standing.reason]))
+            outcome = Finding(code=standing.reason, address=each.address, message=REFUSED[standing.reason])
+        elif each.address in wrong:
+            continue
         else:
-            outcomes.append(actions.claim(each, by_key.get(each.wish.key)))
-    wanted = [each for each in outcomes if isinstance(each, Action)]
-    errors += [each for each in outcomes if isinstance(each, Finding)]
-    # What an alias in error is about must not be pruned on the side.
-    about = {error.address for error in errors}
-    left = list(
-        actions.leftovers(
-            manifest, [each for each in managed if f"alias.{each.manifest_key}" not in about], wanted
-        )
-    )
-    return Draft(
-        actions=(*wanted, *(each for each in left if isinstance(each, Action))),
-        errors=tuple(errors),
-        warnings=tuple(each for each in left if isinstance(each, Finding)),
-    )
+            outcome = actions.claim(each, old)
+        if isinstance(outcome, Action):
+            planned.append(outcome)
+        else:
+            errors.append(outcome)
+    removed = map(actions.delete, left) if manifest.prune else ()
+    warnings = [*actions.cautions(manifest, wishes), *(() if manifest.prune else map(actions.left_alone, left))]
+    return Draft(actions=(*planned, *removed), errors=tuple(errors), warnings=tuple(warnings))
+
+
+def _recognised(judged: Sequence[Judged], aliases: Sequence[Alias]) -> list[Judged]:
+    """The wishes, each with the alias that the account has of its name.
+
+    Also by the address as it is written: a name stays the account's own when the rules of its domain change.
+    """
+    by_name = {alias.name: alias for alias in aliases}
+    by_address = {alias.address: alias for alias in aliases}
+    return [
+        replace(each, mine=(each.name and by_name.get(each.name)) or by_address.get(each.written))
+        for each in judged
+    ]
 
 
 def digest(account_id: UUID, manifest: Manifest, planned: Sequence[Action]) -> str:

@@ -9,31 +9,41 @@ from builders.aliases import service as aliases
 from builders.aliases.records import AliasChange, AliasSpec, Name, Reason, ReservedClass, Wanted
 from builders.kit.db import Conn
 from builders.sandbox.plan import REFUSED, Live
-from builders.sandbox.records import Action, ActionKind, Finding, Price
+from builders.sandbox.records import Action, ActionKind, Finding, Price, StepError
 
-# Deletions last, so that what goes wrong before them has lost nothing.
-ORDER = (ActionKind.CREATE, ActionKind.ADOPT, ActionKind.UPDATE, ActionKind.REPLACE, ActionKind.DELETE)
+# Updates first: they give up the keys that others take. Deletions last: what goes wrong before has lost nothing.
+ORDER = (ActionKind.UPDATE, ActionKind.ADOPT, ActionKind.CREATE, ActionKind.REPLACE, ActionKind.DELETE)
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}
+KEY_IN_USE = "The key stands for another name by now."
+CHANGED = "The alias was changed or released in the meantime."
+
+
+Refusal = aliases.NamesRefused | aliases.KeysTaken | aliases.AliasesChanged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An action with the id of the alias that it makes, if it makes one."""
+    """An action, its position in the plan, and the id of the alias that it makes, if it makes one."""
 
+    position: int
     action: Action
     new_id: UUID | None
 
 
-def drift(actions: Sequence[Action], live: Live) -> Iterator[Finding]:
+def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Finding]:
     """Where the live state is no longer what was planned on."""
     by_id = {alias.id: alias for alias in live.aliases}
     mine = {alias.name for alias in live.aliases}
+    planned = {action.alias_id for action in actions}
+    keys = {each.manifest_key for each in live.aliases if each.manifest == manifest and each.id not in planned}
     for action in actions:
+        if action.after is not None and action.after.key in keys:
+            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
+            continue
         if action.alias_id is not None:
             alias = by_id.get(action.alias_id)
             if alias is None or alias.version != action.version:
-                message = "The alias was changed or released after the plan was made."
-                yield Finding(code="alias_changed", address=action.address, message=message)
+                yield Finding(code="alias_changed", address=action.address, message=CHANGED)
                 continue
         if action.place is not None:
             yield from _claim_drift(action, live, mine)
@@ -45,17 +55,21 @@ def _claim_drift(action: Action, live: Live, mine: set[Name]) -> Iterator[Findin
     domain, standing = live.domains.get(place.domain), live.standings.get(name)
     if name in mine:
         yield Finding(code="alias_exists", address=action.address, message="The account has this name by now.")
-    elif standing is not None:
+        return
+    if standing is not None:
         yield Finding(code=standing.reason, address=action.address, message=REFUSED[standing.reason])
-    elif domain is None or not domain.claimable:
+        return
+    if domain is None or not domain.claimable:
         message = f"Names on {place.domain} cannot be claimed any more."
         yield Finding(code=Reason.DOMAIN_NOT_LIVE, address=action.address, message=message)
-    elif (verdict := aliases.judge(place.local_part, domain=place.domain, rules=domain.rules)).key != place.key:
+        return
+    verdict = aliases.judge(place.local_part, domain=place.domain, rules=domain.rules)
+    if not verdict.is_ok or verdict.key != place.key:
         yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
-    else:
-        now = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
-        if Price(money=now.money, interval=now.interval.value) != action.price:
-            yield Finding(code="price_changed", address=action.address, message="The price is another by now.")
+        return
+    now = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+    if Price(money=now.money, interval=now.interval.value) != action.price:
+        yield Finding(code="price_changed", address=action.address, message="The price is another by now.")
 
 
 def wanted(tasks: Sequence[Task]) -> list[Wanted]:
@@ -77,7 +91,7 @@ async def execute(
 ) -> None:
     """Does a batch of actions of one kind, all or none.
 
-    Raises NamesRefused and AliasesChanged, which say for which of them it could not be done.
+    Raises NamesRefused, KeysTaken and AliasesChanged, which say for which of them it could not be done.
     """
     kind = tasks[0].action.action
     if kind in {ActionKind.REPLACE, ActionKind.DELETE}:
@@ -90,6 +104,24 @@ async def execute(
     if kind in {ActionKind.ADOPT, ActionKind.UPDATE}:
         changes = [each for task in tasks for each in _alias_changes(task.action, manifest)]
         await aliases.update(conn, account_id=account_id, changes=changes)
+
+
+def blame(tasks: Sequence[Task], refusal: Refusal) -> dict[int, StepError]:
+    """Which of a batch's tasks, by position, could not be done, and why."""
+    blamed = {}
+    for task in tasks:
+        place, after = task.action.place, task.action.after
+        if isinstance(refusal, aliases.NamesRefused):
+            standing = place and refusal.refused.get(Name(place.domain, place.key))
+            if standing:
+                message = REFUSED[standing.reason]
+                blamed[task.position] = StepError(code=standing.reason, message=message, retryable=True)
+        elif isinstance(refusal, aliases.KeysTaken):
+            if after is not None and after.key in {key for _, key in refusal.keys}:
+                blamed[task.position] = StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
+        elif task.action.alias_id in refusal.changed:
+            blamed[task.position] = StepError(code="alias_changed", message=CHANGED, retryable=False)
+    return blamed
 
 
 def _specs(task: Task, manifest: str) -> Iterator[AliasSpec]:

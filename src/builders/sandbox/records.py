@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from builders.kit.money import Money
 
 MAX_RESOURCES = 2000  # in a manifest
-
-
-MAX_RESOURCES = 2000  # of a manifest
 
 
 class OnConflict(StrEnum):
@@ -224,6 +221,13 @@ class Promotion:
     steps: Sequence[Step]
     started_at: datetime
     finished_at: datetime | None
+
+
+class Abandoned(NamedTuple):
+    """A promotion that is to be gone on with."""
+
+    account_id: UUID
+    promotion_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,7 +175,10 @@ class StatusReply(Reply):
     mode: Literal["live", "test"]
     livemode: bool
     can: CanReply
-    reasons: Annotated[list[str], Field(description="Why not, as codes: `live_key_required`, `email_unverified`.")]
+    reasons: Annotated[
+        list[str],
+        Field(description="Why no promotion: `live_key_required`, `email_unverified`, `insufficient_scope`."),
+    ]
     counts: CountsReply
     limits: LimitsReply
     supported: SupportedReply

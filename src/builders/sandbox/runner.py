@@ -10,7 +10,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Name
 from builders.identity import service as identity
 from builders.kit import clock, ids, outbox
 from builders.kit.db import Conn, Database
@@ -25,12 +24,15 @@ from builders.sandbox.errors import (
     PlanExpired,
     PlanNotFound,
     PlanStale,
+    PromotionNotFound,
     TotalExceeded,
 )
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
 from builders.sandbox.promotion import CLAIMS, ORDER, Task
 from builders.sandbox.records import (
+    MAX_RESOURCES,
     Action,
+    Finding,
     OnError,
     Order,
     Plan,
@@ -42,12 +44,8 @@ from builders.sandbox.records import (
     StepStatus,
 )
 
-BATCH = 500
+BATCH = MAX_RESOURCES  # so that all updates of a plan are one, and may swap their keys
 HELD = timedelta(minutes=15)  # names of a promotion under way, so that one cut short loses none
-
-_CHANGED = StepError(
-    code="alias_changed", message="The alias was changed or released in the meantime.", retryable=False
-)
 
 
 async def begin(database: Database, *, account_id: UUID, order: Order, created_by: str) -> UUID:
@@ -63,13 +61,12 @@ async def begin(database: Database, *, account_id: UUID, order: Order, created_b
                 "The digest is not this plan's.", next_action="Review the plan and send the digest it shows."
             )
         known = await store.find_promotion(conn, account_id=account_id, plan_id=plan.id)
-        if known is not None:
-            if order.resume and known.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
-                await store.reopen(conn, account_id=account_id, promotion_id=known.id)
-            return known.id
-        _check_order(plan, order)
-        await _check_state(conn, plan)
-        return await _start(conn, plan, order, created_by)
+        if known is None:
+            _check_order(plan, order)
+            return await _start(conn, plan, order, created_by)
+        if order.resume and known.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
+            await _reopen(conn, plan, known, order.on_error)
+        return known.id
 
 
 def _check_order(plan: Plan, order: Order) -> None:
@@ -90,18 +87,11 @@ def _check_order(plan: Plan, order: Order) -> None:
                 raise TotalExceeded(f"The plan costs {due} now, more than max_total allows.", due=due.to_wire())
 
 
-async def _check_state(conn: Conn, plan: Plan) -> None:
-    account = await identity.get_account(conn, account_id=plan.account_id)
-    if account.email_verified_at is None:
-        raise EmailUnverified("Verify the account's email address before promoting.")
-    live = await state.of_actions(conn, account_id=plan.account_id, actions=plan.actions)
-    drifted = list(promotions.drift(plan.actions, live))
-    if drifted:
-        raise _stale([(each.address, each.code, each.message) for each in drifted])
-
-
 async def _start(conn: Conn, plan: Plan, order: Order, created_by: str) -> UUID:
-    """Writes the promotion with its steps and holds every new name."""
+    """Writes the promotion with its steps and holds every new name, if all is as it was planned on."""
+    await _check_email(conn, plan.account_id)
+    if drifted := await _drift(conn, plan, plan.actions):
+        raise _stale([(each.address, each.code, each.message) for each in drifted])
     now, promotion_id = clock.now(), ids.new()
     steps = [
         Step(
@@ -116,11 +106,7 @@ async def _start(conn: Conn, plan: Plan, order: Order, created_by: str) -> UUID:
         )
         for at, action in enumerate(plan.actions)
     ]
-    wanted = promotions.wanted(_tasks(plan, steps))
-    try:
-        await aliases.hold(conn, account_id=plan.account_id, wanted=wanted, until=now + HELD)
-    except aliases.NamesRefused as refused:
-        raise _stale(_refusals(plan.actions, refused)) from None
+    await _hold(conn, plan, steps)
     await store.insert_promotion(
         conn,
         account_id=plan.account_id,
@@ -133,6 +119,47 @@ async def _start(conn: Conn, plan: Plan, order: Order, created_by: str) -> UUID:
     )
     await store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
     return promotion_id
+
+
+async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnError) -> None:
+    """Makes what failed or was left out pending again, but for what is not as it was planned on.
+
+    Else an old promotion would claim at prices and on terms that are long over. Raises PlanStale when there is
+    such a step and the caller wants to stop at errors.
+    """
+    await _check_email(conn, plan.account_id)
+    undone = [step for step in promotion.steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
+    drifted = await _drift(conn, plan, [plan.actions[step.position] for step in undone])
+    if drifted and on_error is OnError.STOP:
+        raise _stale([(each.address, each.code, each.message) for each in drifted])
+    why = {each.address: StepError(code=each.code, message=each.message, retryable=True) for each in drifted}
+    lost = {step.position: why[step.address] for step in undone if step.address in why}
+    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
+    await store.reopen(conn, **owner, on_error=on_error)
+    await store.finish_steps(conn, **owner, outcomes=_failures(lost), now=clock.now())
+    await store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
+    await _hold(conn, plan, [step for step in undone if step.position not in lost])
+
+
+async def _check_email(conn: Conn, account_id: UUID) -> None:
+    account = await identity.get_account(conn, account_id=account_id)
+    if account.email_verified_at is None:
+        raise EmailUnverified("Verify the account's email address before promoting.")
+
+
+async def _drift(conn: Conn, plan: Plan, actions: Sequence[Action]) -> list[Finding]:
+    live = await state.of_actions(conn, account_id=plan.account_id, manifest=plan.manifest, actions=actions)
+    return list(promotions.drift(plan.manifest, actions, live))
+
+
+async def _hold(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
+    tasks = _tasks(plan, steps)
+    until = clock.now() + HELD
+    try:
+        await aliases.hold(conn, account_id=plan.account_id, wanted=promotions.wanted(tasks), until=until)
+    except aliases.NamesRefused as refused:
+        blamed = promotions.blame(tasks, refused)
+        raise _stale([(plan.actions[at].address, why.code, why.message) for at, why in blamed.items()]) from None
 
 
 async def run(database: Database, *, account_id: UUID, promotion_id: UUID, quarantine: timedelta) -> Promotion:
@@ -152,61 +179,44 @@ async def run(database: Database, *, account_id: UUID, promotion_id: UUID, quara
 async def _get(conn: Conn, account_id: UUID, promotion_id: UUID) -> Promotion:
     promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id)
     if promotion is None:
-        raise PlanNotFound("There is no such promotion.")
+        raise PromotionNotFound("There is no such promotion.")
     return promotion
 
 
 async def _advance(database: Database, plan: Plan, promotion: Promotion, quarantine: timedelta) -> bool:
     """Does one batch; False when there is none left and the promotion has ended."""
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
-    steps: Sequence[Step] = ()
+    tasks: list[Task] = []
     try:
         async with database.transaction() as conn:
-            if await store.lock_running(conn, **owner) is None:
+            running = await store.lock_running(conn, **owner)
+            if running is None:
                 return False
             steps = await store.list_pending(conn, **owner, order=ORDER, limit=BATCH)
             if not steps:
                 await _finish(conn, plan, promotion)
                 return False
+            tasks = _tasks(plan, steps)
             await promotions.execute(
-                conn,
-                account_id=plan.account_id,
-                manifest=plan.manifest,
-                tasks=_tasks(plan, steps),
-                quarantine=quarantine,
+                conn, account_id=plan.account_id, manifest=plan.manifest, tasks=tasks, quarantine=quarantine
             )
             await store.finish_steps(conn, **owner, outcomes=[_done(step) for step in steps], now=clock.now())
-    except aliases.NamesRefused as refused:
-        why = {
-            address: StepError(code=code, message=message, retryable=True)
-            for address, code, message in _refusals(plan.actions, refused)
-        }
-        await _fail(database, plan, promotion, {s.position: why[s.address] for s in steps if s.address in why})
-    except aliases.AliasesChanged as changed:
-        ours = {step.position: plan.actions[step.position].alias_id for step in steps}
-        await _fail(
-            database,
-            plan,
-            promotion,
-            {at: _CHANGED for at, alias in ours.items() if alias in changed.changed},
-        )
+    except (aliases.NamesRefused, aliases.KeysTaken, aliases.AliasesChanged) as refusal:
+        await _fail(database, plan, promotion, promotions.blame(tasks, refusal))
     return True
 
 
-async def _fail(database: Database, plan: Plan, promotion: Promotion, failed: Mapping[int, StepError]) -> None:
+async def _fail(database: Database, plan: Plan, promotion: Promotion, blamed: Mapping[int, StepError]) -> None:
     """Journals the steps (by position) that a batch could not do, so that the next one is without them."""
-    if not failed:
+    if not blamed:
         raise AssertionError("a batch failed, and none of its steps is to blame")
-    outcomes = [
-        store.Outcome(position=position, status=StepStatus.FAILED, error=error)
-        for position, error in failed.items()
-    ]
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
     async with database.transaction() as conn:
-        if await store.lock_running(conn, **owner) is None:
+        running = await store.lock_running(conn, **owner)
+        if running is None:
             return
-        await store.finish_steps(conn, **owner, outcomes=outcomes, now=clock.now())
-        if promotion.on_error is OnError.STOP:
+        await store.finish_steps(conn, **owner, outcomes=_failures(blamed), now=clock.now())
+        if running.on_error is OnError.STOP:
             await store.skip_steps(conn, **owner, now=clock.now())
 
 
@@ -240,22 +250,20 @@ async def _finish(conn: Conn, plan: Plan, promotion: Promotion) -> None:
 
 
 def _tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
-    return [Task(action=plan.actions[step.position], new_id=step.resource_id) for step in steps]
+    return [
+        Task(position=step.position, action=plan.actions[step.position], new_id=step.resource_id) for step in steps
+    ]
 
 
 def _done(step: Step) -> store.Outcome:
     return store.Outcome(position=step.position, status=StepStatus.SUCCEEDED)
 
 
-def _refusals(actions: Sequence[Action], refused: aliases.NamesRefused) -> list[tuple[str, str, str]]:
-    """Address, code and message of each action whose name was refused."""
-    found = []
-    for action in actions:
-        place = action.place
-        standing = place and refused.refused.get(Name(place.domain, place.key))
-        if standing:
-            found.append((action.address, str(standing.reason), plans.REFUSED[standing.reason]))
-    return found
+def _failures(blamed: Mapping[int, StepError]) -> list[store.Outcome]:
+    return [
+        store.Outcome(position=position, status=StepStatus.FAILED, error=error)
+        for position, error in blamed.items()
+    ]
 
 
 def _stale(changed: Sequence[tuple[str, str, str]]) -> PlanStale:

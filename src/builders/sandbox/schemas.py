@@ -3,16 +3,31 @@
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, EmailStr, Field, model_validator
-from pydantic_core import PydanticCustomError
+from email_validator import EmailNotValidError, validate_email
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.bodies import StrictBody
 from builders.kit.money import Money
 from builders.sandbox.records import MAX_RESOURCES, AliasWish, Manifest, OnConflict, OnError, Order
 
 
+def _mailbox(written: str) -> str:
+    """An address that mail can be sent to (RFC 5321), its domain as an A-label."""
+    try:
+        found = validate_email(written, check_deliverability=False, strict=True)
+    except EmailNotValidError as error:
+        raise PydanticCustomError("email", "Not an email address: {reason}", {"reason": str(error)}) from None
+    return f"{found.local_part}@{found.ascii_domain}"
+
+
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
-Label = Annotated[str, Field(max_length=40)]
+Mailbox = Annotated[
+    str, Field(max_length=254), AfterValidator(_mailbox), Field(json_schema_extra={"format": "email"})
+]
+Labels = Annotated[
+    dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=500)]], Field(max_length=20)
+]
 EXAMPLE: dict[str, Any] = {  # JSON
     "api_version": "v1",
     "kind": "Manifest",
@@ -30,10 +45,10 @@ class ManifestAlias(StrictBody):
     address: Annotated[str | None, Field(max_length=320)] = None
     local_part: Annotated[str | None, Field(max_length=256)] = None
     domain: Annotated[str | None, Field(max_length=253)] = None
-    destinations: Annotated[list[EmailStr], Field(min_length=1, max_length=10)]
+    destinations: Annotated[list[Mailbox], Field(min_length=1, max_length=10)]
     enabled: bool = True
     note: Annotated[str | None, Field(max_length=200)] = None
-    labels: Annotated[dict[Label, Annotated[str, Field(max_length=500)]], Field(max_length=20)] = {}
+    labels: Labels = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_address(self) -> Self:
@@ -53,7 +68,7 @@ class ManifestAlias(StrictBody):
             key=self.key,
             domain=domain,
             local_part=local_part,
-            destinations=tuple(dict.fromkeys(self.destinations)),
+            destinations=tuple({email.lower(): email for email in self.destinations}.values()),
             enabled=self.enabled,
             note=self.note,
             labels=self.labels,
@@ -64,13 +79,23 @@ class ManifestMetadata(StrictBody):
     """What the manifest is called; the same name manages the same resources."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
-    labels: Annotated[dict[Label, Annotated[str, Field(max_length=500)]], Field(max_length=20)] = {}
+    labels: Labels = Field(default_factory=dict)
 
 
 class ManifestResources(StrictBody):
     """What is wanted."""
 
-    aliases: Annotated[list[ManifestAlias], Field(max_length=MAX_RESOURCES)] = []
+    aliases: list[ManifestAlias] = Field(default_factory=list, max_length=MAX_RESOURCES)
+
+    @model_validator(mode="after")
+    def _keys_are_unique(self) -> Self:
+        first: dict[str, int] = {}
+        repeated = [at for at, alias in enumerate(self.aliases) if first.setdefault(alias.key, at) != at]
+        if repeated:
+            error = PydanticCustomError("duplicate_key", "Another alias of the manifest has this key.")
+            lines = [InitErrorDetails(type=error, loc=("aliases", at, "key"), input=None) for at in repeated]
+            raise ValidationError.from_exception_data("resources", lines)
+        return self
 
 
 class SandboxManifest(StrictBody):
@@ -89,20 +114,11 @@ class SandboxManifest(StrictBody):
     )
     resources: ManifestResources
 
-    @model_validator(mode="after")
-    def _keys_are_unique(self) -> Self:
-        seen: set[str] = set()
-        for alias in self.resources.aliases:
-            if alias.key in seen:
-                message = "The key {key} is used twice among aliases."
-                raise PydanticCustomError("duplicate_key", message, {"key": alias.key})
-            seen.add(alias.key)
-        return self
-
     def manifest(self) -> Manifest:
         """The record."""
         return Manifest(
             name=self.metadata.name,
+            labels=self.metadata.labels,
             prune=self.prune,
             on_conflict=self.on_conflict,
             aliases=tuple(alias.wish() for alias in self.resources.aliases),

@@ -10,6 +10,7 @@ from builders.sandbox import plan as plans
 from builders.sandbox import runner, state, store
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.records import (
+    Abandoned,
     ActionKind,
     Manifest,
     Order,
@@ -22,16 +23,17 @@ from builders.sandbox.records import (
 PLAN_LIFE = timedelta(hours=24)
 PLAN_KEPT = timedelta(days=30)
 ABANDONED = timedelta(minutes=2)
-ABANDONED_AT_ONCE = 20
+ABANDONED_AT_ONCE = 1000
 
 
 async def make_plan(conn: Conn, *, account_id: UUID, manifest: Manifest, created_by: str) -> Plan:
-    """A reviewable plan from the account's live state to the manifest; four statements for any number of names.
+    """A reviewable plan from the account's live state to the manifest; a few statements for any number of names.
 
     A plan with errors is stored too, `blocked`, with all of them.
     """
-    wishes = await state.judge(conn, wishes=manifest.aliases)
-    live = await state.of_wishes(conn, account_id=account_id, manifest=manifest.name, wishes=wishes)
+    known = await state.directory(conn, manifest=manifest)
+    wishes = state.judge(manifest, known)
+    live = await state.of_wishes(conn, account_id=account_id, manifest=manifest, wishes=wishes, known=known)
     draft = plans.draft(manifest, wishes, live)
     changes = any(action.action is not ActionKind.NO_OP for action in draft.actions)
     status = PlanStatus.BLOCKED if draft.errors else PlanStatus.READY if changes else PlanStatus.EMPTY
@@ -65,6 +67,8 @@ async def promote(
 ) -> Promotion:
     """Executes a reviewed plan; called again, it goes on where it stopped and does nothing twice.
 
+    With `resume` it also tries again what failed or was left out, as far as that still stands as planned.
+
     Takes the database, since each batch of steps is a transaction of its own. Raises PlanNotFound, PlanBlocked,
     PlanDigestMismatch, PlanExpired, ConfirmDeletesMismatch, TotalExceeded, PlanStale, EmailUnverified.
     """
@@ -93,13 +97,14 @@ async def get_status(conn: Conn, *, account_id: UUID) -> Status:
     )
 
 
-async def resume_abandoned(database: Database, *, quarantine: timedelta) -> int:
-    """Goes on with promotions that have been running for minutes, whose process died; their number."""
-    async with database.reading() as conn:
-        abandoned = await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
-    for account_id, promotion_id in abandoned:
-        await runner.run(database, account_id=account_id, promotion_id=promotion_id, quarantine=quarantine)
-    return len(abandoned)
+async def list_abandoned(conn: Conn) -> list[Abandoned]:
+    """Promotions that have been running for minutes, the longest first: their process died, most likely."""
+    return await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
+
+
+async def finish(database: Database, *, account_id: UUID, promotion_id: UUID, quarantine: timedelta) -> Promotion:
+    """Goes on with a promotion until it has ended; one that has is given as it is. Raises PromotionNotFound."""
+    return await runner.run(database, account_id=account_id, promotion_id=promotion_id, quarantine=quarantine)
 
 
 async def prune(conn: Conn) -> int:

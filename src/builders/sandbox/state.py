@@ -74,9 +74,7 @@ async def of_wishes(
     ]
     # One step beyond the manifest: a circle by way of an alias that is there already is seen too.
     names = {each.name for each in wanted} | {name for each in wishes for name in each.forwards}
-    there = await aliases.list_aliases(
-        conn, account_id=account_id, manifest=manifest.name, names=sorted(names)
-    )
+    there = await aliases.list_aliases(conn, account_id=account_id, manifest=manifest.name, names=sorted(names))
     return Live(
         aliases=there,
         standings=await aliases.look_up(conn, realm=LIVE, wanted=wanted, account_id=account_id),

@@ -1,6 +1,6 @@
 """All SQL of the sandbox."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from builders.kit.db import Conn
 from builders.sandbox.records import (
+    Abandoned,
     Action,
     Finding,
     OnError,
@@ -52,7 +53,8 @@ INSERT_PROMOTION = """
     VALUES (%(account_id)s, %(id)s, %(plan_id)s, 'running', %(on_error)s, %(created_by)s, %(now)s)
 """
 INSERT_STEPS = """
-    INSERT INTO sandbox_steps (account_id, promotion_id, position, address, action, status, resource_id, finished_at)
+    INSERT INTO sandbox_steps
+        (account_id, promotion_id, position, address, action, status, resource_id, finished_at)
     SELECT %(account_id)s, %(promotion_id)s, position, address, action,
            CASE action WHEN 'no_op' THEN 'succeeded' ELSE 'pending' END, resource_id,
            CASE action WHEN 'no_op' THEN %(now)s::timestamptz END
@@ -94,12 +96,16 @@ SKIP_STEPS = """
     UPDATE sandbox_steps SET status = 'skipped', finished_at = %(now)s
     WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status = 'pending'
 """
+REOPEN = """
+    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+"""
 REOPEN_STEPS = """
     UPDATE sandbox_steps SET status = 'pending', error = NULL, finished_at = NULL
     WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status IN ('failed', 'skipped')
 """
 MARK_PROMOTION = """
-    UPDATE sandbox_promotions SET status = %(status)s, finished_at = %(finished_at)s
+    UPDATE sandbox_promotions SET status = %(status)s, finished_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s
 """
 COUNT_STEPS = """
@@ -240,18 +246,18 @@ async def skip_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID, now: d
     await conn.execute(SKIP_STEPS, {"account_id": account_id, "promotion_id": promotion_id, "now": now})
 
 
-async def reopen(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
+async def reopen(conn: Conn, *, account_id: UUID, promotion_id: UUID, on_error: OnError) -> None:
     """Makes what failed or was left out pending again."""
-    row: Mapping[str, Any] = {"account_id": account_id, "promotion_id": promotion_id}
+    row = {"account_id": account_id, "promotion_id": promotion_id, "on_error": on_error}
     await conn.execute(REOPEN_STEPS, row)
-    await conn.execute(MARK_PROMOTION, {**row, "status": PromotionStatus.RUNNING, "finished_at": None})
+    await conn.execute(REOPEN, row)
 
 
 async def finish_promotion(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, status: PromotionStatus, now: datetime
 ) -> None:
     """Ends a promotion."""
-    row = {"account_id": account_id, "promotion_id": promotion_id, "status": status, "finished_at": now}
+    row = {"account_id": account_id, "promotion_id": promotion_id, "status": status, "now": now}
     await conn.execute(MARK_PROMOTION, row)
 
 
@@ -267,10 +273,10 @@ async def count_open(conn: Conn, *, account_id: UUID, now: datetime) -> tuple[in
     return (0, 0) if row is None else (row[0], row[1])
 
 
-async def list_abandoned(conn: Conn, *, before: datetime, limit: int) -> list[tuple[UUID, UUID]]:
-    """Promotions (account, id) that have been running since before then."""
+async def list_abandoned(conn: Conn, *, before: datetime, limit: int) -> list[Abandoned]:
+    """Promotions that have been running since before then."""
     rows = await (await conn.execute(LIST_ABANDONED, {"before": before, "limit": limit})).fetchall()
-    return [(row[0], row[1]) for row in rows]
+    return [Abandoned(*row) for row in rows]
 
 
 async def prune_plans(conn: Conn, *, before: datetime) -> int:

@@ -1,0 +1,104 @@
+"""Every operation of the OpenAPI document, asked by nobody, by a bad key and by one that lacks the scope.
+
+tests/architecture/test_scopes.py sees to it that an operation without a scope is on the one list of public ones.
+"""
+
+import re
+
+import httpx
+import pytest
+
+from builders.app import Service
+from builders.identity import keys
+from builders.identity.records import KeyKind, Preset
+from builders.identity.scopes import PRESETS, expand
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.contract.document import operations
+from tests.contract.operations import PUBLIC
+from tests.contract.pending import PENDING
+
+FEWEST = 11  # operations with a scope when this test was written; the house only grows
+
+
+@pytest.fixture
+def scoped(service: Service) -> dict[str, str]:
+    """The scope of each operation that names one."""
+    found = {
+        name: operation["x-scope"]
+        for name, operation in operations(service.openapi()).items()
+        if "x-scope" in operation
+    }
+    assert len(found) >= FEWEST
+    assert len(found) + len(PUBLIC - PENDING) == len(operations(service.openapi()))
+    return found
+
+
+async def ask(client: Client, operation: str, key: str | None = None) -> httpx.Response:
+    """A request for the operation that is otherwise wrong: credentials are looked at before all else."""
+    method, path = operation.split(" ")
+    headers = {} if key is None else {"X-API-Key": key}
+    return await client.request(method, re.sub(r"\{\w+\}", "x", path), headers=headers, content=b"{")
+
+
+def lacking(scope: str) -> list[Preset]:
+    """The presets that do not hold the scope."""
+    return [preset for preset in Preset if scope not in expand(PRESETS[preset])]
+
+
+async def test_nobody_is_let_in_without_credentials(anyone: Client, scoped: dict[str, str]) -> None:
+    answers = {operation: await ask(anyone, operation) for operation in scoped}
+
+    assert {name: (each.status_code, each.json()["code"]) for name, each in answers.items()} == dict.fromkeys(
+        scoped, (401, "credentials_missing")
+    )
+    assert all(each.headers["WWW-Authenticate"].startswith("Bearer ") for each in answers.values())
+
+
+@pytest.mark.parametrize("bad", ["unknown", "mistyped", "malformed"])
+async def test_a_bad_key_is_let_in_nowhere(anyone: Client, scoped: dict[str, str], bad: str) -> None:
+    unknown = keys.mint(KeyKind.LIVE).text
+    key = {"unknown": unknown, "mistyped": f"{unknown[:-1]}{'0' if unknown[-1] != '0' else '1'}"}.get(bad, bad)
+    answers = {operation: await ask(anyone, operation, key) for operation in scoped}
+
+    assert {name: (each.status_code, each.json()["code"]) for name, each in answers.items()} == dict.fromkeys(
+        scoped, (401, "credentials_invalid")
+    )
+
+
+@pytest.mark.parametrize("kind", KeyKind)
+async def test_a_key_whose_preset_lacks_the_scope_is_told_which(
+    people: MakePerson, scoped: dict[str, str], kind: KeyKind
+) -> None:
+    holders: dict[Preset, Person] = {preset: await people(preset.value, preset) for preset in Preset}
+    clients = {preset: each if kind is KeyKind.LIVE else each.test for preset, each in holders.items()}
+    asked = 0
+
+    for operation, scope in scoped.items():
+        for preset in lacking(scope):
+            answer = await ask(clients[preset], operation)
+            asked += 1
+            assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), operation
+            assert answer.json()["scope"] == scope, operation
+            assert scope in answer.headers["WWW-Authenticate"], operation
+
+    assert asked >= 2  # a domainer's key may neither plan nor promote
+
+
+async def test_a_key_whose_preset_holds_the_scope_is_let_in(people: MakePerson, scoped: dict[str, str]) -> None:
+    holders: dict[Preset, Person] = {preset: await people(preset.value, preset) for preset in Preset}
+
+    for operation, scope in scoped.items():
+        for preset in set(Preset) - set(lacking(scope)):
+            answer = await ask(holders[preset], operation)
+            assert answer.status_code not in {401, 403}, (operation, preset, answer.text)
+
+
+async def test_public_operations_ask_for_nothing_and_look_at_nothing(anyone: Client, service: Service) -> None:
+    public = operations(service.openapi()).keys() & PUBLIC
+    assert public >= {"GET /livez", "GET /v1/catalog/check"}
+
+    for operation in public:
+        for key in (None, "x"):
+            answer = await ask(anyone, operation, key)
+            assert answer.status_code not in {401, 403}, (operation, key, answer.text)

@@ -1,0 +1,54 @@
+"""docs/reference/catalog-csv.md names every column and every code, and nothing that is not there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import pytest
+
+from builders.catalog.rows import COLUMNS
+from builders.demo.catalog import demo_csv
+from tests.catalog.make import Loader
+
+ROOT = Path(__file__).parents[2]
+ROOM = ("cells", "images", "loading", "rows")
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return (ROOT / "docs/reference/catalog-csv.md").read_text(encoding="utf-8")
+
+
+def first_cells(page: str, heading: str) -> set[str]:
+    """The words in code of the first column of the table under a heading."""
+    part = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in part.splitlines() if line.startswith("| `")]
+    return {word for row in rows for word in re.findall(r"`(\w+)`", row)}
+
+
+def test_every_column_is_described(page: str) -> None:
+    assert first_cells(page, "Columns") == COLUMNS
+
+
+def codes_of(source: str) -> Iterator[str]:
+    """The codes that a module gives: the first argument of a refusal, the third of a line."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            place = 2 if node.func.id == "ReportLine" else 0
+            given = node.args[place : place + 1] if node.func.id.endswith(("Refused", "ReportLine")) else []
+            yield from (str(each.value) for each in given if isinstance(each, ast.Constant))
+
+
+def test_every_code_of_a_report_is_described(page: str) -> None:
+    sources = [files("builders.catalog").joinpath(f"{name}.py").read_text(encoding="utf-8") for name in ROOM]
+    assert first_cells(page, "Report") == {code for source in sources for code in codes_of(source)}
+
+
+async def test_the_demo_catalog_is_a_good_file(load: Loader) -> None:
+    with as_file(demo_csv()) as path:
+        report = await load(raw=path.read_bytes(), dry_run=True)
+    assert report.rows > 50
+    assert report.errors == ()
+    assert {line.code for line in report.warnings} == {"image_missing"}

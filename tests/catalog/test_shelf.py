@@ -1,0 +1,126 @@
+"""How a process follows the catalog in the database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builders.catalog.service import Shelf
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from builders.kit.errors import DatabaseAway
+from builders.kit.settings import Settings
+from tests.catalog.make import Loader, fresh
+
+A_SECOND = timedelta(seconds=1)
+
+
+class Counted(Database):
+    """The database, which counts how often a connection was asked for; it can be away, or slow."""
+
+    asked = 0
+    is_away = False
+    slow: asyncio.Event | None = None  # what the next but one waits for
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Conn]:
+        self.asked += 1
+        if self.is_away:
+            raise DatabaseAway("Away, for this test.")
+        if self.slow is not None and self.asked > 1:
+            await self.slow.wait()
+        async with super().reading() as conn:
+            yield conn
+
+
+@pytest.fixture
+async def counted(conninfo: str, settings: Settings) -> AsyncIterator[Counted]:
+    database = Counted(conninfo, settings)
+    await database.open()
+    yield database
+    await database.close()
+
+
+async def test_many_requests_share_one_reading(counted: Counted, load: Loader) -> None:
+    await load({"domain": fresh()})
+    shelf = Shelf(counted, assets=Path())
+    found = await asyncio.gather(*(shelf.current() for _ in range(50)))
+    assert len({id(snapshot) for snapshot in found}) == 1
+    assert counted.asked == 2  # what version, and what is in it
+
+
+async def test_the_version_is_asked_for_once_a_second(counted: Counted) -> None:
+    shelf = Shelf(counted, assets=Path())
+    await shelf.current()
+    before = counted.asked
+    for _ in range(10):
+        await shelf.current()
+    assert counted.asked == before
+    clock.move(A_SECOND)
+    await asyncio.gather(*(shelf.current() for _ in range(10)))
+    assert counted.asked == before + 1
+
+
+async def test_a_change_is_followed_by_reading_only_it(counted: Counted, load: Loader) -> None:
+    domain, other = fresh(), fresh()
+    await load({"domain": domain, "title": "Old"}, {"domain": other, "title": "Other"})
+    shelf = Shelf(counted, assets=Path())
+    old = await shelf.current()
+    await load({"domain": domain, "title": "New"})
+    clock.move(A_SECOND)
+    new = await shelf.current()
+    assert (old.by_domain[domain].title, new.by_domain[domain].title) == ("Old", "New")
+    assert new.by_domain[other] is old.by_domain[other]
+    assert new.version > old.version
+
+
+async def test_a_client_that_goes_away_takes_nobody_with_it(counted: Counted) -> None:
+    shelf = Shelf(counted, assets=Path())
+    first, second = asyncio.create_task(shelf.current()), asyncio.create_task(shelf.current())
+    await asyncio.sleep(0)
+    first.cancel()
+    assert (await second).version > 0
+    assert first.cancelled()
+
+
+async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Counted) -> None:
+    shelf = Shelf(counted, assets=Path())
+    await shelf.current()
+    counted.is_away = True
+    await shelf.current()  # checked less than a second ago
+    clock.move(A_SECOND)
+    with pytest.raises(DatabaseAway):
+        await shelf.current()
+    counted.is_away = False
+    assert (await shelf.current()).version > 0
+
+
+async def test_an_older_database_is_read_from_the_start(counted: Counted, load: Loader) -> None:
+    domain = fresh()
+    await load({"domain": domain})
+    shelf = Shelf(counted, assets=Path())
+    snapshot = await shelf.current()
+    shelf._snapshot = snapshot.changed([], [], snapshot.version + 1000)  # as before a backup was put back
+    clock.move(A_SECOND)
+    assert (await shelf.current()).version == snapshot.version
+    assert domain in (await shelf.current()).by_domain
+
+
+async def test_a_large_change_is_read_aside_and_the_old_catalog_is_shown_meanwhile(
+    counted: Counted, load: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builders.catalog.shelf._PATIENCE_S", 0.01)
+    shelf = Shelf(counted, assets=Path())
+    old = await shelf.current()
+    domain = fresh()
+    await load({"domain": domain})
+    clock.move(A_SECOND)
+    counted.asked, counted.slow = 0, asyncio.Event()
+    assert await shelf.current() is old
+    counted.slow.set()
+    assert shelf._following is not None
+    await shelf._following
+    assert domain in (await shelf.current()).by_domain

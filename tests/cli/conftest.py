@@ -1,0 +1,53 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from builders.cli.main import main
+from builders.kit import ids, log
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
+    """No settings but a folder of the test's own; the logs are put back as they were."""
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("BUILDERS_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BUILDERS_LOG_LEVEL", "error")
+    yield monkeypatch
+    log.configure(level="error")
+
+
+@pytest.fixture
+def command(plain_environment: pytest.MonkeyPatch) -> Cli:
+    """Runs `builders` with words, without a database unless the test names one."""
+    del plain_environment
+
+    def run(*words: str | Path) -> Result:
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def builders(plain_environment: pytest.MonkeyPatch, command: Cli, conninfo: str) -> Cli:
+    """Runs `builders` with words, on the database of the tests."""
+    plain_environment.setenv("BUILDERS_DATABASE_URL", conninfo)
+    return command
+
+
+@pytest.fixture
+def email() -> str:
+    """An address that no other test has."""
+    return f"ada-{ids.new().hex}@example.net"
+
+
+@pytest.fixture
+def account(builders: Cli, email: str) -> str:
+    """The address of an account of the test's own."""
+    assert builders("accounts", "create", "--email", email).exit_code == 0
+    return email

@@ -1,0 +1,56 @@
+import json
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+def test_an_account_is_made_with_its_twin(builders: Cli, email: str, conninfo: str) -> None:
+    result = builders("accounts", "create", "--email", email, "--name", "Ada Lovelace", "--json")
+
+    account = json.loads(result.stdout)
+    assert (result.exit_code, account["email"], account["name"]) == (0, email, "Ada Lovelace")
+    assert account["email_verified_at"] == account["created_at"]
+    with psycopg.connect(conninfo) as conn:
+        rows = conn.execute(
+            "SELECT id, sandbox_of FROM identity_accounts WHERE email = %s ORDER BY sandbox_of NULLS FIRST",
+            [email],
+        ).fetchall()
+    real, twin = UUID(account["id"]), UUID(account["sandbox_id"])
+    assert rows == [(real, None), (twin, real)]
+
+
+def test_for_people_it_is_a_line(builders: Cli, email: str) -> None:
+    result = builders("accounts", "create", "--email", email)
+
+    assert result.stdout.endswith(f" for {email}.\n")
+    assert result.stdout.count("\n") == 1
+
+
+def test_without_a_name_it_is_the_local_part(builders: Cli, email: str) -> None:
+    result = builders("accounts", "create", "--email", email, "--json")
+
+    assert json.loads(result.stdout)["name"] == email.partition("@")[0]
+
+
+@pytest.mark.parametrize("again", [str, str.upper, "  {} ".format])
+def test_an_address_has_one_account(builders: Cli, account: str, again: type[str]) -> None:
+    result = builders("accounts", "create", "--email", again(account), "--json")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == f"Error: An account has the address {account} already.\n"
+
+
+@pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.net", "a@b", "a b@example.net", "a@b@example.net"])
+def test_what_is_no_address_is_said(builders: Cli, email: str) -> None:
+    result = builders("accounts", "create", "--email", email)
+
+    assert result.exit_code == 2
+    assert "Invalid value for --email" in result.stderr
+
+
+def test_an_address_is_required(builders: Cli) -> None:
+    assert "Missing option '--email'" in builders("accounts", "create").stderr

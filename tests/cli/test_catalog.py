@@ -1,0 +1,120 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.catalog.make import csv_of, fresh
+from tests.cli.conftest import Cli
+
+COUNTS = ("rows", "created", "updated", "unchanged", "is_written")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Two good rows and a bad one between them, on line 3."""
+    path = tmp_path / "domains.csv"
+    rows = [{"domain": fresh("one")}, {"domain": "not a domain"}, {"domain": fresh("two")}]
+    path.write_bytes(csv_of([{**row, "title": "Shop"} for row in rows]))
+    return path
+
+
+@pytest.fixture
+def good(file: Path) -> Path:
+    """The two good rows alone."""
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([lines[0], lines[1], lines[3], ""]))
+    return file
+
+
+def loaded(conninfo: str, file: Path) -> int:
+    """How many domains of the file are in the catalog."""
+    domains = [line.partition(",")[0] for line in file.read_text().splitlines()[1:]]
+    with psycopg.connect(conninfo) as conn:
+        row = conn.execute("SELECT count(*) FROM catalog_domains WHERE domain = ANY(%s)", [domains]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def report(stdout: str) -> dict[str, Any]:
+    """The counts of a report for programs."""
+    found = json.loads(stdout)
+    return {name: found[name] for name in COUNTS}
+
+
+def test_a_good_file_is_loaded_and_again_nothing_changes(builders: Cli, good: Path, conninfo: str) -> None:
+    first = builders("catalog", "load", good, "--json")
+    second = builders("catalog", "load", good, "--json")
+
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert report(first.stdout) == {"rows": 2, "created": 2, "updated": 0, "unchanged": 0, "is_written": True}
+    assert report(second.stdout) == {"rows": 2, "created": 0, "updated": 0, "unchanged": 2, "is_written": True}
+    assert loaded(conninfo, good) == 2
+
+
+def test_a_bad_row_is_named_and_stops_all(builders: Cli, file: Path, conninfo: str) -> None:
+    result = builders("catalog", "load", file)
+
+    assert result.exit_code == 1
+    assert "line 3, domain: " in result.stdout
+    assert result.stdout.endswith("1 errors. Nothing was written.\n")
+    assert loaded(conninfo, file) == 0
+
+
+def test_the_good_rows_go_without_the_bad_one_when_asked_to(builders: Cli, file: Path, conninfo: str) -> None:
+    result = builders("catalog", "load", file, "--partial", "--json")
+
+    assert result.exit_code == 0
+    assert report(result.stdout) == {"rows": 3, "created": 2, "updated": 0, "unchanged": 0, "is_written": True}
+    assert [(each["line"], each["column"]) for each in json.loads(result.stdout)["errors"]] == [(3, "domain")]
+    assert loaded(conninfo, file) == 2
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 1), (["--partial"], 0)])
+def test_a_dry_run_ends_as_the_load_would_and_writes_nothing(
+    builders: Cli, file: Path, conninfo: str, words: list[str], status: int
+) -> None:
+    result = builders("catalog", "load", file, "--dry-run", *words)
+
+    assert result.exit_code == status
+    assert "line 3, domain: " in result.stdout
+    assert "Nothing was written." in result.stdout
+    assert loaded(conninfo, file) == 0
+
+
+def test_a_dry_run_counts_what_would_happen(builders: Cli, good: Path, conninfo: str) -> None:
+    result = builders("catalog", "load", good, "--dry-run", "--json")
+
+    assert report(result.stdout) == {"rows": 2, "created": 2, "updated": 0, "unchanged": 0, "is_written": False}
+    assert loaded(conninfo, good) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"colour\nred\n", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("words", [[], ["--partial"], ["--dry-run"], ["--partial", "--dry-run"]])
+def test_a_file_that_is_no_catalog_is_refused(
+    builders: Cli, tmp_path: Path, content: bytes, words: list[str]
+) -> None:
+    (tmp_path / "bad.csv").write_bytes(content)
+
+    result = builders("catalog", "load", tmp_path / "bad.csv", *words)
+
+    assert result.exit_code == 1
+    assert result.stdout.startswith("line 1")
+
+
+def test_a_file_that_is_not_there_is_said(builders: Cli, tmp_path: Path) -> None:
+    result = builders("catalog", "load", tmp_path / "none.csv")
+
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
+
+
+def test_what_a_file_says_does_not_steer_the_terminal(builders: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(csv_of([{"domain": "\x1b[2Jforged.example", "title": "x"}]))
+
+    result = builders("catalog", "load", path)
+
+    assert result.exit_code == 1
+    assert all(line.isprintable() for line in result.stdout.splitlines())

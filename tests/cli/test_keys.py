@@ -1,0 +1,149 @@
+import hashlib
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from builders.identity import keys
+from builders.identity.records import KeyKind, Preset
+from tests.cli.conftest import Cli
+
+MANY = """
+    INSERT INTO identity_keys (account_id, id, label, kind, preset, prefix, last4, created_at, created_by)
+    SELECT id, gen_random_uuid(), 'key ' || nth, 'live', 'developer_full', 'svc_live_0', '0000', created_at, 'test'
+    FROM identity_accounts, generate_series(1, 1001) AS nth WHERE email = %s AND sandbox_of IS NULL
+"""
+DIGEST = "SELECT digest FROM identity_key_ids WHERE public_id = %s"
+
+
+def created(builders: Cli, account: str, *words: str) -> dict[str, Any]:
+    """A key as the command shows it to programs."""
+    usual = ("--account", account, "--kind", "live", "--preset", "developer_full")
+    result = builders("keys", "create", *usual, *words, "--json")
+    assert result.exit_code == 0, result.stderr
+    key: dict[str, Any] = json.loads(result.stdout)
+    return key
+
+
+@pytest.mark.parametrize("kind", KeyKind)
+@pytest.mark.parametrize("preset", Preset)
+def test_a_key_of_each_kind_and_preset_is_minted(
+    builders: Cli, account: str, conninfo: str, kind: KeyKind, preset: Preset
+) -> None:
+    key = created(builders, account, "--kind", kind, "--preset", preset, "--label", " ci ")
+
+    assert (key["key_kind"], key["preset"], key["label"]) == (kind, preset, "ci")
+    text = keys.parse(key["secret"])
+    assert text is not None
+    assert text.prefix == key["prefix"]
+    with psycopg.connect(conninfo) as conn:
+        assert conn.execute(DIGEST, [text.public_id]).fetchone() == (hashlib.sha256(text.text.encode()).digest(),)
+
+
+def test_for_people_the_secret_alone_is_printed(builders: Cli, account: str) -> None:
+    result = builders("keys", "create", "--account", account, "--kind", "test", "--preset", "developer_full")
+
+    assert keys.parse(result.stdout.strip()) is not None
+    assert result.stdout.count("\n") == 1
+
+
+def test_keys_are_listed_newest_first_without_their_secrets(builders: Cli, account: str) -> None:
+    first, second = created(builders, account), created(builders, account)
+
+    result = builders("keys", "list", "--account", account, "--json")
+
+    items = json.loads(result.stdout)
+    assert [item["id"] for item in items] == [second["id"], first["id"]]
+    assert items[1] == {name: first[name] for name in items[1]}
+    assert first["secret"] not in result.stdout
+
+
+def test_all_keys_are_listed_however_many(builders: Cli, account: str, conninfo: str) -> None:
+    with psycopg.connect(conninfo) as conn:
+        conn.execute(MANY, [account])
+
+    items = json.loads(builders("keys", "list", "--account", account, "--json").stdout)
+
+    assert len({item["id"] for item in items}) == len(items) == 1001
+
+
+def test_for_people_a_key_is_a_line_with_its_state(builders: Cli, account: str) -> None:
+    assert builders("keys", "list", "--account", account).stdout == "No keys.\n"
+    gone, kept = created(builders, account), created(builders, account)
+    builders("keys", "revoke", "--account", account, gone["id"])
+
+    lines = builders("keys", "list", "--account", account.upper()).stdout.splitlines()
+
+    assert [line.split("  ")[0] for line in lines] == [kept["id"], gone["id"]]
+    assert "  active  " in lines[0]
+    assert "  revoked " in lines[1]
+
+
+def test_a_label_of_others_does_not_steer_the_terminal(builders: Cli, account: str) -> None:
+    label = "\x1b[2J\u202emoc\nforged line"
+    created(builders, account, "--label", label)
+
+    result = builders("keys", "list", "--account", account)
+
+    assert result.stdout.count("\n") == 1
+    assert result.stdout.isprintable() or result.stdout[:-1].isprintable()
+    assert "forged line" in result.stdout
+
+
+@pytest.mark.parametrize("label", ["", "  ", "x" * 121])
+def test_a_bad_label_is_said(builders: Cli, account: str, label: str) -> None:
+    result = builders(
+        *("keys", "create", "--account", account, "--kind", "live", "--preset", "developer_full"),
+        *("--label", label),
+    )
+
+    assert result.exit_code == 2
+    assert "1 to 120 characters" in result.stderr
+
+
+def test_a_key_is_revoked_and_again_nothing_changes(builders: Cli, account: str) -> None:
+    key = created(builders, account)
+    words = ("keys", "revoke", "--account", account, key["id"])
+
+    first, second = builders(*words, "--json"), builders(*words, "--json")
+
+    assert json.loads(first.stdout)["revoked_at"] > key["created_at"]
+    assert second.stdout == first.stdout
+    assert key["prefix"] in builders(*words).stdout
+
+
+def test_anothers_key_is_not_revoked(builders: Cli, account: str) -> None:
+    other = f"other-{account}"
+    builders("accounts", "create", "--email", other)
+    key = created(builders, account)
+
+    answers = [builders("keys", "revoke", "--account", other, each) for each in (key["id"], "x")]
+
+    assert {(each.exit_code, each.stderr) for each in answers} == {(1, "Error: There is no such API key.\n")}
+    assert json.loads(builders("keys", "list", "--account", account, "--json").stdout)[0]["revoked_at"] is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("create", "--kind", "live", "--preset", "developer_full"),
+        ("list",),
+        ("revoke", "0193a1b2-0000-7000-8000-000000000001"),
+    ],
+)
+def test_an_unknown_account_is_said(builders: Cli, email: str, words: tuple[str, ...]) -> None:
+    result = builders("keys", *words, "--account", email, "--json")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"Error: There is no account with the address {email}.\n"
+
+
+@pytest.mark.parametrize("wrong", [("--kind", "LIVE"), ("--kind", "prod"), ("--preset", "admin")])
+def test_a_kind_or_preset_that_is_none_is_said(builders: Cli, account: str, wrong: tuple[str, str]) -> None:
+    result = builders(
+        *("keys", "create", "--account", account, "--kind", "live", "--preset", "developer_full"), *wrong
+    )
+
+    assert result.exit_code == 2
+    assert f"'{wrong[1]}' is not one of" in result.stderr

@@ -1,0 +1,112 @@
+import json
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+SECRET = "hidden-word"
+EVERY = [
+    ("accounts", "create", "--email", "ada@example.net"),
+    ("keys", "list", "--account", "ada@example.net"),
+    ("migrate",),
+    ("demo",),
+    ("serve", "--port", "0"),
+    ("worker",),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("BUILDERS_PORT", SECRET, "BUILDERS_PORT: Input should be a valid integer"),
+        ("BUILDERS_PORT", "65536", "BUILDERS_PORT: Input should be less than or equal to 65535"),
+        ("BUILDERS_POOL_SIZE", "0", "BUILDERS_POOL_SIZE: Input should be greater than or equal to 1"),
+        ("BUILDERS_KEY_CACHE_S", SECRET, "BUILDERS_KEY_CACHE_S: Input should be a valid number"),
+        ("BUILDERS_LOG_LEVEL", "loud", "BUILDERS_LOG_LEVEL: There is no log level 'loud'"),
+        ("BUILDERS_REDIS_URL", f"http://:{SECRET}@cache", "BUILDERS_REDIS_URL: not an address of Redis"),
+        ("BUILDERS_REDIS_URL", f"redis://:a/{SECRET}@cache:6379", "BUILDERS_REDIS_URL: not an address of Redis"),
+    ],
+)
+def test_a_wrong_setting_is_named_without_its_value(
+    command: Cli, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    for words in [*EVERY, ("doctor",)]:
+        result = command(*words)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"Error: {said}")
+        assert SECRET not in result.output
+
+
+def test_all_that_is_wrong_is_said_at_once(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUILDERS_PORT", "x")
+    monkeypatch.setenv("BUILDERS_BODY_LIMIT", "1")
+
+    result = command("migrate")
+
+    assert [line.partition(":")[0] for line in result.stderr.removeprefix("Error: ").splitlines()] == [
+        *("BUILDERS_PORT", "BUILDERS_BODY_LIMIT")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"postgresql://ada:{SECRET}@127.0.0.1:1/builders", "Connection refused"),
+        (f"postgresql://ada:pass@{SECRET}@127.0.0.1/builders", "no connection string"),
+        (f"postgresql://ada:pass/{SECRET}@127.0.0.1/builders", "no connection string"),
+        (f"host=127.0.0.1 password=a {SECRET}", "no connection string"),
+        (f"host={'x' * 64} port=1 password={SECRET}", "Correct the host"),
+        (f"mysql://ada:{SECRET}@127.0.0.1/builders", "no connection string"),
+    ],
+)
+@pytest.mark.parametrize("variable", ["BUILDERS_DATABASE_URL", "DATABASE_URL"])
+def test_a_database_that_cannot_be_had_is_said_without_its_password(
+    command: Cli, monkeypatch: pytest.MonkeyPatch, variable: str, url: str, said: str
+) -> None:
+    monkeypatch.setenv(variable, url)
+    for words in EVERY:
+        result = command(*words)
+
+        assert (result.exit_code, result.stdout) == (1, ""), words
+        assert said in result.stderr
+        assert SECRET not in result.output
+
+
+def test_weak_secret_keys_are_said_without_them(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{SECRET},{'x' * 50}")
+
+    result = builders("serve", "--port", "0")
+
+    assert result.exit_code == 1
+    assert "secret key is too short or too plain" in result.stderr
+    assert SECRET not in result.output
+
+
+def test_a_data_folder_that_cannot_be_written_is_said(
+    builders: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_DATA_DIR", "/dev/null/data")
+
+    result = builders("serve", "--port", "0")
+
+    assert result.exit_code == 1
+    assert "Cannot keep the secret keys in /dev/null/data: Not a directory." in result.stderr
+
+
+def test_our_own_database_that_cannot_be_kept_is_said(command: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    plain_environment.setenv("BUILDERS_DATA_DIR", "/dev/null/data")
+
+    result = command("migrate")
+
+    assert result.exit_code == 1
+    assert "Cannot keep a database in /dev/null/data" in result.stderr
+
+
+def test_json_is_written_as_the_interface_writes_it(builders: Cli, email: str) -> None:
+    text = builders("accounts", "create", "--email", email, "--name", "Ädä", "--json").stdout
+
+    assert text.isascii()
+    assert json.loads(text)["name"] == "Ädä"
+    assert json.loads(text)["created_at"].endswith("Z")

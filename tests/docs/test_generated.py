@@ -1,0 +1,66 @@
+"""The reference pages say what the code says; `script/docs` writes them anew."""
+
+import pytest
+
+from builders.identity.scopes import DESCRIPTIONS
+from builders.kit import errors, jobs, outbox
+from builders.kit.settings import Settings
+from docs import generate
+
+STALE = "run script/docs"
+
+
+@pytest.mark.parametrize("name", generate.BLOCKS)
+def test_a_page_is_what_the_code_says(name: str) -> None:
+    page = generate.read(name)
+    assert page == generate.fill(page, generate.BLOCKS[name]()), STALE
+
+
+def test_the_tables_are_those_of_the_migrated_database(conninfo: str) -> None:
+    page = generate.read(generate.SCHEMA)
+    assert page == generate.fill(page, generate.tables(conninfo)), STALE
+
+
+def test_the_published_document_is_the_one_in_the_docs() -> None:
+    assert generate.read(generate.DOCUMENT) == generate.openapi(), STALE
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("settings.md", [f"BUILDERS_{name.upper()}" for name in Settings.model_fields]),
+        ("scopes.md", list(DESCRIPTIONS)),
+        ("errors.md", [each.code for each in errors.catalog()]),
+        ("events.md", [each.name for each in outbox.list_events()]),
+        ("jobs.md", [name for name in jobs.names() if "procrastinate" not in name]),
+        ("cli.md", ["builders serve", "builders keys create", "--dry-run"]),
+        ("operations.md", ["POST /v1/sandbox/promote", "GET /livez"]),
+        ("schema.md", ["aliases_names", "identity_keys", "PRIMARY KEY (realm, domain, key)"]),
+    ],
+)
+def test_a_page_holds_every_word_it_is_about(page: str, words: list[str]) -> None:
+    text = generate.read(page)
+    assert words
+    assert [word for word in words if word not in text] == []
+
+
+def test_a_table_is_shown_with_its_comments_and_rules(conninfo: str) -> None:
+    text = generate.tables(conninfo)
+    assert "### kit_outbox\n" in text
+    assert "| `status` | smallint | yes |  | null while the first request is being answered |" in text
+    assert "- `UNIQUE INDEX (email) WHERE (sandbox_of IS NULL)`" in text
+
+
+def test_a_block_is_written_between_its_marks() -> None:
+    page = f"Before\n\n{generate.BEGIN}\n\nold\n\n{generate.END}\n\nAfter\n"
+    assert generate.fill(page, "new") == page.replace("old", "new")
+
+
+@pytest.mark.parametrize("page", ["", generate.BEGIN, generate.END, f"{generate.END}{generate.BEGIN}"])
+def test_a_page_without_marks_is_refused(page: str) -> None:
+    with pytest.raises(ValueError, match="no block"):
+        generate.fill(page, "new")
+
+
+def test_a_bar_in_a_cell_is_no_end_of_it() -> None:
+    assert generate.table(("A",), [("x|y",)]).splitlines()[-1] == "| x\\|y |"

@@ -1,0 +1,138 @@
+"""What pages point at is there: files, headings, paths, commands, settings, decisions, rooms."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from builders.aliases.records import Detail, Reason
+from builders.app import create_app
+from builders.cli.main import main
+from builders.kit.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted(ROOT.glob("changelog.d/*.md")),
+]
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+# Of the scripts, not of the service: docs/how-to/run.md says what they are.
+OF_SCRIPTS = {"BUILDERS_VENV", "BUILDERS_PYTHON", "BUILDERS_SKIP_LINT", "BUILDERS_TEST_DATABASE_URL"}
+
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_COMMAND = re.compile(r"(?:^ *|`|script/|bin/)builders ((?:[a-z][a-z-]*\b ?)+)", re.MULTILINE)
+_SETTING = re.compile(r"\bBUILDERS_[A-Z_]+[A-Z]\b")
+_DECISION = re.compile(r"[Dd]ecisions? (\d{4})")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def anchors(page: str) -> set[str]:
+    """The headings of a page as links name them."""
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(page)}
+
+
+def dead(page: Path) -> Iterator[str]:
+    """Links that lead nowhere."""
+    for path, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists():
+            yield path
+        elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
+            yield f"{path}#{anchor}"
+
+
+def unknown_command(words: list[str]) -> bool:
+    """Whether the words begin no command of the command line."""
+    command: click.Command = main
+    for word in words:
+        if not isinstance(command, click.Group):
+            return False  # what follows is an argument or prose
+        if word not in command.commands:
+            return True
+        command = command.commands[word]
+    return False
+
+
+@each_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert list(dead(page)) == []
+
+
+@each_page
+def test_every_command_and_setting_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"^    .+$|`[^`\n]+`", text, re.MULTILINE))
+    assert [words for words in _COMMAND.findall(blocks) if unknown_command(words.split())] == []
+    known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS
+    assert sorted(set(_SETTING.findall(text)) - known) == []
+
+
+def test_every_code_that_a_plan_can_hold_is_explained() -> None:
+    explained = (ROOT / "docs" / "explanation" / "plans-and-promotions.md").read_text(encoding="utf-8")
+    names = (ROOT / "docs" / "reference" / "local-parts.md").read_text(encoding="utf-8")
+    room = "".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / "src" / "builders" / "sandbox").glob("*.py")
+    )
+    codes = set(re.findall(r"code=\"([a-z_]+)\"", room))
+    assert codes
+    assert sorted(code for code in codes if f"`{code}`" not in explained) == []
+    assert sorted(each for each in (*Reason, *Detail) if f"`{each}`" not in names) == []
+
+
+def test_every_page_of_the_docs_is_on_the_map() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / path).resolve() for path, _ in _LINK.findall(index.read_text(encoding="utf-8"))}
+    decisions = ROOT / "docs" / "decisions"
+    pages = {page for page in (ROOT / "docs").rglob("*.md") if page.parent != decisions or page.stem == "index"}
+    assert sorted(str(page.relative_to(ROOT)) for page in pages - linked - {index}) == []
+
+
+def test_every_decision_that_code_or_page_cites_is_written_down() -> None:
+    files = [*PAGES, *(file for folder in ("src", "tests") for file in (ROOT / folder).rglob("*.py"))]
+    cited = {number for file in files for number in _DECISION.findall(file.read_text(encoding="utf-8"))}
+    written = {page.name[:4] for page in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
+    assert cited
+    assert sorted(cited - written) == []
+
+
+def test_decisions_are_numbered_without_gaps_and_listed() -> None:
+    pages = sorted(page.name for page in (ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+    index = (ROOT / "docs" / "decisions" / "index.md").read_text(encoding="utf-8")
+    assert [page[:4] for page in pages] == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    assert [page for page in pages if page not in index] == []
+
+
+def test_every_path_has_its_room_on_the_map() -> None:
+    document = create_app(Settings()).openapi()
+    mapped = [path.removesuffix("…").rstrip("/") for path in re.findall(r"`(/[^`]*)`", ARCHITECTURE)]
+    assert [path for path in document["paths"] if not any(path.startswith(each) for each in mapped)] == []
+
+
+def test_every_room_is_on_the_map_and_those_to_come_are_marked() -> None:
+    package = ROOT / "src" / "builders"
+    built = {each.parent.name for each in package.glob("*/__init__.py")}
+    built |= {each.stem for each in package.glob("*.py")} - {"__init__", "__main__"}
+    rows = ARCHITECTURE[ARCHITECTURE.index("## The rooms") : ARCHITECTURE.index("`migrations/`")]
+    assert built - set(re.findall(r"`(\w+)`", rows)) == set()
+    assert built & set(re.findall(r"\*(\w+)\*", ARCHITECTURE)) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown"),
+    [("serve", False), ("keys create", False), ("keys eat", True), ("migrate the rest", False), ("flee", True)],
+)
+def test_a_command_that_does_not_exist_is_found(words: str, *, unknown: bool) -> None:
+    assert unknown_command(words.split()) is unknown
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Two words\n[a](page.md) [b](#two-words) [c](gone.md) [d](page.md#gone) [e](https://x.example)"
+    )
+    assert list(dead(page)) == ["gone.md", "page.md#gone"]

@@ -1,0 +1,67 @@
+"""A client that says to an ASGI application exactly what it is told to, malformed or not."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.types import ASGIApp, Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """The first header of this name."""
+        found = (value.decode() for key, value in self.headers if key == name.encode())
+        return next(found, None)
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+async def ask(
+    app: ASGIApp,
+    method: str,
+    target: str,
+    *,
+    headers: Sequence[tuple[str, str]] = (),
+    body: bytes | Sequence[bytes] = b"",
+    scheme: str = "http",
+) -> Answer:
+    """Sends one request, its body in as many parts as are given; the path is decoded as uvicorn does it."""
+    path, _, query = target.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": scheme,
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
+        "client": ("192.0.2.1", 40000),
+        "server": ("builders.test", 80),
+    }
+    parts = [body] if isinstance(body, bytes) else list(body)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if not parts:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    whole = b"".join(each.get("body", b"") for each in sent)
+    return Answer(status=sent[0]["status"], headers=list(sent[0]["headers"]), body=whole)

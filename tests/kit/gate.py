@@ -1,0 +1,68 @@
+"""A gate between a service and PostgreSQL: shut, it is to the service as if the server were gone."""
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+
+class Gate:
+    """Listens on a loopback port, the same one after each opening."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._target = conninfo
+        self._port = 0
+        self._server: asyncio.Server | None = None
+        self._passing: set[asyncio.Task[None]] = set()
+
+    @property
+    def conninfo(self) -> str:
+        """The database behind the gate."""
+        return make_conninfo(self._target, host="127.0.0.1", hostaddr="127.0.0.1", port=self._port)
+
+    async def open(self) -> None:
+        """Lets connections through."""
+        self._server = await asyncio.start_server(self._pass, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def shut(self) -> None:
+        """Breaks all connections, and takes no more."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._passing:
+            task.cancel()
+        await asyncio.gather(*self._passing, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.shut()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        self._passing.add(me)
+        me.add_done_callback(self._passing.discard)
+        parts = conninfo_to_dict(self._target)
+        host, port = str(parts.get("host", "127.0.0.1")), int(parts.get("port") or 5432)
+        if host.startswith("/"):
+            there, back = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        else:
+            there, back = await asyncio.open_connection(host, port)
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+            await asyncio.gather(_pump(reader, back), _pump(there, writer))
+        for end in (back, writer):
+            end.transport.abort()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while some := await reader.read(65536):
+        writer.write(some)
+        await writer.drain()
+    writer.close()

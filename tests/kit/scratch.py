@@ -1,0 +1,59 @@
+"""Little services of a test's own: kit routes behind the edge, on a database, with tables for the test alone."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from fastapi import FastAPI
+from psycopg import AsyncConnection, sql
+from pydantic import SecretStr
+
+from builders.kit import crypto, documents
+from builders.kit.db import Conn, Database
+from builders.kit.edge import Edge
+from builders.kit.routes import Front, Router
+from builders.kit.settings import Settings
+from tests.kit.twins import authenticate
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A service; `api` holds its state."""
+
+    edge: Edge
+    api: FastAPI
+    database: Database
+
+
+@asynccontextmanager
+async def serve(settings: Settings, router: Router, **changed: object) -> AsyncIterator[Scratch]:
+    """The routes on a pool of their own, with some settings changed; the key `reader` is known."""
+    if "database_url" in changed:
+        changed["database_url"] = SecretStr(str(changed["database_url"]))
+    own = settings.model_copy(update=changed)
+    assert own.database_url is not None
+    api = documents.make_app()
+    front = Front(api, [router])
+    api.state.database = Database(own.database_url.get_secret_value(), own)
+    api.state.authenticate = authenticate
+    api.state.keyring = crypto.Keyring(["k" * 32])
+    await api.state.database.open()
+    try:
+        yield Scratch(Edge(front, body_limit=own.body_limit, log_requests=False), api, api.state.database)
+    finally:
+        await api.state.database.close()
+
+
+@asynccontextmanager
+async def table(conninfo: str, columns: str) -> AsyncIterator[tuple[sql.Identifier, Conn]]:
+    """A table in a schema of its own, and a connection in autocommit beside the service's."""
+    schema = f"scratch_{uuid.uuid4().hex[:12]}"
+    async with await AsyncConnection.connect(conninfo, autocommit=True) as conn:
+        await conn.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        name = sql.Identifier(schema, "things")
+        try:
+            await conn.execute(sql.SQL("CREATE TABLE {} ({})").format(name, sql.SQL(columns)))  # type: ignore[arg-type] # a test's own text
+            yield name, conn
+        finally:
+            await conn.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))

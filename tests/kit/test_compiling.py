@@ -1,0 +1,131 @@
+"""What a compiled handler cannot be given is said when the route is declared, not when it is asked for."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from fastapi import BackgroundTasks, Body, Depends, Query, Response
+from fastapi.requests import HTTPConnection
+from fastapi.security import SecurityScopes
+from starlette.types import ASGIApp
+
+from builders.kit import documents
+from builders.kit.callers import Caller, needs
+from builders.kit.db import Reads, Tx
+from builders.kit.routes import Front, Router
+from tests.kit.asgi import ask
+
+
+async def _yields() -> AsyncIterator[int]:
+    yield 1
+
+
+def _yields_at_once() -> Iterator[int]:
+    yield 1
+
+
+def _below(number: Annotated[int, Query()]) -> int:
+    return number
+
+
+def _stacked(number: Annotated[int, Depends(_below)]) -> int:
+    return number
+
+
+def _with_body(number: Annotated[int, Body()]) -> int:
+    return number
+
+
+def _with_response(response: Response) -> int:
+    return response.status_code
+
+
+class _Class:
+    """A dependency that is a class."""
+
+
+async def _response(response: Response) -> None:
+    del response
+
+
+async def _background(tasks: BackgroundTasks) -> None:
+    del tasks
+
+
+async def _connection(connection: HTTPConnection) -> None:
+    del connection
+
+
+async def _scopes(scopes: SecurityScopes) -> None:
+    del scopes
+
+
+async def _two_connections(one: Tx, other: Reads) -> None:
+    del one, other
+
+
+async def _two_callers(one: Annotated[Caller, needs("a:read")], other: Annotated[Caller, needs("b:read")]) -> None:
+    del one, other
+
+
+def _not_a_coroutine() -> None:
+    pass
+
+
+def _handler_with(dependency: Callable[..., Any]) -> Callable[..., Any]:
+    async def handler(number: Annotated[int, Depends(dependency)]) -> None:
+        del number
+
+    return handler
+
+
+HANDLERS = [_response, _background, _connection, _scopes, _two_connections, _two_callers, _not_a_coroutine]
+DEPENDENCIES: list[Callable[..., Any]] = [
+    *(_yields, _yields_at_once, _stacked, _with_body, _with_response, _Class),
+]
+
+
+@pytest.mark.parametrize("handler", [*HANDLERS, *map(_handler_with, DEPENDENCIES)])
+def test_a_handler_that_cannot_be_compiled_is_refused(handler: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match=r"^/things: "):
+        Router(tags=["things"]).add_api_route("/things", handler)
+
+
+def test_a_dependency_without_a_name_is_refused() -> None:
+    async def handler() -> None:
+        pass
+
+    with pytest.raises(TypeError, match=r"^/things: "):
+        Router(tags=["things"]).add_api_route("/things", handler, dependencies=[Depends(_below)])
+
+
+def _front(handler: Callable[..., Any], **options: Any) -> ASGIApp:
+    router = Router(tags=["things"])
+    router.add_api_route("/things", handler, **options)
+    app = documents.make_app()
+    app.state.database = None
+    return Front(app, [router])
+
+
+async def test_an_answer_without_a_model_is_an_error_and_not_lost() -> None:
+    async def handler() -> Any:
+        return {"a": 1}
+
+    with pytest.raises(TypeError, match="has no reply model"):
+        await ask(_front(handler, response_model=None), "GET", "/things")
+
+
+async def test_an_answer_that_breaks_its_model_is_an_error_and_not_sent() -> None:
+    async def handler() -> Any:
+        return {"a": "not a number"}
+
+    with pytest.raises(TypeError, match="handler answered what its reply does not allow"):
+        await ask(_front(handler, response_model=dict[str, int]), "GET", "/things")
+
+
+async def test_an_answer_may_be_nothing() -> None:
+    async def handler() -> None:
+        pass
+
+    answer = await ask(_front(handler, status_code=204), "GET", "/things")
+    assert (answer.status, answer.body, answer.header("content-type")) == (204, b"", None)

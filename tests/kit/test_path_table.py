@@ -1,0 +1,93 @@
+"""The path table finds what Starlette's walk along its list of routes finds."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+
+from builders.kit.path_table import PathTable
+
+METHODS = ["POST", "PUT", "DELETE"]  # Starlette adds a HEAD to a GET
+Template = tuple[str, ...]  # its segments; "{}" is a parameter
+
+segment = st.sampled_from(["a", "b", "cc", "{}"])
+template = st.lists(segment, min_size=1, max_size=4).map(tuple)
+tables = st.sets(st.tuples(st.sampled_from(METHODS), template), min_size=1, max_size=25)
+asked = st.lists(st.sampled_from(["a", "b", "cc", "d", "", "ä ö", "%2F", "{}", ".."]), max_size=5)
+
+
+def spelled(template: Template) -> str:
+    """The path with names for its parameters, each template its own."""
+    names = (f"{{p{at}_{len(template)}}}" if each == "{}" else each for at, each in enumerate(template))
+    return "/" + "/".join(names)
+
+
+async def nothing(_: Request) -> Response:
+    return Response()
+
+
+def walk(routes: list[Route], method: str, path: str) -> Iterator[tuple[Match, str, dict[str, str]]]:
+    """What each route says, as Starlette asks them."""
+    for route in routes:
+        match, scope = route.matches({"type": "http", "method": method, "path": path})
+        if match is not Match.NONE:
+            yield match, next(iter(route.methods or ())) + route.path, scope["path_params"]
+
+
+@given(table=tables, segments=asked, method=st.sampled_from(METHODS))
+def test_finds_what_starlette_finds(table: set[tuple[str, Template]], segments: list[str], method: str) -> None:
+    # Starlette takes the first that fits, so it is told the most literal ones first; the table is not.
+    literal_first = sorted(table, key=lambda each: [name == "{}" for name in each[1]])
+    routes = [Route(spelled(each), nothing, methods=[verb]) for verb, each in literal_first]
+    ours: PathTable[str] = PathTable()
+    for verb, each in table:
+        ours.add(verb, spelled(each), verb + spelled(each))
+    path = "/" + "/".join(segments)
+
+    said = list(walk(routes, method, path))
+
+    full = [(name, values) for match, name, values in said if match is Match.FULL]
+    assert ours.find(method, path) == (full[0] if full else None)
+    assert ours.methods(path) == {name.partition("/")[0] for _, name, _ in said}
+
+
+@pytest.mark.parametrize("path", ["", "a", "x/a", "*", "http://x/a"])
+def test_a_path_begins_with_a_slash(path: str) -> None:
+    table: PathTable[int] = PathTable()
+    table.add("GET", "/a", 1)
+    table.add("GET", "/{x}/{y}", 2)
+
+    assert table.find("GET", path) is None
+    assert table.methods(path) == set()
+
+
+def test_a_place_is_taken_once() -> None:
+    table: PathTable[int] = PathTable()
+    table.add("GET", "/a/{b}", 1)
+    table.add("PUT", "/a/{c}", 2)
+
+    with pytest.raises(ValueError, match=r"GET /a/\{c\} is registered twice"):
+        table.add("GET", "/a/{c}", 3)
+    assert table.find("GET", "/a/x") == (1, {"b": "x"})
+    assert table.find("PUT", "/a/x") == (2, {"c": "x"})
+
+
+@pytest.mark.parametrize("path", ["/a/{b}.csv", "/a/x{b}", "/a/{b:path}", "/a/{b:int}/c"])
+def test_a_parameter_is_a_whole_segment(path: str) -> None:
+    with pytest.raises(ValueError, match="a parameter must be a whole segment"):
+        PathTable[int]().add("GET", path, 1)
+
+
+def test_a_literal_that_leads_nowhere_gives_way_to_the_parameter() -> None:
+    table: PathTable[int] = PathTable()
+    table.add("GET", "/a/b/c", 1)
+    table.add("GET", "/a/{x}/d", 2)
+    table.add("DELETE", "/a/{x}/c", 3)
+
+    assert table.find("GET", "/a/b/d") == (2, {"x": "b"})
+    assert table.find("DELETE", "/a/b/c") == (3, {"x": "b"})
+    assert table.methods("/a/b/c") == {"GET", "DELETE"}

@@ -1,0 +1,275 @@
+"""The compiled routes answer as plain FastAPI does, but for what DIFFERENT says on purpose."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from starlette.types import ASGIApp
+
+from tests.kit.asgi import Answer, ask
+from tests.kit.twins import make_compiled, make_plain
+
+JSON = (("Content-Type", "application/json"),)
+THING = b'{"name": "lamp", "size": 3}'
+NEST = b'{"name":"a","parts":' * 30 + b"[]" + b"}" * 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked."""
+
+    method: str = "GET"
+    path: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    def __str__(self) -> str:
+        """As the name of a test."""
+        headers = "".join(f" {name}:{value}" for name, value in self.headers if (name, value) not in JSON)
+        return f"{self.method} {self.path}{headers} {self.body[:40].decode('latin-1')}".strip()
+
+
+def get(path: str, *headers: tuple[str, str]) -> Request:
+    return Request(path=path, headers=headers)
+
+
+def send(method: str, path: str, body: bytes, *headers: tuple[str, str]) -> Request:
+    return Request(method=method, path=path, body=body, headers=headers or JSON)
+
+
+# Literal and parameter siblings, escapes, other scripts, dots, empty and missing segments.
+PATHS = """
+    /mine /yours /mine%20 /%6Dine /a%252Fb /gr%C3%BC%C3%9Fe /%F0%9F%9A%80 /ä /. /.. /a+b /a;b=c /%ff /% /%7Bname%7D
+    /a/parts/b /a%2Fparts%2Fb /mine/parts/b /numbers /numbers/7 /numbers/0 /numbers/x /numbers/7.0 /numbers/1_0
+    /ids/0189b0e2-7d3a-7000-8000-000000000000 /ids/x /ids/0189B0E27D3A70008000000000000000
+"""
+# Missing, wrong, out of bounds, empty, twice, unknown, strangely written; then of a dependency.
+QUERIES = """
+    ?limit=1 ?limit=500 ?limit=0 ?limit=501 ?limit= ?limit=x ?limit=1_0 ?limit=%205 ?limit=5.0 ?limit=5.5 ?limit=-0
+    ?limit=1&limit=2 ?limit=1&limit=x ?limit ?Limit=3 ?q= ?q=a ?q=ab&other=1 ?tag=a&tag=b&tag= ?tag[]=a
+    ?deep=yes ?deep=2 ?deep= ?q=%C3%A4%C3%B6 ?q=%ff%ff ?q=a+b ?q=a%2Bb ?&&=&q=ab& ?q=ab;limit=3 ?limit=1&q=a&deep=x
+    /window /window?number=4 /window?number=x&width=0&offset=-1 /window?number=4&offset=9 /window?number=4&width=9
+"""
+# Of POST: right, empty, of another type, out of bounds, with an unknown member, with one twice, nested.
+BODIES = [
+    *(THING, b"  \n" + THING, b"", b"{}", b"[]", b"null", b'"lamp"', b"7", b"true", NEST),
+    *(b'{"name": ""}', b'{"name": 5, "size": 1.5}', b'{"name": "x", "size": 0}', b'{"name": "x", "size": "3"}'),
+    *(b'{"name": "x", "nmae": 1}', b'{"name": "a", "name": "b"}', b'{"name": "\\u00e4\\ud83d\\ude80"}'),
+    *(b'{"name": "%s"}' % name.encode() for name in ("grüße", "x" * 20, "x" * 21)),
+]
+TYPES = ["text/plain", "application/x+json", "json", "", "application/JSON", "application/xml"]
+TOKEN = ("X-Token", "abc")
+PAIR = b'{"first": %s, "second": %s}' % (THING, THING)
+
+SAME = [
+    *map(get, ("", *PATHS.split(), *QUERIES.split())),
+    # Headers and cookies, by alias and by name, given twice.
+    *(get("/headers"), get("/headers", TOKEN), get("/headers", ("x-token", "ab"))),
+    get("/headers", ("X-Token", "äöü")),
+    get("/headers", TOKEN, ("X-Token", "defg"), ("X-Level", "1"), ("X-Level", "2")),
+    get("/headers", TOKEN, ("X-Level", "one"), ("Cookie", "session=x")),
+    *(get("/headers", TOKEN, ("Cookie", cookie)) for cookie in ("session", "session=5", "other=1; session=5")),
+    get("/headers", TOKEN, ("Cookie", "session=5"), ("Cookie", "session=6")),
+    get("/window?number=4", ("User-Agent", "test")),
+    # Bodies: single, of other types, optional, several in one, wrapped, free, a list beside a query.
+    *(send("POST", "", body) for body in BODIES),
+    *(send("POST", "", THING, ("Content-Type", kind)) for kind in TYPES),
+    send("POST", "", THING, ("Content-Type", "application/json; charset=utf-8")),
+    send("POST", "", THING, *JSON, ("Content-Type", "text/plain")),
+    Request(method="POST", path="", body=THING),
+    *(send("PUT", "/lamp", body) for body in (b"", b"null", THING, b"{}", b"[]")),
+    *(send("POST", "/pair", body) for body in (PAIR, THING, b"", b"[1]")),
+    send("POST", "/pair", b'{"first": {}, "second": %s, "weight": "heavy"}' % THING),
+    *(send("POST", "/wrapped", body) for body in (b'{"size": 4}', b"4", b'{"size": 0}', b"")),
+    *(send("POST", "/anything", body) for body in (b'{"a": {"b": [1, 2.5, null, true]}}', b"{}", b"[]", b"null")),
+    *(send("POST", "/several?limit=0", body) for body in (b"[1, 2]", b'[1, "x"]', b"{}")),
+    # Other answers: none, a response of the handler's own, refusals.
+    Request(method="DELETE", path="/lamp"),
+    Request(method="HEAD", path="/lamp/either"),
+    *map(get, ("/lamp/either", "/lamp/raw", "/lamp/refused", "/lamp/invalid")),
+    *(get("/lamp/owned", *headers) for headers in ((), (("X-API-Key", "reader"),), (("X-API-Key", "nobody"),))),
+    get("/lamp/owned", ("Authorization", "Basic cmVhZGVy")),
+    get("/lamp/owned", ("Authorization", "Bearer reader"), ("Cookie", "svc_access_token=nobody")),
+    send("POST", "/lamp/owned", THING, *JSON, ("X-API-Key", "reader")),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Where the two part, and why that is meant."""
+
+    why: str
+    plain: int
+    compiled: int
+    requests: list[Request]
+
+
+DIFFERENT = [
+    Difference(
+        why="a refusal is problem+json (RFC 9457)",
+        plain=404,
+        compiled=404,
+        requests=[
+            *map(get, ("/", "/lamp/", "//", "/a/b", "/a%2Fb", "/a/parts/", "//parts/b")),
+            send("POST", "/", THING),
+        ],
+    ),
+    Difference(
+        why="a refusal is problem+json, and Allow names all methods of the path (RFC 9110, 15.5.6)",
+        plain=405,
+        compiled=405,
+        requests=[
+            *(
+                Request(method=method, path=path)
+                for method in ("PATCH", "OPTIONS", "HEAD")
+                for path in ("", "/mine")
+            ),
+            Request(method="get", path="/mine"),
+            Request(method="TRACE", path="/lamp/either"),
+        ],
+    ),
+    Difference(
+        why="who may not ask is told so, whatever the rest looks like, and no body is read for him",
+        plain=422,
+        compiled=401,
+        requests=[send("POST", "/lamp/owned", b"{not json", *JSON, ("X-API-Key", "nobody"))],
+    ),
+    Difference(
+        why="JSON has no NaN and no infinity (RFC 8259, 6); neither fits a column",
+        plain=200,
+        compiled=422,
+        requests=[send("POST", "/anything", b'{"a": %s}' % number) for number in (b"NaN", b"-Infinity", b"1e999")],
+    ),
+    Difference(
+        why="no column can hold a NUL",
+        plain=200,
+        compiled=422,
+        requests=[send("POST", "/anything", body) for body in (b'{"a": "x\\u0000"}', b'{"\\u0000": 1}')],
+    ),
+    Difference(
+        why="half a surrogate is no character, and breaks whatever writes it",
+        plain=200,
+        compiled=422,
+        requests=[send("POST", "/anything", b'{"a": "\\ud800"}')],
+    ),
+    Difference(
+        why="JSON is UTF-8 without a mark in front (RFC 8259, 8.1)",
+        plain=200,
+        compiled=422,
+        requests=[send("POST", "/anything", '{"a": 1}'.encode(code)) for code in ("utf-8-sig", "utf-16")],
+    ),
+    Difference(
+        why="a body that is not UTF-8, or hides an endless number, is not JSON and so a 422 too",
+        plain=400,
+        compiled=422,
+        requests=[send("POST", "/anything", body) for body in (b'{"a": "\xff"}', b'{"a": %s}' % (b"1" * 5000))],
+    ),
+    Difference(
+        why="the place and the words of a JSON error are those of another parser",
+        plain=422,
+        compiled=422,
+        requests=[
+            send("POST", "", body) for body in (b"{not json", b'{"name": "a",}', b" ", b'{"name": "a"} x', b"01")
+        ],
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def plain() -> ASGIApp:
+    return make_plain()
+
+
+@pytest.fixture(scope="module")
+def compiled() -> ASGIApp:
+    return make_compiled()[0]
+
+
+async def answer(app: ASGIApp, request: Request) -> Answer:
+    path = request.path.encode("utf-8").decode("latin-1")
+    return await ask(app, request.method, f"/v1/things{path}", headers=request.headers, body=request.body)
+
+
+def shown(found: Answer) -> Mapping[str, Any]:
+    """What a client can tell.
+
+    Left out: the echo of what was sent in FastAPI's 422, which may be a secret, and the type that it gives a 204.
+    """
+    body: Any = found.body
+    if found.status == 422:
+        body = [{key: error[key] for key in ("loc", "msg", "type")} for error in found.json()["detail"]]
+    names = ("content-type", "allow", "content-length", "www-authenticate", "x-kind")
+    unlike = {422: "content-length", 204: "content-type"}.get(found.status)
+    headers = {name: found.header(name) for name in names if name != unlike}
+    return {"status": found.status, "body": body, **headers}
+
+
+@pytest.mark.parametrize("request_", SAME, ids=str)
+async def test_answers_are_the_same(plain: ASGIApp, compiled: ASGIApp, request_: Request) -> None:
+    assert shown(await answer(compiled, request_)) == shown(await answer(plain, request_))
+
+
+@pytest.mark.parametrize(
+    ("difference", "request_"), [(each, request) for each in DIFFERENT for request in each.requests], ids=str
+)
+async def test_answers_differ_where_it_is_meant(
+    plain: ASGIApp, compiled: ASGIApp, difference: Difference, request_: Request
+) -> None:
+    theirs, ours = await answer(plain, request_), await answer(compiled, request_)
+
+    assert (theirs.status, ours.status) == (difference.plain, difference.compiled)
+    assert shown(theirs) != shown(ours)
+    if ours.status == 422:
+        assert [set(error) for error in ours.json()["detail"]] == [{"loc", "msg", "type"}]
+    else:
+        assert ours.header("content-type") == "application/problem+json"
+        assert ours.json()["status"] == ours.status
+
+
+async def test_the_whole_range_of_answers_is_compared(plain: ASGIApp) -> None:
+    """Or the first test might compare nothing but 404s."""
+    found = {(await answer(plain, request)).status for request in SAME}
+    assert found == {200, 201, 204, 206, 401, 403, 404, 422}
+
+
+async def test_allow_names_all_methods_of_a_path(compiled: ASGIApp) -> None:
+    found = await answer(compiled, Request(method="PATCH", path="/lamp"))
+    assert found.header("allow") == "DELETE, GET, PUT"
+    # A literal sibling has its own methods, and those of the parameter beside it.
+    found = await answer(compiled, Request(method="PATCH", path="/mine"))
+    assert found.header("allow") == "DELETE, GET, PUT"
+    found = await answer(compiled, Request(method="PATCH", path=""))
+    assert found.header("allow") == "GET, POST"
+
+
+async def test_what_reaches_fastapi_past_the_front_is_answered_by_the_compiled_handler() -> None:
+    """Starlette's `$` also matches before a line break at the end, which no segment of the table has."""
+    front, app = make_compiled()
+    for target in ("/v1/things/mine%0A", "/v1/things/mine"):
+        found = await ask(app, "GET", target)
+        assert found.status == 200
+    refused = await ask(front, "POST", "/v1/things/lamp/owned%0A", body=b'{"a": NaN}', headers=JSON)
+    assert refused.status == 401
+    assert refused.header("content-type") == "application/problem+json"
+
+
+def test_the_openapi_documents_are_the_same() -> None:
+    """But for the scope, the refusals of credentials, and the key that makes a POST repeatable."""
+    theirs, ours = make_plain().openapi(), make_compiled()[1].openapi()
+    scopes = {}
+    for path, operations in ours["paths"].items():
+        for method, operation in operations.items():
+            scope = operation.pop("x-scope", None)
+            if scope is None:
+                continue
+            scopes[method, path.removeprefix("/v1/things")] = scope
+            assert {operation["responses"].pop(status, None) is None for status in ("401", "403")} == {False}
+            if method == "post":
+                assert operation["parameters"].pop()["name"] == "Idempotency-Key"
+
+    assert scopes == {("get", "/{name}/owned"): "things:read", ("post", "/{name}/owned"): "things:write"}
+    assert ours["components"]["schemas"].pop("Problem")["required"]
+    assert json.dumps(ours["paths"], indent=1) == json.dumps(theirs["paths"], indent=1)
+    assert ours["components"] == theirs["components"]

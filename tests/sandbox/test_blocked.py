@@ -1,0 +1,142 @@
+"""Plans that cannot be promoted: every error is named at once, with the address of its alias."""
+
+from datetime import timedelta
+
+from builders.kit import clock
+from tests.cast import Person
+from tests.sandbox.make import PROMOTE, Domains, alias, apply, findings, fresh, order, plan, promote
+
+
+async def test_all_errors_are_named_at_once(alice: Person, bob: Person, domains: Domains) -> None:
+    domain, paused, everything = await domains(), await domains(status="paused"), await domains(catch_all="yes")
+    await apply(bob, alias(f"linus@{domain}"), alias(f"bobby@{domain}"))
+    planned = await plan(
+        alice,
+        alias(f"ada@{domain}", key="good"),
+        alias(f"postmaster@{domain}", key="reserved"),
+        alias(f"p0stmaster@{domain}", key="disguised"),
+        alias(f"ada+shop@{domain}", key="tag"),
+        alias(f"a..da@{domain}", key="dots"),
+        alias(f"zoë@{domain}", key="accent"),
+        alias(f"ada@grace@{domain}", key="at"),
+        alias(f"ada@{fresh()}", key="unknown"),
+        alias("ada@not a domain", key="nonsense"),
+        alias(f"ada@{paused}", key="paused"),
+        alias(f"ada@{everything}", key="catchall"),
+        alias(f"linus@{domain}", key="taken"),
+        alias(f"b0bby@{domain}", key="lookalike"),
+        alias(f"grace@{domain}", key="twice"),
+        alias(f"g.race@{domain}", key="again"),
+    )
+    assert (planned["status"], planned["promotable"]) == ("blocked", False)
+    assert findings(planned["errors"]) == {
+        ("alias.reserved", "reserved"),
+        ("alias.disguised", "reserved"),
+        ("alias.tag", "plus_tag"),
+        ("alias.dots", "double_separator"),
+        ("alias.accent", "non_ascii"),
+        ("alias.at", "bad_char"),
+        ("alias.unknown", "domain_unknown"),
+        ("alias.nonsense", "domain_unknown"),
+        ("alias.paused", "domain_not_live"),
+        ("alias.catchall", "catch_all"),
+        ("alias.taken", "taken"),
+        ("alias.lookalike", "confusable"),
+        ("alias.twice", "duplicate_name"),
+        ("alias.again", "duplicate_name"),
+    }
+    assert all(error["message"] for error in planned["errors"])
+
+
+async def test_several_errors_of_one_alias_are_all_named(alice: Person, bob: Person, domain: str) -> None:
+    await apply(bob, alias(f"linus@{domain}"))
+    planned = await plan(
+        alice,
+        alias(f"linus@{domain}", f"l.inus@{domain}", key="one"),
+        alias(f"li.nus@{domain}", key="two"),
+        alias(f"postmaster@{domain}", f"postmaster@{domain}", key="three"),
+    )
+    assert findings(planned["errors"]) == {
+        ("alias.one", "taken"),
+        ("alias.one", "duplicate_name"),
+        ("alias.one", "destination_loop"),
+        ("alias.two", "taken"),
+        ("alias.two", "duplicate_name"),
+        ("alias.two", "destination_loop"),
+        ("alias.three", "reserved"),
+        ("alias.three", "destination_loop"),
+    }
+
+
+async def test_a_blocked_plan_is_not_promoted(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"), alias(f"postmaster@{domain}"))
+    answer = await alice.post(PROMOTE, json=order(planned))
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_blocked")
+    assert (await plan(alice, alias(f"ada@{domain}")))["summary"] == {"create": 1}
+
+
+async def test_an_alias_in_error_is_not_deleted_on_the_side(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    planned = await plan(alice, alias(f"ada+@{domain}", key="ada"), prune=True)
+    assert (planned["status"], planned["actions"]) == ("blocked", [])
+
+
+async def test_who_has_a_name_is_never_said(alice: Person, bob: Person, domain: str) -> None:
+    await apply(bob, alias(f"linus@{domain}", "secret@example.org"))
+    planned = await plan(alice, alias(f"linus@{domain}"))
+    assert "bob" not in str(planned)
+    assert "secret" not in str(planned)
+    assert str(bob.account.id) not in str(planned)
+
+
+async def test_a_released_name_is_kept_from_others_for_ninety_days(alice: Person, bob: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    await apply(alice, prune=True)
+    assert findings((await plan(bob, alias(f"ada@{domain}")))["errors"]) == {("alias.ada", "quarantined")}
+    assert findings((await plan(bob, alias(f"a.d.a@{domain}", key="k")))["errors"]) == {("alias.k", "quarantined")}
+    assert (await plan(alice, alias(f"ada@{domain}")))["summary"] == {"create": 1}
+    with clock.moved(timedelta(days=90)):
+        assert (await plan(bob, alias(f"ada@{domain}")))["summary"] == {"create": 1}
+
+
+async def test_the_owner_has_a_released_name_back(alice: Person, bob: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    await apply(alice, prune=True)
+    await apply(alice, alias(f"ada@{domain}", key="again"))
+    assert findings((await plan(bob, alias(f"ada@{domain}")))["errors"]) == {("alias.ada", "taken")}
+
+
+async def test_names_that_look_alike_are_one_owners(alice: Person, bob: Person, domain: str) -> None:
+    await apply(alice, alias(f"harry@{domain}"))
+    assert findings((await plan(bob, alias(f"hany@{domain}")))["errors"]) == set()
+    await apply(alice, alias(f"norman@{domain}"), alias(f"n0rman@{domain}"), name="two")
+    assert findings((await plan(bob, alias(f"norrnan@{domain}")))["errors"]) == {("alias.norrnan", "confusable")}
+
+
+async def test_a_domain_is_found_in_either_form(alice: Person, domains: Domains) -> None:
+    label = fresh("bücher")
+    await domains(label)
+    ascii_form = label.encode("idna").decode()
+    forms = [label, label.upper(), ascii_form, f"{ascii_form}."]
+    planned = [await plan(alice, alias(f"ada@{form}")) for form in forms]
+    assert {each["actions"][0]["after"]["address"] for each in planned} == {f"ada@{ascii_form}"}
+    both = await plan(alice, alias(f"ada@{label}", key="one"), alias(f"ada@{ascii_form}", key="two"))
+    assert findings(both["errors"]) == {("alias.one", "duplicate_name"), ("alias.two", "duplicate_name")}
+
+
+async def test_a_short_name_may_be_too_short_for_a_domain(alice: Person, domains: Domains) -> None:
+    domain = await domains(min_local_length="3")
+    planned = await plan(alice, alias(f"a.d@{domain}", key="ad"), alias(f"ada@{domain}"))
+    assert findings(planned["errors"]) == {("alias.ad", "too_short")}
+
+
+async def test_who_has_a_name_keeps_it_when_the_rules_of_the_domain_change(alice: Person, domains: Domains) -> None:
+    domain = await domains()
+    await apply(alice, alias(f"ad@{domain}"), alias(f"grace@{domain}"))
+    await domains(domain, status="paused", min_local_length="3")
+    wanted = (alias(f"AD@{domain}", key="ad", note="mine"), alias(f"grace@{domain}", "x@example.net"))
+    planned = await plan(alice, *wanted)
+    assert (planned["status"], planned["summary"]) == ("ready", {"update": 2})
+    assert (await promote(alice, planned))["status"] == "succeeded"
+    assert (await plan(alice, *wanted))["status"] == "empty"
+    assert (await plan(alice, *wanted, alias(f"linus@{domain}")))["status"] == "blocked"

@@ -1,0 +1,116 @@
+"""The digest of a plan: the same for the same, another for anything else, whichever key asked."""
+
+from typing import Any
+
+import pytest
+
+from builders.kit.db import Conn
+from tests.cast import Person
+from tests.sandbox.make import Domains, Json, alias, apply, plan, suspend
+
+
+async def test_the_same_state_and_manifest_have_the_same_digest(alice: Person, domain: str) -> None:
+    first, second = [await plan(alice, alias(f"ada@{domain}")) for _ in range(2)]
+    assert first["digest"] == second["digest"]
+    assert first["id"] != second["id"]
+    assert first["digest"].startswith("sha256:")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"key": "other"},
+        {"local_part": "grace"},
+        {"destinations": ["other@example.net"]},
+        {"destinations": ["ada@example.net", "other@example.net"]},
+        {"enabled": False},
+        {"note": ""},
+        {"labels": {"a": "b"}},
+    ],
+)
+async def test_anything_else_wanted_of_an_alias_is_another_digest(
+    alice: Person, domain: str, change: dict[str, Any]
+) -> None:
+    wanted: Json = {"key": "ada", "local_part": "ada", "domain": domain, "destinations": ["ada@example.net"]}
+    assert (await plan(alice, wanted))["digest"] != (await plan(alice, {**wanted, **change}))["digest"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "other"},
+        {"prune": True},
+        {"on_conflict": "adopt"},
+        {"metadata": {"name": "acme-mail", "labels": {"a": "b"}}},
+    ],
+)
+async def test_anything_else_of_a_manifest_is_another_digest(
+    alice: Person, domain: str, change: dict[str, Any]
+) -> None:
+    wanted = alias(f"ada@{domain}")
+    assert (await plan(alice, wanted))["digest"] != (await plan(alice, wanted, **change))["digest"]
+
+
+async def test_another_account_has_another_digest(alice: Person, bob: Person, domain: str) -> None:
+    wanted = alias(f"ada@{domain}")
+    assert (await plan(alice, wanted))["digest"] != (await plan(bob, wanted))["digest"]
+
+
+async def test_another_price_is_another_digest(alice: Person, domains: Domains) -> None:
+    domain = await domains()
+    before = await plan(alice, alias(f"ada@{domain}"))
+    await domains(domain, price_amount="12.01")
+    assert before["digest"] != (await plan(alice, alias(f"ada@{domain}")))["digest"]
+
+
+async def test_an_alias_that_changed_and_changed_back_is_another_digest(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    before = await plan(alice, alias(f"ada@{domain}"))
+    await apply(alice, alias(f"ada@{domain}", note="x"))
+    await apply(alice, alias(f"ada@{domain}"))
+    assert before["digest"] != (await plan(alice, alias(f"ada@{domain}")))["digest"]
+
+
+async def test_a_test_key_plans_against_the_live_state_with_the_same_digest(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", "ada@example.net"))
+    wanted = (alias(f"ada@{domain}", "new@example.net"), alias(f"grace@{domain}", "grace@example.org", key="g"))
+    live, test = await plan(alice, *wanted), await plan(alice.test, *wanted)
+    assert live["digest"] == test["digest"]
+    assert [each["action"] for each in test["actions"]] == ["update", "create"]
+    changed, created = test["actions"]
+    assert changed["before"]["destinations"] == ["a***@example.net"]
+    assert changed["after"]["destinations"] == ["n***@example.net"]
+    assert created["after"]["destinations"] == ["g***@example.org"]
+    assert live["actions"][1]["after"]["destinations"] == ["grace@example.org"]
+
+
+async def test_a_test_key_reads_a_live_keys_plan_masked(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}", "secret@example.net"))
+    masked = await alice.test.get(f"/v1/sandbox/plans/{planned['id']}")
+    assert masked.json()["digest"] == planned["digest"]
+    assert "secret" not in masked.text
+
+
+async def test_a_suspended_name_is_left_as_it_is_and_warned_of(alice: Person, conn: Conn, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    await suspend(conn, alice, f"ada@{domain}")
+    wanted = (alias(f"ada@{domain}", "new@example.net"), alias(f"grace@{domain}", note="x"))
+    planned = await plan(alice, *wanted)
+    assert (planned["status"], planned["summary"]) == ("ready", {"no_op": 1, "update": 1})
+    assert [each["code"] for each in planned["warnings"]] == ["alias_suspended"]
+    assert planned["actions"][0]["before"] == planned["actions"][0]["after"]
+
+
+async def test_a_suspended_name_is_neither_adopted_nor_renamed(alice: Person, conn: Conn, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    await suspend(conn, alice, f"ada@{domain}")
+    adopted = await plan(alice, alias(f"ada@{domain}"), name="other", on_conflict="adopt")
+    renamed = await plan(alice, alias(f"ada@{domain}", key="other"))
+    assert [each["code"] for each in (*adopted["errors"], *renamed["errors"])] == ["alias_suspended"] * 2
+
+
+async def test_a_suspended_name_can_be_given_up(alice: Person, conn: Conn, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    await suspend(conn, alice, f"ada@{domain}")
+    await apply(alice, prune=True)
+    assert (await plan(alice))["warnings"] == []

@@ -1,0 +1,74 @@
+"""Mail that would go round in a circle is refused when it is planned."""
+
+import pytest
+
+from tests.cast import Person
+from tests.sandbox.make import Domains, alias, apply, crew, findings, fresh, plan
+
+
+@pytest.mark.parametrize("spelled", ["ada@{}", "ADA@{}", "a.da@{}", "ada+tag@{}", "a.d.a+x+y@{}"])
+async def test_a_name_does_not_forward_to_itself(alice: Person, domain: str, spelled: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}", "ada@example.net", spelled.format(domain)))
+    assert findings(planned["errors"]) == {("alias.ada", "destination_loop")}
+
+
+async def test_a_circle_is_named_with_all_that_lead_into_it(alice: Person, domain: str) -> None:
+    planned = await plan(
+        alice,
+        alias(f"ada@{domain}", f"grace@{domain}", "ada@example.net"),
+        alias(f"grace@{domain}", f"linus@{domain}"),
+        alias(f"linus@{domain}", f"ada@{domain}"),
+        alias(f"alan@{domain}", f"linus@{domain}"),
+        alias(f"edsger@{domain}", "edsger@example.net"),
+        alias(f"barbara@{domain}", f"edsger@{domain}"),
+    )
+    circle = {(f"alias.{each}", "destination_loop") for each in ("ada", "grace", "linus", "alan")}
+    assert findings(planned["errors"]) == circle
+
+
+async def test_a_chain_that_ends_is_no_circle(alice: Person, domain: str) -> None:
+    names = crew(50, domain)
+    ahead = [*names[1:], "ada@example.net"]
+    planned = await plan(alice, *map(alias, names, ahead))
+    assert planned["errors"] == []
+
+
+async def test_a_circle_over_a_name_in_the_other_form_of_its_domain(alice: Person, domains: Domains) -> None:
+    label = fresh("bücher")
+    await domains(label)
+    planned = await plan(alice, alias(f"ada@{label.encode('idna').decode()}", f"ada@{label}"))
+    assert findings(planned["errors"]) == {("alias.ada", "destination_loop")}
+
+
+async def test_a_circle_over_a_name_that_is_there_already(alice: Person, domains: Domains) -> None:
+    here, there = await domains(), await domains()
+    await apply(alice, alias(f"ada@{there}", f"ada@{here}"), name="there")
+    planned = await plan(alice, alias(f"ada@{here}", f"ada@{there}"), name="here")
+    assert findings(planned["errors"]) == {("alias.ada", "destination_loop")}
+
+
+async def test_no_circle_over_a_name_that_is_given_up(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", f"grace@{domain}"))
+    wanted = alias(f"grace@{domain}", f"ada@{domain}")
+    assert findings((await plan(alice, wanted))["errors"]) == {("alias.grace", "destination_loop")}
+    assert (await plan(alice, wanted, prune=True))["summary"] == {"create": 1, "delete": 1}
+    assert (await plan(alice, {**wanted, "key": "ada"}))["summary"] == {"replace": 1}
+
+
+async def test_no_circle_over_what_the_manifest_changes(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", f"grace@{domain}"))
+    planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}", f"ada@{domain}"))
+    assert planned["summary"] == {"update": 1, "create": 1}
+
+
+async def test_a_strangers_name_is_a_destination_like_any_other(alice: Person, bob: Person, domain: str) -> None:
+    await apply(bob, alias(f"linus@{domain}", f"ada@{domain}"))
+    assert (await plan(alice, alias(f"ada@{domain}", f"linus@{domain}")))["summary"] == {"create": 1}
+
+
+async def test_the_longest_circle_is_found_in_time(alice: Person, domain: str) -> None:
+    """Two thousand names, each forwarding to ten others: a walk from each of them would take minutes."""
+    names = crew(2000, domain)
+    around = names + names
+    planned = await plan(alice, *(alias(name, *around[at + 1 : at + 11]) for at, name in enumerate(names)))
+    assert len(planned["errors"]) == 2000

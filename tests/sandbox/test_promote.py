@@ -1,0 +1,134 @@
+"""`POST /v1/sandbox/promote`: a reviewed plan is executed once, whoever asks how often."""
+
+from datetime import datetime, timedelta
+
+from builders.kit import clock, ids
+from builders.kit.db import Conn
+from tests.cast import Client, Person
+from tests.sandbox.make import PROMOTE, alias, apply, crew, events, findings, order, plan, promote, steps
+
+
+async def test_the_way_of_the_readme(alice: Person, bob: Person, domain: str) -> None:
+    """A test key plans, a live key promotes; the name is taken then, and promoting again changes nothing."""
+    planned = await plan(alice.test, alias(f"ada@{domain}"))
+    promotion = await promote(alice, planned)
+    assert (promotion["status"], promotion["summary"]) == ("succeeded", {"succeeded": 1})
+    assert (promotion["plan_id"], promotion["next_actions"]) == (planned["id"], [])
+    with clock.moved(timedelta(seconds=2)):  # by then every process has read the catalog anew
+        check = await bob.get("/v1/catalog/check", params={"local_part": "ada", "domain": domain})
+    assert (check.json()["available"], check.json()["reason"]) == (False, "taken")
+    assert await promote(alice, planned) == promotion
+    seen = await plan(bob, alias(f"ada@{domain}"))
+    assert findings(seen["errors"]) == {("alias.ada", "taken")}
+    assert (await plan(alice, alias(f"ada@{domain}")))["status"] == "empty"
+
+
+async def test_a_promotion_can_be_read_again(alice: Person, domain: str) -> None:
+    promotion = await apply(alice, alias(f"ada@{domain}"))
+    for client in (alice, alice.test):
+        assert (await client.get(f"/v1/sandbox/promotions/{promotion['id']}")).json() == promotion
+    (step,) = promotion["steps"]
+    assert (step["address"], step["action"], step["attempts"], step["error"]) == ("alias.ada", "create", 1, None)
+    assert ids.find(step["resource_id"]) is not None
+    assert step["finished_at"] is not None
+    read = await alice.get(f"/v1/sandbox/plans/{promotion['plan_id']}")
+    assert (read.json()["status"], read.json()["promotable"]) == ("promoted", False)
+
+
+async def test_each_name_is_told_of_once(alice: Person, conn: Conn, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", "ada@example.net", note="n"), alias(f"grace@{domain}"))
+    planned = await plan(alice, alias(f"ada@{domain}", "new@example.net"), prune=True)
+    for _ in range(3):
+        await promote(alice, planned)
+    told = await events(conn, alice)
+    assert [name for name, _ in told] == [
+        "alias.created",
+        "alias.created",
+        "promotion.completed",
+        "alias.updated",
+        "alias.deleted",
+        "promotion.completed",
+    ]
+    created, updated, deleted = told[0][1], told[3][1], told[4][1]
+    assert created["address"] == f"ada@{domain}"
+    assert (created["manifest"], created["manifest_key"]) == ("acme-mail", "ada")
+    assert (updated["id"], updated["destinations"]) == (created["id"], ["n***@example.net"])
+    assert (deleted["address"], deleted["manifest_key"], deleted["enabled"]) == (f"grace@{domain}", "grace", False)
+    assert {"succeeded": 2, "failed": 0, "skipped": 0}.items() <= told[5][1].items()
+
+
+async def test_everything_that_a_manifest_says_is_done(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"), alias(f"linus@{domain}", key="l"))
+    wanted = [
+        alias(f"ada@{domain}", "b@example.net", "a@example.net", enabled=False, note="n", labels={"x": "y"}),
+        alias(f"alan@{domain}", enabled=False),
+        alias(f"edsger@{domain}", key="l"),
+    ]
+    planned = await plan(alice, *wanted, prune=True)
+    assert planned["summary"] == {"update": 1, "create": 1, "replace": 1, "delete": 1}
+    assert steps(await promote(alice, planned)) == dict.fromkeys(
+        ("alias.ada", "alias.alan", "alias.l", "alias.grace"), "succeeded"
+    )
+    after = await plan(alice, *wanted, prune=True)
+    assert after["status"] == "empty"
+    assert after["actions"][0]["after"]["destinations"] == ["b@example.net", "a@example.net"]
+
+
+async def test_an_empty_plan_is_promoted_without_a_word_said_twice(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    promotion = await promote(alice, await plan(alice, alias(f"ada@{domain}")))
+    assert (promotion["status"], promotion["summary"]) == ("succeeded", {"succeeded": 1})
+    assert promotion["steps"][0]["attempts"] == 0
+
+
+async def test_a_promotion_outlives_its_plan_and_needs_no_second_consent(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    planned = await plan(alice, prune=True)
+    promotion = await promote(alice, planned)
+    with clock.moved(timedelta(days=60)):
+        answer = await alice.post(PROMOTE, json={"plan_id": planned["id"], "digest": planned["digest"]})
+    assert answer.json() == promotion
+
+
+async def test_two_thousand_names_are_promoted(alice: Person, conn: Conn, domain: str) -> None:
+    planned = await plan(alice, *map(alias, crew(2000, domain)))
+    promotion = await promote(alice, planned)
+    assert promotion["summary"] == {"succeeded": 2000}
+    told = [name for name, _ in await events(conn, alice)]
+    assert (told.count("alias.created"), told.count("promotion.completed")) == (2000, 1)
+
+
+async def test_times_follow_the_clock(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    with clock.moved(timedelta(hours=3)):
+        promotion = await promote(alice, planned)
+    created = datetime.fromisoformat(planned["created_at"])
+    assert datetime.fromisoformat(promotion["started_at"]) - created > timedelta(hours=3)
+
+
+async def test_a_repeated_request_with_its_idempotency_key_is_answered_alike(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    headers = {"Idempotency-Key": str(ids.new())}
+    first, second = [await alice.post(PROMOTE, json=order(planned), headers=headers) for _ in range(2)]
+    assert first.json() == second.json()
+    assert second.headers["Idempotent-Replayed"] == "true"
+
+
+async def test_bob_learns_nothing_of_alices_promotion(alice: Person, bob: Person, domain: str) -> None:
+    promotion = await apply(alice, alias(f"ada@{domain}"))
+    hers, nobodys = [await bob.get(f"/v1/sandbox/promotions/{each}") for each in (promotion["id"], ids.new())]
+    assert hers.status_code == nobodys.status_code == 404
+    assert hers.json() | {"request_id": ""} == nobodys.json() | {"request_id": ""}
+    assert (await bob.get("/v1/sandbox/promotions/x")).json()["code"] == "promotion_not_found"
+
+
+async def test_dana_reads_promotions_but_makes_none(dana: Person) -> None:
+    answer = await dana.post(PROMOTE, json={"plan_id": str(ids.new()), "digest": "sha256:0"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
+    assert answer.json()["scope"] == "sandbox:promote"
+    assert (await dana.get(f"/v1/sandbox/promotions/{ids.new()}")).status_code == 404
+
+
+async def test_nobody_promotes_without_credentials(anyone: Client) -> None:
+    assert (await anyone.post(PROMOTE, json={"plan_id": "x", "digest": "x"})).status_code == 401
+    assert (await anyone.get(f"/v1/sandbox/promotions/{ids.new()}")).status_code == 401
