@@ -1,7 +1,7 @@
 """A client that says to an ASGI application exactly what it is told to, malformed or not."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -34,8 +34,12 @@ async def ask(
     headers: Sequence[tuple[str, str]] = (),
     body: bytes | Sequence[bytes] = b"",
     scheme: str = "http",
+    at_start: Callable[[], Awaitable[None]] | None = None,
 ) -> Answer:
-    """Sends one request, its body in as many parts as are given; the path is decoded as uvicorn does it."""
+    """Sends one request, its body in as many parts as are given; the path is decoded as uvicorn does it.
+
+    `at_start` is called when the answer begins.
+    """
     path, _, query = target.partition("?")
     scope = {
         "type": "http",
@@ -60,6 +64,8 @@ async def ask(
         return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
 
     async def send(message: Message) -> None:
+        if at_start is not None and message["type"] == "http.response.start":
+            await at_start()
         sent.append(message)
 
     await app(scope, receive, send)

@@ -1,5 +1,6 @@
 """Little services of a test's own: kit routes behind the edge, on a database, with tables for the test alone."""
 
+import secrets
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +38,7 @@ async def serve(settings: Settings, router: Router, **changed: object) -> AsyncI
     front = Front(api, [router])
     api.state.database = Database(own.database_url.get_secret_value(), own)
     api.state.authenticate = authenticate
-    api.state.keyring = crypto.Keyring(["k" * 32])
+    api.state.keyring = crypto.Keyring([secrets.token_urlsafe(32)])
     await api.state.database.open()
     try:
         yield Scratch(Edge(front, body_limit=own.body_limit, log_requests=False), api, api.state.database)
@@ -53,7 +54,7 @@ async def table(conninfo: str, columns: str) -> AsyncIterator[tuple[sql.Identifi
         await conn.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
         name = sql.Identifier(schema, "things")
         try:
-            await conn.execute(sql.SQL("CREATE TABLE {} ({})").format(name, sql.SQL(columns)))  # type: ignore[arg-type] # a test's own text
+            await conn.execute(sql.SQL("CREATE TABLE {} ({})").format(name, sql.SQL(columns)))
             yield name, conn
         finally:
             await conn.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))

@@ -1,4 +1,4 @@
-"""The records of a CSV text, one by one, so that a quote left open spoils its line and not the rest of the file."""
+"""The records of a CSV text, one by one: a quote left open spoils its line and not the rest of the file."""
 
 import csv
 from collections import deque

@@ -1,0 +1,193 @@
+"""One request is one transaction, committed before the answer; what takes too long is a 503."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from starlette.responses import Response
+
+from builders.kit.bodies import Reply
+from builders.kit.db import Conn, Database, Pool, Reads, Tx
+from builders.kit.errors import DatabaseBusy, Problem
+from builders.kit.routes import Router
+from builders.kit.settings import Settings
+from tests.kit.asgi import Answer, ask
+from tests.kit.scratch import Scratch, serve, table
+
+COLUMNS = "id int, note text, UNIQUE (id) DEFERRABLE INITIALLY DEFERRED"
+
+
+class Row(Reply):
+    """A row."""
+
+    id: int
+
+
+class Refused(Problem):
+    """The handler did not want it."""
+
+    status, code = 409, "refused"
+
+
+def make_router(name: sql.Identifier) -> Router:
+    router = Router(tags=["rows"])
+    insert = sql.SQL("INSERT INTO {} (id) VALUES (%s)").format(name)
+
+    @router.post("/rows/{row}", status_code=201)
+    async def add(row: int, conn: Tx, *, then: str = "") -> Row:
+        await conn.execute(insert, [row])
+        if then == "refuse":
+            raise Refused("No.")
+        if then == "fail":
+            raise ZeroDivisionError
+        return Row(id=row)
+
+    @router.post("/answered/{row}")
+    async def add_and_answer(row: int, conn: Tx) -> Response:
+        await conn.execute(insert, [row])
+        return Response("done", 201)
+
+    @router.put("/rows/{row}")
+    async def touch(row: int, conn: Tx) -> Row:
+        await conn.execute(sql.SQL("UPDATE {} SET note = 'touched' WHERE id = %s").format(name), [row])
+        return Row(id=row)
+
+    @router.get("/slow")
+    async def slow(conn: Reads) -> Row:
+        await conn.execute("SELECT pg_sleep(30)")
+        return Row(id=0)
+
+    @router.get("/quick")
+    async def quick(database: Pool) -> Row:
+        await database.ping()
+        return Row(id=0)
+
+    return router
+
+
+class House:
+    """A service on a table of its own, seen from a connection beside it."""
+
+    def __init__(self, scratch: Scratch, name: sql.Identifier, conn: Conn) -> None:
+        self.service, self.database, self._name, self.conn = scratch.edge, scratch.database, name, conn
+
+    async def ask(self, method: str, path: str) -> Answer:
+        return await ask(self.service, method, path)
+
+    async def rows(self) -> list[int]:
+        found = await self.conn.execute(sql.SQL("SELECT id FROM {} ORDER BY id").format(self._name))
+        return [row[0] for row in await found.fetchall()]
+
+    async def lock(self) -> None:
+        await self.conn.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(self._name))
+
+
+@pytest.fixture
+async def house(conninfo: str, settings: Settings) -> AsyncIterator[House]:
+    limits = {"pool_size": 2, "pool_timeout_s": 0.2, "statement_timeout_s": 0.2, "lock_timeout_s": 0.1}
+    async with (
+        table(conninfo, COLUMNS) as (name, conn),
+        serve(settings, make_router(name), database_url=conninfo, **limits) as scratch,
+    ):
+        yield House(scratch, name, conn)
+
+
+@pytest.mark.parametrize("path", ["/rows/1", "/answered/1"])
+async def test_a_commit_that_fails_is_a_500_and_stores_nothing(house: House, path: str) -> None:
+    await house.ask("POST", "/rows/1")
+    assert await house.rows() == [1]
+
+    again = await house.ask("POST", path)  # the constraint is looked at when the transaction ends
+
+    assert (again.status, again.json()["code"]) == (500, "internal_error")
+    assert again.header("content-type") == "application/problem+json"
+    assert await house.rows() == [1]
+
+
+@pytest.mark.parametrize("path", ["/rows/2", "/answered/2"])
+async def test_the_answer_leaves_after_the_commit(house: House, path: str) -> None:
+    seen: list[list[int]] = []
+
+    async def look() -> None:
+        seen.append(await house.rows())
+
+    answer = await ask(house.service, "POST", path, at_start=look)
+
+    assert answer.status == 201
+    assert seen == [[2]]
+
+
+@pytest.mark.parametrize(("then", "status"), [("refuse", 409), ("fail", 500)])
+async def test_a_refusal_takes_back_what_was_written(house: House, then: str, status: int) -> None:
+    assert (await house.ask("POST", f"/rows/3?then={then}")).status == status
+    assert await house.rows() == []
+
+
+def busy(answer: Answer) -> bool:
+    told = (answer.status, answer.json()["code"], answer.header("retry-after"))
+    return told == (503, "database_busy", "1")
+
+
+async def test_a_statement_over_its_time_is_a_503(house: House) -> None:
+    assert busy(await house.ask("GET", "/slow"))
+    assert (await house.ask("GET", "/quick")).status == 200
+
+
+async def test_a_lock_that_is_not_to_be_had_is_a_503(house: House) -> None:
+    await house.ask("POST", "/rows/4")
+    async with house.conn.transaction():
+        await house.lock()
+        assert busy(await house.ask("PUT", "/rows/4"))
+    assert (await house.ask("PUT", "/rows/4")).status == 200
+
+
+async def test_an_exhausted_pool_is_a_503_until_a_connection_is_free(house: House) -> None:
+    async with house.database.reading(), house.database.reading():
+        assert busy(await house.ask("GET", "/quick"))
+    assert (await house.ask("GET", "/quick")).status == 200
+
+
+async def test_a_long_queue_for_the_pool_is_cut_at_once(house: House) -> None:
+    async with house.database.reading(), house.database.reading():
+        answers = await asyncio.gather(*(house.ask("GET", "/quick") for _ in range(150)))
+    assert all(map(busy, answers))
+    assert (await house.ask("GET", "/quick")).status == 200
+
+
+async def test_two_that_lock_crosswise_are_told_to_repeat(house: House) -> None:
+    """PostgreSQL ends one of them: as a deadlock, or here by the time limit of locks."""
+    await house.ask("POST", "/rows/5")
+    update = sql.SQL("UPDATE {} SET note = '' WHERE id = 5").format(house._name)
+    async with house.database.transaction() as first:
+        await first.execute(update)
+        with pytest.raises(DatabaseBusy):
+            async with house.database.transaction() as second:
+                await second.execute(update)
+
+
+async def test_a_cancelled_request_gives_its_connection_back(house: House) -> None:
+    for _ in range(3):  # one more than the pool has
+        asking = asyncio.create_task(house.ask("GET", "/slow"))
+        await asyncio.sleep(0.02)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert (await house.ask("GET", "/quick")).status == 200
+
+
+async def test_no_time_of_the_servers_zone_and_every_limit_is_set(database: Database) -> None:
+    names = ["timezone", "idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout"]
+    async with database.reading() as conn:
+        found = [
+            (await (await conn.execute(sql.SQL("SHOW {}").format(sql.Identifier(each)))).fetchone())
+            for each in names
+        ]
+    assert found == [("UTC",), ("15s",), ("10s",), ("3s",)]
+
+
+def test_the_password_is_not_in_the_repr(settings: Settings) -> None:
+    database = Database("postgresql://ada:hidden@localhost/there", settings)
+    assert repr(database) == "Database()"
+    assert conninfo_to_dict(database.conninfo)["password"] == "hidden"
