@@ -24,6 +24,7 @@ class Counted(Database):
     asked = 0
     is_away = False
     slow: asyncio.Event | None = None  # what the next but one waits for
+    waits: asyncio.Event
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Conn]:
@@ -31,6 +32,7 @@ class Counted(Database):
         if self.is_away:
             raise DatabaseAway("Away, for this test.")
         if self.slow is not None and self.asked > 1:
+            self.waits.set()
             await self.slow.wait()
         async with super().reading() as conn:
             yield conn
@@ -39,6 +41,7 @@ class Counted(Database):
 @pytest.fixture
 async def counted(conninfo: str, settings: Settings) -> AsyncIterator[Counted]:
     database = Counted(conninfo, settings)
+    database.waits = asyncio.Event()
     await database.open()
     yield database
     await database.close()
@@ -96,6 +99,21 @@ async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Co
         await shelf.current()
     counted.is_away = False
     assert (await shelf.current()).version > 0
+
+
+async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_read(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builders.catalog.shelf._PATIENCE_S", 0)
+    shelf = Shelf(counted, assets=Path())
+    counted.is_away = True
+    with pytest.raises(DatabaseAway):
+        await shelf.current()
+    counted.is_away, counted.asked, counted.slow = False, 0, asyncio.Event()
+    first = asyncio.create_task(shelf.current())
+    await counted.waits.wait()
+    counted.slow.set()
+    assert (await first).version > 0
 
 
 async def test_an_older_database_is_read_from_the_start(counted: Counted, load: Loader) -> None:

@@ -1,6 +1,5 @@
 """Little services of a test's own: kit routes behind the edge, on a database, with tables for the test alone."""
 
-import secrets
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,7 +37,7 @@ async def serve(settings: Settings, router: Router, **changed: object) -> AsyncI
     front = Front(api, [router])
     api.state.database = Database(own.database_url.get_secret_value(), own)
     api.state.authenticate = authenticate
-    api.state.keyring = crypto.Keyring([secrets.token_urlsafe(32)])
+    api.state.keyring = crypto.Keyring([crypto.generate_secret()])
     await api.state.database.open()
     try:
         yield Scratch(Edge(front, body_limit=own.body_limit, log_requests=False), api, api.state.database)

@@ -71,17 +71,17 @@ class House:
     """A service on a table of its own, seen from a connection beside it."""
 
     def __init__(self, scratch: Scratch, name: sql.Identifier, conn: Conn) -> None:
-        self.service, self.database, self._name, self.conn = scratch.edge, scratch.database, name, conn
+        self.service, self.database, self.name, self.conn = scratch.edge, scratch.database, name, conn
 
     async def ask(self, method: str, path: str) -> Answer:
         return await ask(self.service, method, path)
 
     async def rows(self) -> list[int]:
-        found = await self.conn.execute(sql.SQL("SELECT id FROM {} ORDER BY id").format(self._name))
+        found = await self.conn.execute(sql.SQL("SELECT id FROM {} ORDER BY id").format(self.name))
         return [row[0] for row in await found.fetchall()]
 
     async def lock(self) -> None:
-        await self.conn.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(self._name))
+        await self.conn.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(self.name))
 
 
 @pytest.fixture
@@ -156,15 +156,18 @@ async def test_a_long_queue_for_the_pool_is_cut_at_once(house: House) -> None:
     assert (await house.ask("GET", "/quick")).status == 200
 
 
-async def test_two_that_lock_crosswise_are_told_to_repeat(house: House) -> None:
-    """PostgreSQL ends one of them: as a deadlock, or here by the time limit of locks."""
+async def test_a_transaction_that_another_one_overtook_is_told_to_repeat(house: House) -> None:
     await house.ask("POST", "/rows/5")
-    update = sql.SQL("UPDATE {} SET note = '' WHERE id = 5").format(house._name)
-    async with house.database.transaction() as first:
-        await first.execute(update)
-        with pytest.raises(DatabaseBusy):
-            async with house.database.transaction() as second:
-                await second.execute(update)
+
+    async def be_overtaken() -> None:
+        async with house.database.transaction() as conn:
+            await conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            await conn.execute(sql.SQL("SELECT * FROM {}").format(house.name))
+            await house.ask("PUT", "/rows/5")
+            await conn.execute(sql.SQL("UPDATE {} SET note = 'late'").format(house.name))
+
+    with pytest.raises(DatabaseBusy):
+        await be_overtaken()
 
 
 async def test_a_cancelled_request_gives_its_connection_back(house: House) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from builders.catalog import service as catalog
 from builders.kit import ids
 from builders.kit.db import Conn, Database
+from builders.sandbox import runner
+from builders.sandbox.schemas import SandboxPromoteRequest
 from tests.cast import Client, Person
 
 PLAN, PROMOTE, STATUS = "/v1/sandbox/plan", "/v1/sandbox/promote", "/v1/sandbox/status"
@@ -126,3 +128,11 @@ async def events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
         (person.account.id,),
     )
     return [(row[0], json.loads(row[1])) for row in await cursor.fetchall()]
+
+
+async def begin(database: Database, person: Person, planned: Json, **members: object) -> None:
+    """A promotion as it stands when its process dies at once: begun, its names held, nothing done yet."""
+    body = SandboxPromoteRequest.model_validate(order(planned, **members))
+    await runner.begin(
+        database, account_id=person.account.id, order=body.order(ids.find(body.plan_id)), created_by="test"
+    )

@@ -89,7 +89,9 @@ async def test_who_has_a_name_is_never_said(alice: Person, bob: Person, domain: 
     assert str(bob.account.id) not in str(planned)
 
 
-async def test_a_released_name_is_kept_from_others_for_ninety_days(alice: Person, bob: Person, domain: str) -> None:
+async def test_a_released_name_is_kept_from_others_for_ninety_days(
+    alice: Person, bob: Person, domain: str
+) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     await apply(alice, prune=True)
     assert findings((await plan(bob, alias(f"ada@{domain}")))["errors"]) == {("alias.ada", "quarantined")}
@@ -130,7 +132,9 @@ async def test_a_short_name_may_be_too_short_for_a_domain(alice: Person, domains
     assert findings(planned["errors"]) == {("alias.ad", "too_short")}
 
 
-async def test_who_has_a_name_keeps_it_when_the_rules_of_the_domain_change(alice: Person, domains: Domains) -> None:
+async def test_who_has_a_name_keeps_it_when_the_rules_of_the_domain_change(
+    alice: Person, domains: Domains
+) -> None:
     domain = await domains()
     await apply(alice, alias(f"ad@{domain}"), alias(f"grace@{domain}"))
     await domains(domain, status="paused", min_local_length="3")

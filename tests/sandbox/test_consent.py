@@ -33,7 +33,9 @@ async def test_bob_does_not_promote_alices_plan(alice: Person, bob: Person, doma
     assert (await promote(alice, planned))["status"] == "succeeded"
 
 
-@pytest.mark.parametrize("plan_id", ["", "x", "null", "0" * 36, "../plans", "{00000000-0000-0000-0000-000000000000}"])
+@pytest.mark.parametrize(
+    "plan_id", ["", "x", "null", "0" * 36, "../plans", "{00000000-0000-0000-0000-000000000000}"]
+)
 async def test_a_malformed_id_is_no_plan(alice: Person, plan_id: str) -> None:
     await refused(alice, {"plan_id": plan_id, "digest": "sha256:0"}, 404, "plan_not_found")
 
@@ -103,7 +105,9 @@ async def test_the_total_is_what_is_due_now_in_all_intervals(alice: Person, doma
     ]
     planned = await plan(alice, *wanted)
     await refused(alice, order(planned, max_total={"amount": "2.99", "currency": "USD"}), 409, "total_exceeded")
-    assert (await promote(alice, planned, max_total={"amount": "3.00", "currency": "USD"}))["status"] == "succeeded"
+    assert (await promote(alice, planned, max_total={"amount": "3.00", "currency": "USD"}))[
+        "status"
+    ] == "succeeded"
 
 
 @pytest.mark.parametrize(
@@ -112,11 +116,12 @@ async def test_the_total_is_what_is_due_now_in_all_intervals(alice: Person, doma
         {"plan_id": 7},
         {"digest": None},
         {"confirm_deletes": -1},
-        {"confirm_deletes": "two"},
+        {"confirm_deletes": "2"},
+        {"confirm_deletes": True},
         {"max_total": 12.0},
         {"max_total": {"amount": "1.001", "currency": "USD"}},
         {"on_error": "ignore"},
-        {"resume": "maybe"},
+        {"resume": "yes"},
     ],
 )
 async def test_what_makes_no_sense_is_refused(alice: Person, broken: Json) -> None:

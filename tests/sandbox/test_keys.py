@@ -74,7 +74,9 @@ async def test_a_name_that_was_replaced_can_be_had_back_under_another_key(alice:
 
 async def test_a_key_keeps_its_name_over_another_spelling_of_it(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"j.doe@{domain}", key="jane"), alias(f"ada@{domain}"))
-    planned = await plan(alice, alias(f"jdoe@{domain}", key="jane"), alias(f"a.da@{domain}", key="ada"), prune=True)
+    planned = await plan(
+        alice, alias(f"jdoe@{domain}", key="jane"), alias(f"a.da@{domain}", key="ada"), prune=True
+    )
     assert planned["status"] == "empty"
 
 

@@ -1,7 +1,6 @@
 """The door of aliases."""
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -87,9 +86,9 @@ async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]
     is not among those changed, and AliasesChanged.
     """
     now = clock.now()
+    await _lock(conn, account_id, {change.id: change.version for change in changes})
     await _check_keys(conn, account_id, changes)
     updated = await store.update(conn, account_id=account_id, changes=changes, now=now)
-    _check_all({change.id for change in changes}, updated.keys())
     await store.replace_forwards(conn, account_id=account_id, forwards=changes, now=now)
     news = [(account_id, _news(change, *updated[change.id])) for change in changes]
     await outbox.publish_many(conn, ALIAS_UPDATED, news)
@@ -108,15 +107,10 @@ async def release(
     Only the account can have the names back before the quarantine ends. Raises AliasesChanged.
     """
     now = clock.now()
+    await _lock(conn, account_id, versions)
     released = await store.release(
-        conn,
-        realm=realm,
-        account_id=account_id,
-        versions=versions,
-        until=now + quarantine,
-        now=now,
+        conn, realm=realm, account_id=account_id, alias_ids=list(versions), until=now + quarantine, now=now
     )
-    _check_all(versions.keys(), {alias.id for alias in released})
     news = [(account_id, _news(alias, alias.domain, alias.local_part)) for alias in released]
     await outbox.publish_many(conn, ALIAS_DELETED, news)
 
@@ -170,9 +164,10 @@ async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec |
         raise KeysTaken(taken)
 
 
-def _check_all(wanted: AbstractSet[UUID], done: AbstractSet[UUID]) -> None:
-    if wanted != done:
-        raise AliasesChanged(frozenset(wanted - done))
+async def _lock(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> None:
+    unchanged = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
+    if changed := versions.keys() - unchanged:
+        raise AliasesChanged(frozenset(changed))
 
 
 def _news(alias: AliasSpec | AliasChange | Released, domain: str, local_part: str) -> AliasData:

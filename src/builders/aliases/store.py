@@ -32,7 +32,8 @@ LOOK_UP = """
 LIST_ENDED = """
     SELECT DISTINCT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s LIMIT %(limit)s
 """
-# Names whose hold or quarantine is over, of the given looks. Skipped where somebody else clears them just now.
+# Names whose hold or quarantine is over, of the given looks. Skipped where somebody else clears them just now. A
+# look without names is nobody's; its row stays.
 CLEAR_ENDED = """
     WITH ended AS (
         SELECT name.realm, name.domain, name.key FROM aliases_names AS name
@@ -51,12 +52,6 @@ CLEAR_ENDED = """
         WHERE look.realm = over.realm AND look.domain = over.domain AND look.skeleton = over.skeleton
     )
     SELECT count(*) FROM gone
-"""
-PRUNE_LOOKS = """
-    DELETE FROM aliases_skeletons AS look
-    USING unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[]) AS gone (realm, domain, skeleton)
-    WHERE look.realm = gone.realm AND look.domain = gone.domain AND look.skeleton = gone.skeleton
-      AND look.names = 0
 """
 # In the order of the key, so that two who want the same names wait for each other and never crosswise. A hold
 # does not shorten a quarantine: should what it is for never happen, the name is as safe as before.
@@ -97,13 +92,13 @@ LIST_TAKEN_KEYS = """
           AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(alias_ids)s::uuid[])
     )
 """
-INSERT_DESTINATIONS = """
-    INSERT INTO aliases_destinations (account_id, email, created_at)
-    SELECT DISTINCT %(account_id)s::uuid, email, %(now)s::timestamptz
-    FROM unnest(%(emails)s::text[]) AS wanted (email) ORDER BY email
-    ON CONFLICT DO NOTHING
-"""
 INSERT_FORWARDS = """
+    WITH known AS (
+        INSERT INTO aliases_destinations (account_id, email, created_at)
+        SELECT DISTINCT %(account_id)s::uuid, email, %(now)s::timestamptz
+        FROM unnest(%(emails)s::text[]) AS wanted (email) ORDER BY email
+        ON CONFLICT DO NOTHING
+    )
     INSERT INTO aliases_forwards (account_id, alias_id, position, email)
     SELECT %(account_id)s, alias_id, position, email
     FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
@@ -124,16 +119,24 @@ INSERT = """
         note text, labels jsonb, price jsonb, interval text
     )
 """
+# What is locked here stays as it is until the commit, so that what follows changes all or nothing.
+LOCK_UNCHANGED = """
+    SELECT alias.id FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
+    JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.id = wanted.id
+     AND alias.version = wanted.version AND alias.status <> 'deleted'
+    ORDER BY alias.id FOR UPDATE OF alias
+"""
 UPDATE = """
     UPDATE aliases AS alias
     SET manifest = new.manifest, manifest_key = new.manifest_key, note = new.note, labels = new.labels,
-        status = CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END, updated_at = %(now)s,
-        version = alias.version + 1, serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
+        status = CASE WHEN alias.status = 'suspended' THEN alias.status
+                      WHEN new.enabled THEN 'active' ELSE 'disabled' END,
+        updated_at = %(now)s, version = alias.version + 1,
+        serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
     FROM jsonb_to_recordset(%(changes)s::jsonb) AS new (
-        id uuid, version int, manifest text, manifest_key text, enabled boolean, note text, labels jsonb
+        id uuid, manifest text, manifest_key text, enabled boolean, note text, labels jsonb
     )
-    WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.version = new.version
-      AND alias.status IN ('active', 'disabled')
+    WHERE alias.account_id = %(account_id)s AND alias.id = new.id
     RETURNING alias.id, alias.domain, alias.local_part
 """
 RELEASE = """
@@ -142,10 +145,9 @@ RELEASE = """
         SET status = 'deleted', deleted_at = %(now)s, manifest = NULL, manifest_key = NULL,
             updated_at = %(now)s, version = alias.version + 1,
             serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
-        FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS gone (id, version)
-        JOIN aliases AS before ON before.account_id = %(account_id)s AND before.id = gone.id
-        WHERE alias.account_id = %(account_id)s AND alias.id = gone.id AND alias.version = gone.version
-          AND alias.status <> 'deleted'
+        FROM aliases AS before
+        WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
+          AND before.account_id = alias.account_id AND before.id = alias.id
         RETURNING alias.id, alias.domain, alias.local_part, alias.key, before.manifest, before.manifest_key
     ), quarantined AS (
         UPDATE aliases_names AS name SET state = 'quarantined', until = %(until)s FROM released
@@ -188,17 +190,16 @@ async def look_up(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: dat
 
 async def clear_ended(conn: Conn, *, looks: Sequence[Look], now: datetime) -> int:
     """Frees names of the looks whose hold or quarantine is over; their number."""
-    row = await (await conn.execute(CLEAR_ENDED, {"now": now, **_look_columns(looks)})).fetchone()
-    return int(row[0]) if row else 0
+    realms, domains, skeletons = zip(*looks, strict=True) if looks else ((), (), ())
+    row = {"realms": list(realms), "domains": list(domains), "skeletons": list(skeletons), "now": now}
+    freed = await (await conn.execute(CLEAR_ENDED, row)).fetchone()
+    return int(freed[0]) if freed else 0
 
 
 async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
     """Frees names of up to `limit` looks whose hold or quarantine is over; their number."""
     cursor = await conn.execute(LIST_ENDED, {"now": now, "limit": limit})
-    looks = [Look(*row) for row in await cursor.fetchall()]
-    freed = await clear_ended(conn, looks=looks, now=now)
-    await conn.execute(PRUNE_LOOKS, _look_columns(looks))
-    return freed
+    return await clear_ended(conn, looks=[Look(*row) for row in await cursor.fetchall()], now=now)
 
 
 async def take_names(
@@ -239,10 +240,16 @@ async def insert(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], no
     await conn.execute(INSERT, {"account_id": account_id, "specs": rows, "now": now})
 
 
+async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> set[UUID]:
+    """Those of the aliases that still have their version."""
+    row = {"account_id": account_id, "alias_ids": list(versions), "versions": list(versions.values())}
+    return {found[0] for found in await (await conn.execute(LOCK_UNCHANGED, row)).fetchall()}
+
+
 async def update(
     conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange], now: datetime
 ) -> dict[UUID, tuple[str, str]]:
-    """Domain and local part of those that still had their version, and now have the next."""
+    """Changes aliases that were locked; gives the domain and local part of each."""
     rows = _CHANGES.dump_json(changes).decode()
     cursor = await conn.execute(UPDATE, {"account_id": account_id, "changes": rows, "now": now})
     return {row[0]: (row[1], row[2]) for row in await cursor.fetchall()}
@@ -255,19 +262,17 @@ async def replace_forwards(
     rows = [(each.id, at, email) for each in forwards for at, email in enumerate(each.destinations)]
     ids, positions, emails = zip(*rows, strict=True) if rows else ((), (), ())
     row = {"account_id": account_id, "now": now, "positions": list(positions), "emails": list(emails)}
-    await conn.execute(INSERT_DESTINATIONS, row)
     await conn.execute(DELETE_FORWARDS, {"account_id": account_id, "alias_ids": [each.id for each in forwards]})
     await conn.execute(INSERT_FORWARDS, {**row, "alias_ids": list(ids)})
 
 
 async def release(
-    conn: Conn, *, realm: UUID, account_id: UUID, versions: Mapping[UUID, int], until: datetime, now: datetime
+    conn: Conn, *, realm: UUID, account_id: UUID, alias_ids: Sequence[UUID], until: datetime, now: datetime
 ) -> list[Released]:
-    """Those of the aliases (id: version) that are gone now; their names wait until the given time."""
-    row = {"realm": realm, "account_id": account_id, "until": until, "now": now}
-    columns = {"alias_ids": list(versions), "versions": list(versions.values())}
+    """Gives up aliases that were locked; their names wait until the given time."""
+    row = {"realm": realm, "account_id": account_id, "alias_ids": list(alias_ids), "until": until, "now": now}
     async with conn.cursor(row_factory=class_row(Released)) as cursor:
-        await cursor.execute(RELEASE, {**row, **columns})
+        await cursor.execute(RELEASE, row)
         return await cursor.fetchall()
 
 
@@ -293,8 +298,3 @@ def _columns(wanted: Sequence[Wanted | Taken]) -> dict[str, list[str]]:
         "keys": [each.key for each in wanted],
         "skeletons": [each.skeleton for each in wanted],
     }
-
-
-def _look_columns(looks: Sequence[Look]) -> dict[str, list[UUID] | list[str]]:
-    realms, domains, skeletons = zip(*looks, strict=True) if looks else ((), (), ())
-    return {"realms": list(realms), "domains": list(domains), "skeletons": list(skeletons)}

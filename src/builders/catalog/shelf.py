@@ -7,6 +7,7 @@ everybody's.
 """
 
 import asyncio
+from math import inf
 from pathlib import Path
 
 from builders.catalog import snapshot, store
@@ -29,14 +30,14 @@ class Shelf:
         self.assets = assets
         self._database = database
         self._snapshot = snapshot.EMPTY
-        self._checked = -CHECKED_EVERY_S  # on the monotonic clock
+        self._checked = -inf  # on the monotonic clock
+        self._is_expecting = False
         self._checking: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
 
     async def current(self) -> Snapshot:
         """The catalog as it was at most a second ago. Raises DatabaseAway and DatabaseBusy."""
-        # A clock that was set back is no reason to trust the snapshot for longer.
-        if not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S:
+        while self._is_due():
             if self._checking is None or self._checking.done():
                 self._checking = asyncio.create_task(self._check())
             # Shielded: a client that goes away takes nobody else's answer with it.
@@ -44,26 +45,34 @@ class Shelf:
         return self._snapshot
 
     def expect_change(self) -> None:
-        """Lets the next request ask, as when this very process has loaded a file."""
-        self._checked = -CHECKED_EVERY_S
+        """Lets the next request wait for what has changed, as when this very process has loaded a file."""
+        self._is_expecting = True
+
+    def _is_due(self) -> bool:
+        # A clock that was set back is no reason to trust the snapshot for longer.
+        return self._is_expecting or not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S
 
     async def _check(self) -> None:
+        shown = self._snapshot
+        patience = None if self._is_expecting or shown is snapshot.EMPTY else _PATIENCE_S
+        self._is_expecting = False
         async with self._database.reading() as conn:
             version = await store.get_version(conn)
-        if version != self._snapshot.version:
-            if self._following is None or self._following.done():
-                self._following = asyncio.create_task(self._follow(version))
-                self._following.add_done_callback(_note)
-            await self._wait(self._following)
+        if patience is None and self._following is not None:
+            await asyncio.wait({self._following})  # it may have begun too early to see the change
+        has_moved_on = self._snapshot is not shown and self._snapshot.version >= version
+        if version != shown.version and not has_moved_on:
+            await self._wait(version, patience)
         self._checked = clock.monotonic()
 
-    async def _wait(self, following: asyncio.Task[None]) -> None:
-        if self._snapshot is snapshot.EMPTY:
-            await asyncio.shield(following)
-            return
-        await asyncio.wait({following}, timeout=_PATIENCE_S)
-        if following.done():
-            following.result()
+    async def _wait(self, version: int, patience: float | None) -> None:
+        """Lets a newer snapshot be made, and waits for it as long as it is patient."""
+        if self._following is None or self._following.done():
+            self._following = asyncio.create_task(self._follow(version))
+            self._following.add_done_callback(_note)
+        await asyncio.wait({self._following}, timeout=patience)
+        if self._following.done():
+            self._following.result()
 
     async def _follow(self, version: int) -> None:
         """Puts a newer snapshot in place; from the start when the database is an older one than before."""

@@ -129,8 +129,8 @@ class _Passing:
     def write_log(self) -> None:
         """One line: who asked what, and how it went."""
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
-        _log.info(
-            "request",
+        log.request(
+            request_id=self.id,
             method=self.scope["method"],
             path=self.path,
             status=self.status,

@@ -32,7 +32,7 @@ class Settings(BaseSettings):
     )
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (),
-        description="Comma-separated secrets of 32 or more characters. The first signs and seals, all verify "
+        description="Comma-separated secrets of 32 random bytes (43 characters of base64url). The first signs and seals, all verify "
         "and open. Unset: generated into the data folder.",
     )
     key_cache_s: float = Field(

@@ -37,16 +37,13 @@ def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Find
     planned = {action.alias_id for action in actions}
     keys = {each.manifest_key for each in live.aliases if each.manifest == manifest and each.id not in planned}
     for action in actions:
-        if action.after is not None and action.after.key in keys:
+        alias = None if action.alias_id is None else by_id.get(action.alias_id)
+        if action.alias_id is not None and (alias is None or alias.version != action.version):
+            yield Finding(code="alias_changed", address=action.address, message=CHANGED)
+        elif action.place is not None and (claims := list(_claim_drift(action, live, mine))):
+            yield from claims
+        elif action.after is not None and action.after.key in keys:
             yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
-            continue
-        if action.alias_id is not None:
-            alias = by_id.get(action.alias_id)
-            if alias is None or alias.version != action.version:
-                yield Finding(code="alias_changed", address=action.address, message=CHANGED)
-                continue
-        if action.place is not None:
-            yield from _claim_drift(action, live, mine)
 
 
 def _claim_drift(action: Action, live: Live, mine: set[Name]) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from email_validator import EmailNotValidError, validate_email
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.bodies import StrictBody
@@ -46,7 +46,7 @@ class ManifestAlias(StrictBody):
     local_part: Annotated[str | None, Field(max_length=256)] = None
     domain: Annotated[str | None, Field(max_length=253)] = None
     destinations: Annotated[list[Mailbox], Field(min_length=1, max_length=10)]
-    enabled: bool = True
+    enabled: StrictBool = True
     note: Annotated[str | None, Field(max_length=200)] = None
     labels: Labels = Field(default_factory=dict)
 
@@ -106,9 +106,9 @@ class SandboxManifest(StrictBody):
     api_version: Literal["v1"]
     kind: Literal["Manifest"]
     metadata: ManifestMetadata
-    prune: Annotated[bool, Field(description="Release names that this manifest claimed and no longer has.")] = (
-        False
-    )
+    prune: Annotated[
+        StrictBool, Field(description="Release names that this manifest claimed and no longer has.")
+    ] = False
     on_conflict: Annotated[OnConflict, Field(description="For names the account has, but not by this one.")] = (
         OnConflict.FAIL
     )
@@ -130,10 +130,14 @@ class SandboxPromoteRequest(StrictBody):
 
     plan_id: str
     digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
-    confirm_deletes: Annotated[int | None, Field(ge=0, description="How many names the plan gives up.")] = None
+    confirm_deletes: Annotated[StrictInt | None, Field(ge=0, description="How many names the plan gives up.")] = (
+        None
+    )
     max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
     on_error: OnError = OnError.STOP
-    resume: Annotated[bool, Field(description="Try the failed and skipped steps of a promotion again.")] = False
+    resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (
+        False
+    )
 
     def order(self, plan_id: UUID | None) -> Order:
         """The record."""

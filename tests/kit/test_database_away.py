@@ -1,0 +1,126 @@
+"""The database goes away and comes back; the service says so, and goes on without a restart."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from builders.app import Service, create_app, lifespan
+from builders.identity.records import Preset
+from builders.kit.settings import Settings
+from tests.cast import Client, Person, make_person
+from tests.kit.gate import Gate
+
+POOL_TIMEOUT_S = 0.3
+NEW_KEY = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
+
+
+@pytest.fixture
+async def gate(conninfo: str) -> AsyncIterator[Gate]:
+    async with Gate(conninfo) as gate:
+        yield gate
+
+
+@pytest.fixture
+async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
+    """The whole service with its database behind the gate."""
+    behind = {
+        "database_url": SecretStr(gate.conninfo),
+        "pool_timeout_s": POOL_TIMEOUT_S,
+        "pool_size": 4,
+        "key_cache_s": 0,
+    }
+    app = create_app(settings.model_copy(update=behind))
+    async with lifespan(app.api):
+        yield app
+
+
+@pytest.fixture
+async def ada(house: Service) -> AsyncIterator[Person]:
+    async with await make_person(house, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
+        yield ada
+
+
+async def until(true: Callable[[], Awaitable[bool]]) -> None:
+    give_up = time.monotonic() + 8
+    while not await true():
+        assert time.monotonic() < give_up, "waited 8 s in vain"
+        await asyncio.sleep(0.05)
+
+
+async def is_ready(client: Client) -> bool:
+    return (await client.get("/readyz")).status_code == 200
+
+
+def assert_away(answer: httpx.Response) -> None:
+    assert (answer.status_code, answer.json()["code"]) == (503, "database_away")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert int(answer.headers["Retry-After"]) == answer.json()["retry_after"] > 0
+
+
+async def test_without_the_database_all_that_needs_it_is_a_503_and_the_rest_goes_on(
+    ada: Person, gate: Gate
+) -> None:
+    assert (await ada.get("/v1/api-keys")).status_code == 200
+    await gate.shut()
+    began = time.monotonic()
+
+    answers = [await ada.get("/v1/api-keys"), await ada.post("/v1/api-keys", json=NEW_KEY)]
+    at_once = await asyncio.gather(*(ada.get("/v1/api-keys/scopes") for _ in range(20)))
+
+    assert time.monotonic() - began < 4 * POOL_TIMEOUT_S
+    for answer in (*answers, *at_once):
+        assert_away(answer)
+    assert (await ada.get("/livez")).status_code == (await ada.get("/health")).status_code == 200
+    ready = await ada.get("/readyz")
+    assert (ready.status_code, ready.json()["detail"]) == (503, "database: away")
+
+
+async def test_it_goes_on_when_the_database_is_back(ada: Person, gate: Gate) -> None:
+    for _ in range(3):
+        await gate.shut()
+        assert_away(await ada.get("/v1/api-keys"))
+        assert not await is_ready(ada)
+        await gate.open()
+        await until(lambda: is_ready(ada))
+        answers = await asyncio.gather(*(ada.get("/v1/api-keys") for _ in range(12)))
+        assert {answer.status_code for answer in answers} == {200}
+
+
+async def test_connections_that_a_restart_broke_are_weeded_out_together(ada: Person, gate: Gate) -> None:
+    await asyncio.gather(*(ada.get("/v1/api-keys") for _ in range(12)))  # the pool of four is full now
+    await gate.shut()
+    await gate.open()
+
+    found = [(await ada.get("/v1/api-keys")).status_code for _ in range(8)]
+
+    assert found[0] == 503
+    assert found.count(503) < 4  # else each of the four had to be met by a request
+    assert found[-4:] == [200] * 4
+
+
+async def test_a_write_that_was_cut_off_can_be_repeated_with_its_key(ada: Person, gate: Gate) -> None:
+    key = {"Idempotency-Key": "cut-off"}
+    await gate.shut()
+    assert_away(await ada.post("/v1/api-keys", json=NEW_KEY, headers=key))
+    await gate.open()
+    await until(lambda: is_ready(ada))
+
+    first = await ada.post("/v1/api-keys", json=NEW_KEY, headers=key)
+    again = await ada.post("/v1/api-keys", json=NEW_KEY, headers=key)
+
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert first.json()["id"] == again.json()["id"]
+
+
+async def test_the_service_starts_without_its_database_and_finds_it_later(gate: Gate, settings: Settings) -> None:
+    await gate.shut()
+    behind = {"database_url": SecretStr(gate.conninfo), "pool_timeout_s": POOL_TIMEOUT_S}
+    app = create_app(settings.model_copy(update=behind))
+    async with lifespan(app.api), Client(app) as anyone:
+        assert not await is_ready(anyone)
+        await gate.open()
+        await until(lambda: is_ready(anyone))

@@ -1,0 +1,200 @@
+"""A POST repeated with its Idempotency-Key is answered as the first time, and nothing is done twice."""
+
+import asyncio
+import uuid
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from psycopg import AsyncConnection
+
+from builders.kit import clock, idempotency
+from tests.cast import Client, Person
+
+KEYS, PLAN = "/v1/api-keys", "/v1/sandbox/plan"
+MANIFEST = {"api_version": "v1", "kind": "Manifest", "metadata": {"name": "empty"}, "resources": {"aliases": []}}
+Conn = AsyncConnection[Any]
+
+
+def wanted(label: str = "ci", kind: str = "test") -> dict[str, str]:
+    return {"label": label, "key_kind": kind, "preset": "developer_full"}
+
+
+async def post(who: Client, path: str, body: object, *, key: str) -> httpx.Response:
+    return await who.post(path, json=body, headers={"Idempotency-Key": key})
+
+
+async def labels(who: Client) -> Counter[str]:
+    return Counter(item["label"] for item in (await who.get(KEYS)).json()["items"])
+
+
+def is_replay(answer: httpx.Response) -> bool:
+    return bool(answer.headers.get("Idempotent-Replayed") == "true")
+
+
+async def stored(conn: Conn, who: Person) -> list[tuple[str, int | None, str | None]]:
+    found = await conn.execute(
+        "SELECT key, status, body FROM kit_idempotency WHERE account_id = %s", [who.account.id]
+    )
+    return await found.fetchall()
+
+
+async def test_a_repeated_plan_is_the_same_plan(alice: Person) -> None:
+    first = await post(alice, PLAN, MANIFEST, key="plan")
+    again = await post(alice, PLAN, MANIFEST, key="plan")
+
+    assert (first.status_code, is_replay(first)) == (200, False)
+    assert (again.status_code, is_replay(again)) == (200, True)
+    assert again.content == first.content
+    assert again.headers["content-type"] == first.headers["content-type"]
+    assert again.headers["x-request-id"] != first.headers["x-request-id"]
+
+
+async def test_a_repeated_key_is_minted_once_and_its_secret_shown_once(alice: Person) -> None:
+    first = await post(alice, KEYS, wanted("once"), key="mint")
+    again = await post(alice, KEYS, wanted("once"), key="mint")
+
+    assert (await labels(alice))["once"] == 1
+    assert is_replay(again)
+    secret = first.json().pop("secret")
+    assert secret.startswith("svc_test_")
+    assert again.json() == {name: value for name, value in first.json().items() if name != "secret"}
+
+
+async def test_the_stored_answer_holds_no_secret(alice: Person, conn: Conn) -> None:
+    secret = (await post(alice, KEYS, wanted(), key="kept")).json()["secret"]
+
+    [(key, status, body)] = await stored(conn, alice)
+
+    assert (key, status) == ("kept", 200)
+    assert body is not None
+    assert "secret" not in body
+    assert secret not in body
+
+
+@pytest.mark.parametrize("other", [(KEYS, wanted("other")), (PLAN, MANIFEST)], ids=["body", "path"])
+async def test_a_key_is_for_one_request(alice: Person, other: tuple[str, object]) -> None:
+    await post(alice, KEYS, wanted(), key="taken")
+
+    answer = await post(alice, *other, key="taken")
+
+    assert answer.status_code == 422
+    [error] = answer.json()["detail"]
+    assert (error["loc"], error["type"]) == (["header", "Idempotency-Key"], "key_reused")
+    assert await labels(alice) == await labels(alice) - Counter(["other"])
+
+
+async def test_the_order_of_members_and_quotes_around_the_key_make_no_difference(alice: Person) -> None:
+    await post(alice, KEYS, wanted("quoted"), key='"a key"')
+    turned = dict(reversed(wanted("quoted").items()))
+
+    assert is_replay(await post(alice, KEYS, turned, key="a key"))
+    assert (await labels(alice))["quoted"] == 1
+
+
+@pytest.mark.parametrize("twins", [2, 10])
+async def test_of_many_at_once_one_is_done(alice: Person, twins: int) -> None:
+    answers = await asyncio.gather(*(post(alice, KEYS, wanted("race"), key="race") for _ in range(twins)))
+
+    assert (await labels(alice))["race"] == 1
+    assert sum(answer.status_code == 200 and not is_replay(answer) for answer in answers) == 1
+    late = [answer for answer in answers if answer.status_code != 200]
+    assert {(answer.status_code, answer.json()["code"]) for answer in late} == {(409, "idempotency_in_flight")}
+    assert all(answer.headers["Retry-After"] == "1" for answer in late)
+    assert is_replay(await post(alice, KEYS, wanted("race"), key="race"))
+
+
+async def test_after_a_refusal_the_key_is_free_again(alice: Person) -> None:
+    refused = await post(alice.test, KEYS, wanted(kind="live"), key="again")
+    assert (refused.status_code, refused.json()["code"]) == (403, "live_key_required")
+
+    answer = await post(alice.test, KEYS, wanted("again"), key="again")
+
+    assert (answer.status_code, is_replay(answer)) == (200, False)
+    assert (await labels(alice))["again"] == 1
+
+
+async def test_a_body_that_is_not_valid_takes_no_key(alice: Person, conn: Conn) -> None:
+    assert (await post(alice, KEYS, {}, key="early")).status_code == 422
+    assert await stored(conn, alice) == []
+
+
+async def test_a_key_is_forgotten_after_a_day(alice: Person) -> None:
+    await post(alice, KEYS, wanted("monday"), key="daily")
+    clock.move(idempotency.KEPT - timedelta(seconds=5))
+    assert is_replay(await post(alice, KEYS, wanted("monday"), key="daily"))
+    clock.move(timedelta(seconds=10))
+
+    answer = await post(alice, KEYS, wanted("tuesday"), key="daily")
+
+    assert (answer.status_code, is_replay(answer)) == (200, False)
+    assert {"monday", "tuesday"} <= set(await labels(alice))
+
+
+async def test_another_account_has_keys_of_its_own(alice: Person, bob: Person) -> None:
+    await post(alice, KEYS, wanted("hers"), key="same")
+
+    answer = await post(bob, KEYS, wanted("his"), key="same")
+
+    assert (answer.status_code, is_replay(answer)) == (200, False)
+    assert answer.json()["label"] == "his"
+
+
+async def test_the_sandbox_has_keys_of_its_own(alice: Person) -> None:
+    await post(alice, PLAN, MANIFEST, key="both")
+    assert not is_replay(await post(alice.test, PLAN, MANIFEST, key="both"))
+
+
+async def test_a_claim_whose_process_died_is_taken_over_after_a_minute(alice: Person, conn: Conn) -> None:
+    await post(alice, KEYS, wanted("dead"), key="dead")
+    await conn.execute(
+        "UPDATE kit_idempotency SET status = NULL, body = NULL WHERE account_id = %s", [alice.account.id]
+    )
+    assert (await post(alice, KEYS, wanted("dead"), key="dead")).status_code == 409
+    clock.move(idempotency.ABANDONED + timedelta(seconds=1))
+
+    answer = await post(alice, KEYS, wanted("dead"), key="dead")
+
+    assert (answer.status_code, is_replay(answer)) == (200, False)
+    assert is_replay(await post(alice, KEYS, wanted("dead"), key="dead"))
+
+
+@pytest.mark.parametrize("key", ["", '""', " ", "k" * 256, f'"{"k" * 256}"'])
+async def test_a_key_has_1_to_255_characters(alice: Person, key: str) -> None:
+    answer = await post(alice, KEYS, wanted(), key=key)
+
+    assert answer.status_code == 422
+    [error] = answer.json()["detail"]
+    assert (error["loc"], error["type"]) == (["header", "Idempotency-Key"], "key_length")
+
+
+@pytest.mark.parametrize("key", ["k" * 255, f'"{"k" * 255}"', "'", 'say "hi"', "gr\xfc\xdfe"])
+async def test_a_key_may_be_any_text(alice: Person, key: str) -> None:
+    headers = {b"Idempotency-Key": key.encode("latin-1")}
+    answers = [await alice.post(KEYS, json=wanted(), headers=headers) for _ in range(2)]
+
+    assert [is_replay(answer) for answer in answers] == [False, True]
+
+
+async def test_a_get_knows_no_keys(alice: Person, conn: Conn) -> None:
+    answer = await alice.get(KEYS, headers={"Idempotency-Key": "k" * 300})
+
+    assert answer.status_code == 200
+    assert await stored(conn, alice) == []
+
+
+async def test_old_keys_are_pruned_and_young_ones_kept(
+    alice: Person, conn: Conn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idempotency, "PRUNED_AT_ONCE", 2)
+    for _ in range(5):
+        await post(alice, PLAN, MANIFEST, key=uuid.uuid4().hex)
+    clock.move(idempotency.KEPT - timedelta(seconds=5))
+    await post(alice, PLAN, MANIFEST, key="young")
+    clock.move(timedelta(seconds=10))
+
+    await idempotency.prune(conn)
+
+    assert [key for key, _, _ in await stored(conn, alice)] == ["young"]

@@ -1,0 +1,183 @@
+"""The work and the stored answer of a repeatable request stand or fall together."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Annotated
+
+import pytest
+from psycopg import sql
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from builders.kit import clock, idempotency, ids
+from builders.kit.bodies import Reply
+from builders.kit.callers import Caller, needs
+from builders.kit.db import Conn, Pool, Reads, Tx
+from builders.kit.routes import Router
+from builders.kit.settings import Settings
+from tests.kit.asgi import Answer, ask
+from tests.kit.scratch import serve, table
+
+Reader = Annotated[Caller, needs("things:read")]
+COLUMNS = "note text, UNIQUE (note) DEFERRABLE INITIALLY DEFERRED"
+
+
+class Note(Reply):
+    """What was written."""
+
+    note: str
+
+
+class House:
+    """A service whose handlers can be held up in the middle."""
+
+    def __init__(self, name: sql.Identifier, conn: Conn) -> None:
+        self.insert = sql.SQL("INSERT INTO {} VALUES (%s)").format(name)
+        self.list = sql.SQL("SELECT note FROM {} ORDER BY note").format(name)
+        self.conn = conn
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self.go_on.set()
+        self.service: ASGIApp | None = None
+
+    async def write(self, conn: Conn, note: str) -> Note:
+        await conn.execute(self.insert, [note])
+        if not self.begun.is_set():  # only the first is held up
+            self.begun.set()
+            await self.go_on.wait()
+        return Note(note=note)
+
+    async def notes(self) -> list[str]:
+        return [row[0] for row in await (await self.conn.execute(self.list)).fetchall()]
+
+    def routes(self) -> Router:
+        router = Router(tags=["notes"])
+
+        @router.post("/tx/{note}")
+        async def in_a_transaction(note: str, caller: Reader, conn: Tx, spelled: str | None = None) -> Note:
+            del caller
+            return await self.write(conn, spelled or note)
+
+        @router.post("/reads/{note}")
+        async def in_statements(note: str, caller: Reader, conn: Reads) -> Note:
+            del caller
+            return await self.write(conn, note)
+
+        @router.post("/pool/{note}")
+        async def in_its_own_transactions(note: str, caller: Reader, database: Pool) -> Note:
+            del caller
+            async with database.transaction() as conn:
+                return await self.write(conn, note)
+
+        @router.post("/nothing/{note}", status_code=204)
+        async def without_an_answer(note: str, caller: Reader, conn: Tx) -> None:
+            del caller
+            await self.write(conn, note)
+
+        @router.post("/made/{note}")
+        async def with_an_answer_of_its_own(note: str, caller: Reader, conn: Tx) -> Response:
+            del caller
+            await self.write(conn, note)
+            return Response('{"made": true}', 202, media_type="application/json")
+
+        return router
+
+    async def ask(self, path: str, *, key: str) -> Answer:
+        assert self.service is not None
+        return await ask(self.service, "POST", path, headers=[("X-API-Key", "reader"), ("Idempotency-Key", key)])
+
+
+@pytest.fixture
+async def house(conninfo: str, settings: Settings) -> AsyncIterator[House]:
+    async with table(conninfo, COLUMNS) as (name, conn):
+        house = House(name, conn)
+        async with serve(settings, house.routes()) as scratch:
+            house.service = scratch.edge
+            yield house
+
+
+@pytest.fixture
+def key() -> str:
+    """A new one: the account of these tests is always the same."""
+    return ids.new().hex
+
+
+def is_replay(answer: Answer) -> bool:
+    return answer.header("idempotent-replayed") == "true"
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "body"),
+    [
+        ("tx", 200, b'{"note":"a"}'),
+        ("reads", 200, b'{"note":"a"}'),
+        ("pool", 200, b'{"note":"a"}'),
+        ("nothing", 204, b""),
+        ("made", 202, b'{"made": true}'),
+    ],
+)
+async def test_every_kind_of_handler_is_repeatable(
+    house: House, key: str, way: str, status: int, body: bytes
+) -> None:
+    first, again = [await house.ask(f"/{way}/a", key=key) for _ in range(2)]
+
+    assert (first.status, first.body, is_replay(first)) == (status, body, False)
+    assert (again.status, again.body, is_replay(again)) == (status, body, True)
+    assert again.header("content-type") == first.header("content-type")
+    assert await house.notes() == ["a"]
+
+
+async def test_a_commit_that_fails_stores_no_answer_and_frees_the_key(house: House, key: str) -> None:
+    await house.ask("/tx/a", key=ids.new().hex)
+
+    assert (await house.ask("/tx/a", key=key)).status == 500  # its note is taken, which the commit finds out
+    other = await house.ask("/tx/b", key=key)
+
+    assert (other.status, is_replay(other)) == (200, False)
+    assert await house.notes() == ["a", "b"]
+
+
+async def test_a_request_that_was_given_up_for_dead_leaves_nothing(house: House, key: str) -> None:
+    house.go_on.clear()
+    slow = asyncio.create_task(house.ask("/tx/a?spelled=slow", key=key))
+    await house.begun.wait()
+    clock.move(idempotency.ABANDONED + timedelta(seconds=1))
+
+    heir = await house.ask("/tx/a?spelled=heir", key=key)
+    house.go_on.set()
+    late = await slow
+
+    assert (heir.status, is_replay(heir)) == (200, False)
+    assert (late.status, late.json()["code"]) == (409, "idempotency_in_flight")
+    assert await house.notes() == ["heir"]
+    again = await house.ask("/tx/a", key=key)
+    assert (again.body, is_replay(again)) == (heir.body, True)
+
+
+async def test_a_request_that_was_cut_off_frees_its_key(house: House, key: str) -> None:
+    house.go_on.clear()
+    cut_off = asyncio.create_task(house.ask("/tx/a", key=key))
+    await house.begun.wait()
+    cut_off.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cut_off
+    house.go_on.set()
+
+    answer = await house.ask("/tx/a", key=key)
+
+    assert (answer.status, is_replay(answer)) == (200, False)
+    assert await house.notes() == ["a"]
+
+
+async def test_while_the_first_is_under_way_its_twin_waits_for_nothing(house: House, key: str) -> None:
+    house.go_on.clear()
+    first = asyncio.create_task(house.ask("/tx/a", key=key))
+    await house.begun.wait()
+
+    twin, other = await house.ask("/tx/a", key=key), await house.ask("/tx/b", key=key)
+
+    assert (twin.status, twin.json()["code"]) == (409, "idempotency_in_flight")
+    assert (other.status, other.json()["detail"][0]["type"]) == (422, "key_reused")
+    house.go_on.set()
+    assert (await first).status == 200
+    assert await house.notes() == ["a"]

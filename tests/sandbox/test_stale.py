@@ -1,0 +1,148 @@
+"""A plan is promoted only onto the state it was made on; else 409 says what changed, and nothing is written."""
+
+from builders.kit.db import Conn
+from tests.cast import Person
+from tests.sandbox.make import (
+    PROMOTE,
+    Domains,
+    Json,
+    alias,
+    apply,
+    events,
+    findings,
+    order,
+    plan,
+    promote,
+    suspend,
+)
+
+
+async def changed(person: Person, planned: Json) -> set[tuple[str, str]]:
+    answer = await person.post(PROMOTE, json=order(planned))
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale"), answer.text
+    assert answer.json()["next_action"]
+    return findings(answer.json()["changed"])
+
+
+async def test_a_name_was_taken(alice: Person, bob: Person, conn: Conn, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    await apply(bob, alias(f"a.da@{domain}", key="mine"))
+    assert await changed(alice, planned) == {("alias.ada", "taken")}
+    assert await events(conn, alice) == []
+    assert (await plan(bob, alias(f"grace@{domain}")))["status"] == "ready"
+
+
+async def test_a_look_alike_was_taken(alice: Person, bob: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"norman@{domain}"))
+    await apply(bob, alias(f"norrnan@{domain}"))
+    assert await changed(alice, planned) == {("alias.norman", "confusable")}
+
+
+async def test_a_name_was_released_by_another(alice: Person, bob: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    await apply(bob, alias(f"ada@{domain}"))
+    await apply(bob, prune=True)
+    assert await changed(alice, planned) == {("alias.ada", "quarantined")}
+
+
+async def test_the_account_took_the_name_by_another_manifest(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    await apply(alice, alias(f"ada@{domain}"), name="other")
+    assert await changed(alice, planned) == {("alias.ada", "alias_exists")}
+
+
+async def test_two_plans_from_the_same_state_are_promoted_once(alice: Person, domain: str) -> None:
+    first, second = [await plan(alice, alias(f"ada@{domain}")) for _ in range(2)]
+    await promote(alice, first)
+    assert await changed(alice, second) == {("alias.ada", "alias_exists")}
+
+
+async def test_an_alias_was_changed(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    planned = await plan(alice, alias(f"ada@{domain}", note="one"), alias(f"grace@{domain}"))
+    kept = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    deleted = await plan(alice, alias(f"grace@{domain}"), prune=True)
+    replaced = await plan(alice, alias(f"linus@{domain}", key="ada"), alias(f"grace@{domain}"))
+    await apply(alice, alias(f"ada@{domain}", note="two"), alias(f"grace@{domain}"))
+    for each in (planned, kept, deleted, replaced):
+        assert await changed(alice, each) == {("alias.ada", "alias_changed")}
+
+
+async def test_an_alias_was_given_up(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    planned = await plan(alice, alias(f"ada@{domain}", note="x"))
+    await apply(alice, prune=True)
+    assert await changed(alice, planned) == {("alias.ada", "alias_changed")}
+
+
+async def test_an_alias_was_adopted_by_another_manifest(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    planned = await plan(alice, prune=True)
+    await apply(alice, alias(f"ada@{domain}"), name="other", on_conflict="adopt")
+    assert await changed(alice, planned) == {("alias.ada", "alias_changed")}
+
+
+async def test_an_alias_was_suspended(alice: Person, conn: Conn, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    planned = await plan(alice, alias(f"ada@{domain}", enabled=False))
+    await suspend(conn, alice, f"ada@{domain}")
+    assert await changed(alice, planned) == {("alias.ada", "alias_changed")}
+
+
+async def test_the_price_changed(alice: Person, domains: Domains) -> None:
+    domain = await domains()
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    for columns in ({"price_amount": "12.01"}, {"price_currency": "EUR"}, {"price_interval": "month"}):
+        await domains(domain, **columns)
+        assert await changed(alice, planned) == {("alias.ada", "price_changed")}
+    await domains(domain, price_currency="USD", price_interval="year")
+    assert (await promote(alice, planned))["status"] == "succeeded"
+
+
+async def test_the_domain_is_not_live_any_more(alice: Person, domains: Domains) -> None:
+    domain = await domains()
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    for columns in ({"status": "paused"}, {"status": "retired"}, {"status": "live", "catch_all": "yes"}):
+        await domains(domain, **columns)
+        assert await changed(alice, planned) == {("alias.ada", "domain_not_live")}
+
+
+async def test_the_rules_of_the_domain_changed(alice: Person, domains: Domains) -> None:
+    domain = await domains()
+    planned = await plan(alice, alias(f"a.da@{domain}", key="ada"))
+    for columns in ({"min_local_length": "4"}, {"separator_policy": "distinct"}):
+        await domains(domain, **columns)
+        assert await changed(alice, planned) == {("alias.ada", "rules_changed")}
+
+
+async def test_a_key_stands_for_another_name_by_now(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"linus@{domain}"), name="other")
+    created = await plan(alice, alias(f"ada@{domain}", key="boss"))
+    adopted = await plan(alice, alias(f"linus@{domain}", key="boss"), on_conflict="adopt")
+    await apply(alice, alias(f"grace@{domain}", key="boss"))
+    for each in (created, adopted):
+        assert await changed(alice, each) == {("alias.boss", "key_in_use")}
+
+
+async def test_all_that_changed_is_named(alice: Person, bob: Person, domains: Domains) -> None:
+    here, there = await domains(), await domains()
+    await apply(alice, alias(f"grace@{here}"))
+    planned = await plan(alice, alias(f"ada@{here}"), alias(f"grace@{here}", note="x"), alias(f"linus@{there}"))
+    await apply(bob, alias(f"ada@{here}"))
+    await apply(alice, alias(f"grace@{here}", note="y"))
+    await domains(there, status="paused")
+    assert await changed(alice, planned) == {
+        ("alias.ada", "taken"),
+        ("alias.grace", "alias_changed"),
+        ("alias.linus", "domain_not_live"),
+    }
+
+
+async def test_what_the_plan_says_nothing_of_may_change(alice: Person, domains: Domains) -> None:
+    domain = await domains()
+    await apply(alice, alias(f"grace@{domain}"), alias(f"linus@{domain}"))
+    planned = await plan(alice, alias(f"grace@{domain}"), alias(f"ada@{domain}"))
+    await apply(alice, alias(f"linus@{domain}", note="x"), alias(f"grace@{domain}"))
+    await apply(alice, alias(f"alan@{domain}"), name="other")
+    await domains(domain, title="Another title", price_tier="plus")
+    assert (await promote(alice, planned))["status"] == "succeeded"

@@ -1,0 +1,128 @@
+"""A manifest of hundreds of names is a handful of statements: counted on the wire, as libpq sends them."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from psycopg.pq import Trace
+
+from builders.kit import ids
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from builders.sandbox import service as sandbox
+from builders.sandbox.records import OnError, Order, Plan, Promotion, PromotionStatus
+from builders.sandbox.schemas import SandboxManifest
+from tests.cast import Person
+from tests.sandbox.make import Json, alias, crew, manifest
+
+# What the frontend sends to have something executed: a simple query, or a portal of the extended protocol.
+SENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
+QUARANTINE = timedelta(days=90)
+
+
+class Wire:
+    """What went over one connection to PostgreSQL."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def watched(self, conn: Conn) -> Iterator[None]:
+        """Writes down what is sent in the block, and nothing of before."""
+        with self._path.open("wb") as file:
+            conn.pgconn.trace(file.fileno())
+            conn.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
+            try:
+                yield
+            finally:
+                conn.pgconn.untrace()
+
+    def statements(self) -> int:
+        """How many statements that was."""
+        return len(SENT.findall(self._path.read_text(encoding="utf-8", errors="replace")))
+
+
+@pytest.fixture
+async def single(conninfo: str, settings: Settings) -> AsyncIterator[Database]:
+    """A pool of one connection, so that all of a promotion goes over it."""
+    database = Database(conninfo, settings.model_copy(update={"pool_size": 1}))
+    await database.open()
+    yield database
+    await database.close()
+
+
+class Counted:
+    """Plans and promotes over a single connection, and counts the statements."""
+
+    def __init__(self, database: Database, wire: Wire, person: Person) -> None:
+        self.database, self.wire, self.account_id = database, wire, person.account.id
+
+    async def plan(self, body: Json) -> tuple[Plan, int]:
+        wanted = SandboxManifest.model_validate(body).manifest()
+        async with self.database.transaction() as conn:
+            with self.wire.watched(conn):
+                plan = await sandbox.make_plan(
+                    conn, account_id=self.account_id, manifest=wanted, created_by="test"
+                )
+        return plan, self.wire.statements()
+
+    async def promote(self, plan: Plan) -> tuple[Promotion, int]:
+        order = Order(
+            plan_id=plan.id,
+            digest=plan.digest,
+            confirm_deletes=plan.removals,
+            max_total=None,
+            on_error=OnError.STOP,
+            resume=False,
+        )
+        async with self.database.reading() as conn:
+            watched = self.wire.watched(conn)
+        with watched:
+            promotion = await sandbox.promote(
+                self.database, account_id=self.account_id, order=order, created_by="test", quarantine=QUARANTINE
+            )
+        assert promotion.status is PromotionStatus.SUCCEEDED
+        return promotion, self.wire.statements()
+
+
+@pytest.fixture
+def counted(single: Database, tmp_path: Path, alice: Person) -> Counted:
+    """Alice's, counted."""
+    return Counted(single, Wire(tmp_path / "wire"), alice)
+
+
+async def test_the_wire_is_watched(counted: Counted) -> None:
+    async with counted.database.reading() as conn:
+        with counted.wire.watched(conn):
+            for _ in range(7):
+                await conn.execute("SELECT %s::int", [1])
+            async with conn.transaction():
+                await conn.execute("SELECT 1")
+    assert counted.wire.statements() == 10
+
+
+async def test_ten_times_the_names_are_as_many_statements(counted: Counted, domain: str) -> None:
+    """For each kind of action: names claimed, changed, replaced and given up."""
+    few, many = [], []
+    for size, counts in ((50, few), (500, many)):
+        name, names = f"of-{size}", crew(5 * size, domain)[:size]
+        base = f"{ids.new().hex[-8:]}"
+        names = [f"{base}{each}" for each in names]
+        stages = [
+            manifest([alias(each, key=f"k{at}") for at, each in enumerate(names)], name=name),
+            manifest([alias(each, "new@example.net", key=f"k{at}") for at, each in enumerate(names)], name=name),
+            manifest([alias(f"x{each}", key=f"k{at}") for at, each in enumerate(names)], name=name),
+            manifest([], name=name, prune=True),
+        ]
+        for body in stages:
+            plan, planning = await counted.plan(body)
+            assert len(plan.actions) == size
+            _, promoting = await counted.promote(plan)
+            counts.append((planning, promoting))
+    print(few, many)
+    assert few == many
+    assert max(planning for planning, _ in many) <= 6
+    assert max(promoting for _, promoting in many) <= 45
