@@ -20,9 +20,9 @@ NAMES = st.from_regex(r"[a-z0-9]([._-]?[a-z0-9]){0,20}", fullmatch=True)
 NEARLY = st.one_of(
     NAMES,
     NAMES.map(str.upper),
-    st.lists(
-        st.sampled_from([*"aeimnrvw015._-+@ '", "\u200b", "\uff4b", "é", "ß", "ﬁ", "admin", "x" * 20])
-    ).map("".join),
+    st.lists(st.sampled_from([*"aeimnrvw015._-+@ '", "\u200b", "\uff4b", "é", "ß", "ﬁ", "admin", "x" * 20])).map(
+        "".join
+    ),
 )
 KEPT = {
     skeleton(squash(word))
@@ -102,9 +102,7 @@ def test_a_form_that_nfkc_makes_is_judged_again() -> None:
 def test_the_least_length_counts_what_the_domain_tells_apart() -> None:
     verdict = judged("a.b", min_length=3)
     assert verdict.detail is Detail.TOO_SHORT
-    assert verdict.message.startswith(
-        "The name has 2 characters without the separators that this domain ignores"
-    )
+    assert verdict.message.startswith("The name has 2 characters without the separators that this domain ignores")
     assert verdict.message.endswith("takes 3 or more.")
     assert judged("a.b", min_length=3, separator_policy=SeparatorPolicy.DISTINCT).is_ok
     assert judged("a-b", min_length=3).is_ok
@@ -135,9 +133,7 @@ def test_rules_that_fit_no_name_are_refused(lengths: tuple[int, int]) -> None:
         (SeparatorPolicy.DISTINCT, ["jane.doe"], ["janedoe", "jane-doe", "jane_doe"]),
     ],
 )
-def test_a_policy_decides_which_names_are_one(
-    policy: SeparatorPolicy, same: list[str], others: list[str]
-) -> None:
+def test_a_policy_decides_which_names_are_one(policy: SeparatorPolicy, same: list[str], others: list[str]) -> None:
     (ours,) = {key(name, policy) for name in same}
     assert ours not in {key(name, policy) for name in others}
 
@@ -169,9 +165,7 @@ def test_a_megabyte_is_refused_unread() -> None:
     assert judge("\ufdfa" * 256, domain=DOMAIN).detail is Detail.TOO_LONG  # 18 times as long in NFKC
 
 
-@given(
-    ANY_TEXT | NEARLY, POLICIES, st.integers(1, 64), st.sampled_from([DOMAIN, "", "d" * 240, "\ud800" * 300])
-)
+@given(ANY_TEXT | NEARLY, POLICIES, st.integers(1, 64), st.sampled_from([DOMAIN, "", "d" * 240, "\ud800" * 300]))
 def test_any_text_gets_a_verdict_that_can_be_shown(
     text: str, policy: SeparatorPolicy, least: int, domain: str
 ) -> None:
@@ -181,9 +175,7 @@ def test_any_text_gets_a_verdict_that_can_be_shown(
     assert (verdict.reason is Reason.INVALID) == (verdict.detail is not None)
     assert bool(verdict.message) != verdict.is_ok
     if verdict.suggestion is not None:
-        assert parse(
-            verdict.suggestion, domain=domain, rules=Rules(min_length=least, separator_policy=policy)
-        )
+        assert parse(verdict.suggestion, domain=domain, rules=Rules(min_length=least, separator_policy=policy))
 
 
 @given(NEARLY, POLICIES)
@@ -212,8 +204,7 @@ def test_separators_that_a_policy_ignores_change_nothing(name: str, data: st.Dat
     for policy, ignored in ((SeparatorPolicy.IGNORE_DOTS, "."), (SeparatorPolicy.IGNORE_ALL, "._-")):
         bare = key(name, policy)
         spelled = bare[0] + "".join(
-            data.draw(st.sampled_from(["", *ignored])) + c if (a + c).isalnum() else c
-            for a, c in pairwise(bare)
+            data.draw(st.sampled_from(["", *ignored])) + c if (a + c).isalnum() else c for a, c in pairwise(bare)
         )
         first, second = (judged(n, separator_policy=policy, min_length=2) for n in (bare, spelled))
         assert first.key == second.key

@@ -171,9 +171,7 @@ def test_the_message_says_why_and_what_to_do() -> None:
     assert message("No.Reply") == (
         "`no.reply` is reserved: programs send from it and nobody reads the answers. Choose another name."
     )
-    assert message("p0stmaster").startswith(
-        "`p0stmaster` can be mistaken for `postmaster`, which is reserved: "
-    )
+    assert message("p0stmaster").startswith("`p0stmaster` can be mistaken for `postmaster`, which is reserved: ")
     assert message("x-owner").startswith("`x-owner` fits `*-owner`, which is reserved: ")
     assert message("sales").endswith(" Choose another name, or ask the operator of the domain for it.")
 
@@ -238,9 +236,7 @@ def test_the_data_is_well_formed(group: Group) -> None:
 
 def test_a_word_stands_in_one_group_only() -> None:
     def group(name: str, word: str) -> Group:
-        return Group(
-            name=name, reserved_class=ReservedClass.HARD, source="-", why="-", words=(word,), patterns=()
-        )
+        return Group(name=name, reserved_class=ReservedClass.HARD, source="-", why="-", words=(word,), patterns=())
 
     with pytest.raises(ValueError, match="'no-reply' in two is 'noreply' in one"):
         ReservedNames(groups=[group("one", "noreply"), group("two", "no-reply")], words=[], anywhere=[])

@@ -15,6 +15,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
     """No settings but a folder of the test's own; the logs are put back as they were."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("BUILDERS_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BUILDERS_PORT", "0")
     monkeypatch.setenv("BUILDERS_LOG_LEVEL", "error")
     yield monkeypatch
     log.configure(level="error")

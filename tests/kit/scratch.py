@@ -1,7 +1,9 @@
 """Little services of a test's own: kit routes behind the edge, on a database, with tables for the test alone."""
 
+import asyncio
+import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -57,3 +59,11 @@ async def table(conninfo: str, columns: str) -> AsyncIterator[tuple[sql.Identifi
             yield name, conn
         finally:
             await conn.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
+
+async def until(true: Callable[[], Awaitable[bool]], *, within_s: float = 20) -> None:
+    """Asks again and again until it is true."""
+    give_up = time.monotonic() + within_s
+    while not await true():
+        assert time.monotonic() < give_up, f"waited {within_s} s in vain"
+        await asyncio.sleep(0.02)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -13,6 +13,7 @@ from builders.identity.records import Preset
 from builders.kit.settings import Settings
 from tests.cast import Client, Person, make_person
 from tests.kit.gate import Gate
+from tests.kit.scratch import until
 
 POOL_TIMEOUT_S = 0.3
 NEW_KEY = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
@@ -42,13 +43,6 @@ async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
 async def ada(house: Service) -> AsyncIterator[Person]:
     async with await make_person(house, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
         yield ada
-
-
-async def until(true: Callable[[], Awaitable[bool]]) -> None:
-    give_up = time.monotonic() + 8
-    while not await true():
-        assert time.monotonic() < give_up, "waited 8 s in vain"
-        await asyncio.sleep(0.05)
 
 
 async def is_ready(client: Client) -> bool:

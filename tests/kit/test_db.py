@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from builders.kit.bodies import Reply
 from builders.kit.db import Conn, Database, Pool, Reads, Tx
-from builders.kit.errors import DatabaseBusy, Problem
+from builders.kit.errors import DatabaseBusy, NotFound
 from builders.kit.routes import Router
 from builders.kit.settings import Settings
 from tests.kit.asgi import Answer, ask
@@ -25,12 +25,6 @@ class Row(Reply):
     id: int
 
 
-class Refused(Problem):
-    """The handler did not want it."""
-
-    status, code = 409, "refused"
-
-
 def make_router(name: sql.Identifier) -> Router:
     router = Router(tags=["rows"])
     insert = sql.SQL("INSERT INTO {} (id) VALUES (%s)").format(name)
@@ -39,7 +33,7 @@ def make_router(name: sql.Identifier) -> Router:
     async def add(row: int, conn: Tx, *, then: str = "") -> Row:
         await conn.execute(insert, [row])
         if then == "refuse":
-            raise Refused("No.")
+            raise NotFound("No.")
         if then == "fail":
             raise ZeroDivisionError
         return Row(id=row)
@@ -119,7 +113,7 @@ async def test_the_answer_leaves_after_the_commit(house: House, path: str) -> No
     assert seen == [[2]]
 
 
-@pytest.mark.parametrize(("then", "status"), [("refuse", 409), ("fail", 500)])
+@pytest.mark.parametrize(("then", "status"), [("refuse", 404), ("fail", 500)])
 async def test_a_refusal_takes_back_what_was_written(house: House, then: str, status: int) -> None:
     assert (await house.ask("POST", f"/rows/3?then={then}")).status == status
     assert await house.rows() == []

@@ -83,7 +83,7 @@ async def test_a_key_is_for_one_request(alice: Person, other: tuple[str, object]
     assert answer.status_code == 422
     [error] = answer.json()["detail"]
     assert (error["loc"], error["type"]) == (["header", "Idempotency-Key"], "key_reused")
-    assert await labels(alice) == await labels(alice) - Counter(["other"])
+    assert "other" not in await labels(alice)
 
 
 async def test_the_order_of_members_and_quotes_around_the_key_make_no_difference(alice: Person) -> None:

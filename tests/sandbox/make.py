@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from builders.catalog import service as catalog
 from builders.kit import ids
 from builders.kit.db import Conn, Database
 from builders.sandbox import runner
+from builders.sandbox import service as sandbox
+from builders.sandbox.records import Order, Promotion
 from builders.sandbox.schemas import SandboxPromoteRequest
 from tests.cast import Client, Person
 
@@ -132,7 +135,22 @@ async def events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
 
 async def begin(database: Database, person: Person, planned: Json, **members: object) -> None:
     """A promotion as it stands when its process dies at once: begun, its names held, nothing done yet."""
-    body = SandboxPromoteRequest.model_validate(order(planned, **members))
     await runner.begin(
-        database, account_id=person.account.id, order=body.order(ids.find(body.plan_id)), created_by="test"
+        database, account_id=person.account.id, order=_order(order(planned, **members)), created_by="test"
     )
+
+
+async def run(database: Database, person: Person, body: Json) -> Promotion:
+    """Promotes over a database of the test's own."""
+    return await sandbox.promote(
+        database,
+        account_id=person.account.id,
+        order=_order(body),
+        created_by="test",
+        quarantine=timedelta(days=90),
+    )
+
+
+def _order(body: Json) -> Order:
+    request = SandboxPromoteRequest.model_validate(body)
+    return request.order(ids.find(request.plan_id))

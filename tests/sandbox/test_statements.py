@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from psycopg.pq import Trace
 
-from builders.kit import ids
 from builders.kit.db import Conn, Database
 from builders.kit.settings import Settings
 from builders.sandbox import service as sandbox
@@ -106,23 +105,25 @@ async def test_the_wire_is_watched(counted: Counted) -> None:
 
 async def test_ten_times_the_names_are_as_many_statements(counted: Counted, domain: str) -> None:
     """For each kind of action: names claimed, changed, replaced and given up."""
-    few, many = [], []
-    for size, counts in ((50, few), (500, many)):
-        name, names = f"of-{size}", crew(5 * size, domain)[:size]
-        base = f"{ids.new().hex[-8:]}"
-        names = [f"{base}{each}" for each in names]
-        stages = [
-            manifest([alias(each, key=f"k{at}") for at, each in enumerate(names)], name=name),
-            manifest([alias(each, "new@example.net", key=f"k{at}") for at, each in enumerate(names)], name=name),
-            manifest([alias(f"x{each}", key=f"k{at}") for at, each in enumerate(names)], name=name),
-            manifest([], name=name, prune=True),
+    sent: list[list[tuple[int, int]]] = []
+    for size in (50, 500):
+        name, old = f"of-{size}", [f"s{size}{each}" for each in crew(size, domain)]
+        keys = [f"k{at}" for at in range(size)]
+        stages: list[list[Json]] = [
+            [alias(each, key=key) for each, key in zip(old, keys, strict=True)],
+            [alias(each, "new@example.net", key=key) for each, key in zip(old, keys, strict=True)],
+            [alias(f"new{each}", key=key) for each, key in zip(old, keys, strict=True)],
+            [],
         ]
-        for body in stages:
-            plan, planning = await counted.plan(body)
+        counts = []
+        for stage in stages:
+            plan, planning = await counted.plan(manifest(stage, name=name, prune=True))
             assert len(plan.actions) == size
-            _, promoting = await counted.promote(plan)
+            promotion, promoting = await counted.promote(plan)
+            assert len(promotion.steps) == size
             counts.append((planning, promoting))
-    print(few, many)
+        sent.append(counts)
+    few, many = sent
     assert few == many
-    assert max(planning for planning, _ in many) <= 6
-    assert max(promoting for _, promoting in many) <= 45
+    assert max(planning for planning, _ in many) <= 5
+    assert max(promoting for _, promoting in many) <= 50

@@ -115,14 +115,6 @@ class Name(NamedTuple):
     key: str
 
 
-class Look(NamedTuple):
-    """What the eye keeps of names; it belongs to one account at a time."""
-
-    realm: UUID
-    domain: str
-    skeleton: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """A name to look up or to take."""
@@ -156,21 +148,6 @@ class Found:
     until: datetime | None
     account_id: UUID | None
     look_account_id: UUID | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A name that is now the account's."""
-
-    domain: str
-    key: str
-    skeleton: str
-    added: bool  # False when the account held it before
-
-    @property
-    def name(self) -> Name:
-        """Where it is unique."""
-        return Name(self.domain, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from builders.aliases.records import (
     Alias,
     AliasChange,
     AliasSpec,
-    Look,
     Name,
     NameState,
     Reason,
@@ -143,15 +142,10 @@ def mask(email: str) -> str:
 async def _take(
     conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], until: datetime | None
 ) -> None:
-    looks = {each.name: Look(realm, each.domain, each.skeleton) for each in wanted}
-    await store.clear_ended(conn, looks=list(looks.values()), now=clock.now())
-    refused: set[Name] = set()
+    await store.lock_looks(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
+    refused = {each.name for each in wanted}
     async with conn.transaction():  # a savepoint: a refusal takes back what was taken so far
-        taken = await store.take_names(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
-        added = [each for each in taken if each.added]
-        ours = await store.take_looks(conn, realm=realm, account_id=account_id, taken=added)
-        refused = looks.keys() - {each.name for each in taken}
-        refused |= {each.name for each in added if looks[each.name] not in ours}
+        refused -= await store.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
         if refused:
             raise Rollback
     if refused:

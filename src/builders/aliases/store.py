@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import TupleRow, class_row
 from pydantic import TypeAdapter
 
-from builders.aliases.records import Alias, AliasChange, AliasSpec, Found, Look, Name, Released, Taken, Wanted
+from builders.aliases.records import Alias, AliasChange, AliasSpec, Found, Name, Released, Wanted
 from builders.kit.db import Conn
 
 _SPECS = TypeAdapter(Sequence[AliasSpec])
@@ -29,22 +29,29 @@ LOOK_UP = """
      )
     WHERE name.realm IS NOT NULL OR look.realm IS NOT NULL
 """
-LIST_ENDED = """
-    SELECT DISTINCT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s LIMIT %(limit)s
+# Names change under the lock of their look, and looks are locked in one order: nobody waits for anybody crosswise.
+LOCK_LOOKS = """
+    INSERT INTO aliases_skeletons AS look (realm, domain, skeleton, account_id, names)
+    SELECT DISTINCT %(realm)s::uuid, domain, skeleton, %(account_id)s::uuid, 0
+    FROM unnest(%(domains)s::text[], %(skeletons)s::text[]) AS wanted (domain, skeleton) ORDER BY domain, skeleton
+    ON CONFLICT (realm, domain, skeleton) DO UPDATE SET names = look.names
+    RETURNING realm, domain, skeleton
 """
-# Names whose hold or quarantine is over, of the given looks. Skipped where somebody else clears them just now. A
-# look without names is nobody's; its row stays.
+LOCK_ENDED = """
+    SELECT realm, domain, skeleton FROM aliases_skeletons
+    WHERE (realm, domain, skeleton) IN (
+        SELECT DISTINCT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s LIMIT %(limit)s
+    )
+    ORDER BY realm, domain, skeleton FOR UPDATE SKIP LOCKED
+"""
+# A look without names is nobody's; its row stays.
 CLEAR_ENDED = """
-    WITH ended AS (
-        SELECT name.realm, name.domain, name.key FROM aliases_names AS name
-        JOIN unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
-             AS look (realm, domain, skeleton)
-          ON name.realm = look.realm AND name.domain = look.domain AND name.skeleton = look.skeleton
-        WHERE name.until <= %(now)s
-        FOR UPDATE OF name SKIP LOCKED
-    ), gone AS (
-        DELETE FROM aliases_names AS name USING ended
-        WHERE name.realm = ended.realm AND name.domain = ended.domain AND name.key = ended.key
+    WITH gone AS (
+        DELETE FROM aliases_names AS name
+        USING unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
+              AS look (realm, domain, skeleton)
+        WHERE name.realm = look.realm AND name.domain = look.domain AND name.skeleton = look.skeleton
+          AND name.until <= %(now)s
         RETURNING name.realm, name.domain, name.skeleton
     ), counted AS (
         UPDATE aliases_skeletons AS look SET names = look.names - over.names
@@ -53,31 +60,34 @@ CLEAR_ENDED = """
     )
     SELECT count(*) FROM gone
 """
-# In the order of the key, so that two who want the same names wait for each other and never crosswise. A hold
-# does not shorten a quarantine: should what it is for never happen, the name is as safe as before.
-TAKE_NAMES = """
-    INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
-    SELECT %(realm)s, domain, key, skeleton, %(account_id)s, alias_id,
-           CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END, %(until)s
-    FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
-         AS wanted (domain, key, skeleton, alias_id)
-    ORDER BY domain, key
-    ON CONFLICT (realm, domain, key) DO UPDATE
-    SET alias_id = excluded.alias_id,
-        state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
-        until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
-    WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
-    RETURNING domain, key, skeleton, xmax = 0 AS added
-"""
-TAKE_LOOKS = """
-    INSERT INTO aliases_skeletons AS look (realm, domain, skeleton, account_id, names)
-    SELECT %(realm)s, domain, skeleton, %(account_id)s, count(*)
-    FROM unnest(%(domains)s::text[], %(skeletons)s::text[]) AS wanted (domain, skeleton)
-    GROUP BY domain, skeleton ORDER BY domain, skeleton
-    ON CONFLICT (realm, domain, skeleton) DO UPDATE
-    SET account_id = excluded.account_id, names = look.names + excluded.names
-    WHERE look.account_id = excluded.account_id OR look.names = 0
-    RETURNING realm, domain, skeleton
+# A hold does not shorten a quarantine: should what it is for never happen, the name is as safe as before. Others'
+# names are not even tried, since a conflict would wait for them.
+TAKE = """
+    WITH taken AS (
+        INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
+        SELECT %(realm)s, domain, key, skeleton, %(account_id)s, alias_id,
+               CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END, %(until)s
+        FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
+             AS wanted (domain, key, skeleton, alias_id)
+        WHERE NOT EXISTS (
+            SELECT FROM aliases_names AS other
+            WHERE other.realm = %(realm)s AND other.domain = wanted.domain AND other.key = wanted.key
+              AND (other.account_id <> %(account_id)s OR other.state = 'claimed')
+        )
+        ON CONFLICT (realm, domain, key) DO UPDATE
+        SET alias_id = excluded.alias_id,
+            state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
+            until = CASE WHEN name.until > excluded.until THEN name.until ELSE excluded.until END
+        WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
+        RETURNING domain, key, skeleton, xmax = 0 AS added
+    ), ours AS (
+        UPDATE aliases_skeletons AS look SET account_id = %(account_id)s, names = look.names + new.names
+        FROM (SELECT domain, skeleton, count(*) FILTER (WHERE added) AS names FROM taken GROUP BY 1, 2) AS new
+        WHERE look.realm = %(realm)s AND look.domain = new.domain AND look.skeleton = new.skeleton
+          AND (look.account_id = %(account_id)s OR look.names = 0)
+        RETURNING look.domain, look.skeleton
+    )
+    SELECT domain, key FROM taken JOIN ours USING (domain, skeleton)
 """
 # Orders those who want keys of the same manifests, so that none of them is surprised by the unique key.
 LOCK_MANIFESTS = """
@@ -188,34 +198,34 @@ async def look_up(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: dat
         return await cursor.fetchall()
 
 
-async def clear_ended(conn: Conn, *, looks: Sequence[Look], now: datetime) -> int:
-    """Frees names of the looks whose hold or quarantine is over; their number."""
+async def lock_looks(
+    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], now: datetime
+) -> None:
+    """Locks the looks of names for the transaction, and frees names of them whose hold or quarantine is over."""
+    cursor = await conn.execute(LOCK_LOOKS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
+    await _clear_ended(conn, await cursor.fetchall(), now)
+
+
+async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
+    """Frees names of up to `limit` looks whose hold or quarantine is over; their number."""
+    cursor = await conn.execute(LOCK_ENDED, {"now": now, "limit": limit})
+    return await _clear_ended(conn, await cursor.fetchall(), now)
+
+
+async def _clear_ended(conn: Conn, looks: Sequence[TupleRow], now: datetime) -> int:
     realms, domains, skeletons = zip(*looks, strict=True) if looks else ((), (), ())
     row = {"realms": list(realms), "domains": list(domains), "skeletons": list(skeletons), "now": now}
     freed = await (await conn.execute(CLEAR_ENDED, row)).fetchone()
     return int(freed[0]) if freed else 0
 
 
-async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
-    """Frees names of up to `limit` looks whose hold or quarantine is over; their number."""
-    cursor = await conn.execute(LIST_ENDED, {"now": now, "limit": limit})
-    return await clear_ended(conn, looks=[Look(*row) for row in await cursor.fetchall()], now=now)
-
-
-async def take_names(
+async def take(
     conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], until: datetime | None
-) -> list[Taken]:
-    """Those of the names that are the account's now, claimed or held until a time; the others are somebody's."""
+) -> set[Name]:
+    """Those of the names that are the account's now with their look: claimed, or held until a time."""
     row = {"realm": realm, "account_id": account_id, "until": until, **_columns(wanted)}
-    async with conn.cursor(row_factory=class_row(Taken)) as cursor:
-        await cursor.execute(TAKE_NAMES, {**row, "alias_ids": [each.alias_id for each in wanted]})
-        return await cursor.fetchall()
-
-
-async def take_looks(conn: Conn, *, realm: UUID, account_id: UUID, taken: Sequence[Taken]) -> set[Look]:
-    """Those of the names' looks that are the account's now."""
-    row = {"realm": realm, "account_id": account_id, **_columns(taken)}
-    return {Look(*found) for found in await (await conn.execute(TAKE_LOOKS, row)).fetchall()}
+    cursor = await conn.execute(TAKE, {**row, "alias_ids": [each.alias_id for each in wanted]})
+    return {Name(*found) for found in await cursor.fetchall()}
 
 
 async def list_taken_keys(
@@ -292,7 +302,7 @@ async def list_aliases(
         return await cursor.fetchall()
 
 
-def _columns(wanted: Sequence[Wanted | Taken]) -> dict[str, list[str]]:
+def _columns(wanted: Sequence[Wanted]) -> dict[str, list[str]]:
     return {
         "domains": [each.domain for each in wanted],
         "keys": [each.key for each in wanted],

@@ -86,8 +86,10 @@ def _listen(settings: Settings) -> socket.socket:
             if getattr(error, "errno", None) == errno.EADDRINUSE and clock.monotonic() < give_up:
                 time.sleep(GLANCE_S)
                 continue
+            # The socket module adds the address to the words of the system.
+            reason = str(getattr(error, "strerror", error)).partition(" (while ")[0]
             fail(
-                f"Cannot listen on {settings.host}:{settings.port}: {getattr(error, 'strerror', error)}. "
+                f"Cannot listen on {settings.host}:{settings.port}: {reason}. "
                 "Choose another by --port or BUILDERS_PORT, or stop what listens there."
             )
 

@@ -159,9 +159,7 @@ def _accent(draw: ImageDraw.ImageDraw, at: tuple[float, float], mark: str, size:
     x, y = at
     if mark == _DIAERESIS:
         for side in (-1, 1):
-            draw.text(
-                (x + side * size * 0.11, y - size * 0.09), ".", font=_font(size), fill=fill, anchor="ms"
-            )
+            draw.text((x + side * size * 0.11, y - size * 0.09), ".", font=_font(size), fill=fill, anchor="ms")
     elif mark == _ACUTE:
         slash = _font(size * 0.22)
         draw.text(

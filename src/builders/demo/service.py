@@ -28,15 +28,25 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
     kept = _place(data_dir)
     if await _are_good(database, keys := _read(kept)):
         return keys
-    with tempfile.TemporaryDirectory(dir=data_dir) as folder, as_file(demo_csv()) as path:
-        images.write_images(Path(folder), list_titles())
-        await catalog.load(database, path=path, images=Path(folder), assets=data_dir / "assets")
+    await _load_catalog(database, data_dir)
     async with database.transaction() as conn:
         keys = [
             await _make_key(conn, email, preset, kind) for email, preset in ACCOUNTS.items() for kind in KeyKind
         ]
     _write(kept, keys)
     return keys
+
+
+async def _load_catalog(database: Database, data_dir: Path) -> None:
+    """Loads the demo's domains with their images, which take a while to draw, where they are missing."""
+    titles, assets = list_titles(), data_dir / "assets"
+    async with database.reading() as conn:
+        there = await catalog.find_domains(conn, domains=[domain for domain, _ in titles])
+    if len(there) == len(titles) and assets.exists():
+        return
+    with tempfile.TemporaryDirectory(dir=data_dir) as folder, as_file(demo_csv()) as path:
+        images.write_images(Path(folder), titles)
+        await catalog.load(database, path=path, images=Path(folder), assets=assets)
 
 
 async def _are_good(database: Database, keys: Sequence[DemoKey]) -> bool:

@@ -4,6 +4,7 @@ Request id, body limit, security headers, one log line, and a 500 without a stac
 """
 
 import re
+import secrets
 import time
 from typing import Any
 
@@ -11,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
-from builders.kit import bodies, ids, log
+from builders.kit import bodies, log
 from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
 
 _LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
@@ -83,7 +84,7 @@ class _Passing:
 
     def _id(self) -> str:
         given = self._header(b"x-request-id")
-        return given.decode() if given and _REQUEST_ID.fullmatch(given) else ids.new().hex
+        return given.decode() if given and _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
 
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""

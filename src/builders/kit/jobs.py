@@ -23,7 +23,7 @@ from builders.kit.settings import Settings
 GRACE_S = 20  # for running jobs when the worker is told to stop
 PAUSE_S = 1.0  # before another try when the database is away
 MOST_LIVES = 12  # a job that was begun so often, and killed its workers, is given up
-RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # 9 s, 27 s, 81 s, … days in all
+RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # after 3 s, 9 s, 27 s, …; nine days in all
 REVIVING = 4_711_020_27  # any number, the same in every version
 
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"

@@ -77,8 +77,8 @@ async def _make(conn: Conn, table: str, month: datetime) -> None:
         "start": sql.Literal(month),
         "end": sql.Literal(_next(month)),
     }
-    # Locked, or it may catch another row of the month before the end.
-    await conn.execute(sql.SQL("LOCK TABLE {default} IN ACCESS EXCLUSIVE MODE").format(**names))
+    # The whole table, for an instant: a row on its way to the default one would find that it no longer fits there.
+    await conn.execute(sql.SQL("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE").format(**names))
     await conn.execute(
         sql.SQL("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)").format(**names)
     )

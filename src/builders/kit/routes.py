@@ -6,15 +6,15 @@ finds the route in a path table. tests/kit/test_routes.py holds both against pla
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from typing import Any, TypeGuard
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.dependencies.models import Dependant
-from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
+from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
 from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,12 +23,11 @@ from builders.kit import bodies, callers, db, idempotency
 from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, MethodNotAllowed, Problem, TookTooLong, problems
 from builders.kit.pages import JsonPage
+from builders.kit.parameters import Parameters, Values
 from builders.kit.path_table import PathTable
 
 LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
 
-Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
-Parameters = tuple[Sequence[Any], str]  # FastAPI's model fields, and where their values stand in a request
 
 _CONNECTIONS: dict[Any, Callable[[db.Database], AbstractAsyncContextManager[db.Conn]]] = {
     db.transaction: db.Database.transaction,
@@ -36,9 +35,8 @@ _CONNECTIONS: dict[Any, Callable[[db.Database], AbstractAsyncContextManager[db.C
 }
 
 
-@asynccontextmanager
-async def _no_connection(_: db.Database) -> AsyncIterator[None]:
-    yield None
+def _no_connection(_: db.Database) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
 
 
 class Route(APIRoute):
@@ -99,10 +97,10 @@ class Compiled:
         self.needs = next((each.call for each in dependant.dependencies if isinstance(each.call, Needs)), None)
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
-        self.solved: list[tuple[str, Callable[..., Any], Sequence[Parameters], str | None]] = []
+        self.solved: list[tuple[str, Callable[..., Any], Parameters, str | None]] = []
         for each in dependant.dependencies:
             self._supply(route, each)
-        self.parameters = _parameters(dependant)
+        self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
         self.has_body = route.body_field is not None
@@ -120,7 +118,7 @@ class Compiled:
             raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
         else:
             _refuse_unknown(route, dependency)
-            self.solved.append((name, call, _parameters(dependency), dependency.request_param_name))
+            self.solved.append((name, call, Parameters(dependency), dependency.request_param_name))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -173,11 +171,11 @@ class Compiled:
         errors: list[Any] = []
         for name, call, parameters, request_name in self.solved:
             arguments: Values = {request_name: request} if request_name else {}
-            found = _parse(request, parameters, arguments)
+            found = parameters.read(request, arguments)
             errors += found
             if not found:
                 values[name] = await call(**arguments) if iscoroutinefunction(call) else call(**arguments)
-        errors += _parse(request, self.parameters, values)
+        errors += self.parameters.read(request, values)
         if self.body_fields:
             found_values, found = await request_body_to_args(self.body_fields, body, self.embed)
             values.update(found_values)
@@ -209,7 +207,6 @@ class Compiled:
 _EMPTY = {204, 205}  # answers without a body
 # What FastAPI would inject and a compiled handler does not get.
 _UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
-_PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
 
 
 def _refuse_unknown(route: Route, dependant: Dependant) -> None:
@@ -220,20 +217,6 @@ def _refuse_unknown(route: Route, dependant: Dependant) -> None:
 
 def _plain(call: object) -> TypeGuard[Callable[..., Any]]:
     return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)
-
-
-def _parameters(dependant: Dependant) -> list[Parameters]:
-    fields = [(getattr(dependant, f"{place}_params"), attribute) for place, attribute in _PLACES.items()]
-    return [(each, attribute) for each, attribute in fields if each]
-
-
-def _parse(request: Request, parameters: Sequence[Parameters], values: Values) -> list[Any]:
-    errors: list[Any] = []
-    for fields, attribute in parameters:
-        found, wrong = request_params_to_args(fields, getattr(request, attribute))
-        values.update(found)
-        errors += wrong
-    return errors
 
 
 class Front:

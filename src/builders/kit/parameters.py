@@ -1,0 +1,98 @@
+"""The declared parameters of a handler, read at little cost where they are plain and right.
+
+A plain one is a text, a number or a boolean of the path or the query. What is not (a header, a list, a model), and
+every value that is wrong, is left to FastAPI's own parser, so errors and rare cases are FastAPI's. tests/kit/
+test_routes.py holds both ways against each other.
+"""
+
+from collections.abc import Callable, Sequence
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import request_params_to_args
+from pydantic_core import PydanticUndefined
+from starlette.types import Scope
+
+Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
+Field = Any  # FastAPI's ModelField, which it does not publish
+
+_PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
+_PLAIN = {str, int, float, bool, NoneType}
+
+
+class _Plain(NamedTuple):
+    """A parameter that is read directly."""
+
+    name: str
+    alias: str
+    validate: Callable[[str], tuple[Any, Sequence[Any]]]  # the value, and what is wrong with it
+    default: Any  # PydanticUndefined when there is none
+
+
+class Parameters:
+    """The parameters of a handler or of a dependency."""
+
+    def __init__(self, dependant: Dependant) -> None:
+        places = [(getattr(dependant, f"{place}_params"), attribute) for place, attribute in _PLACES.items()]
+        self._fields = [(fields, attribute) for fields, attribute in places if fields]
+        self._is_plain = all(
+            place in {"path_params", "query_params"} and all(map(_is_plain, fields))
+            for fields, place in self._fields
+        )
+        self._path = [_plain(each) for each in dependant.path_params] if self._is_plain else []
+        self._query = [_plain(each) for each in dependant.query_params] if self._is_plain else []
+
+    def read(self, request: Request, values: Values) -> Sequence[Any]:
+        """Adds the values by the parameters' names; gives what is wrong, in pydantic's form."""
+        if self._is_plain and self._read_plain(request.scope, values):
+            return ()
+        errors: list[Any] = []
+        for fields, attribute in self._fields:
+            found, wrong = request_params_to_args(fields, getattr(request, attribute))
+            values.update(found)
+            errors += wrong
+        return errors
+
+    def _read_plain(self, scope: Scope, values: Values) -> bool:
+        if self._path and not _take(self._path, scope["path_params"], values):
+            return False
+        if not self._query:
+            return True
+        # As Starlette reads it: the last of several counts.
+        sent = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        return _take(self._query, sent, values)
+
+
+def _take(parameters: Sequence[_Plain], sent: dict[str, str], values: Values) -> bool:
+    """Whether all of the parameters were right."""
+    for name, alias, validate, default in parameters:
+        text = sent.get(alias)
+        if text is None:
+            if default is PydanticUndefined:
+                return False
+            values[name] = default
+        else:
+            value, wrong = validate(text)
+            if wrong:
+                return False
+            values[name] = value
+    return True
+
+
+def _is_plain(field: Field) -> bool:
+    info, annotation = field.field_info, field.field_info.annotation
+    kinds = set(get_args(annotation)) if get_origin(annotation) in {Union, UnionType} else {annotation}
+    return (
+        kinds <= _PLAIN
+        and isinstance(info.validation_alias, str | None)
+        and info.default_factory is None
+        and not info.validate_default
+        and field.config is None
+    )
+
+
+def _plain(field: Field) -> _Plain:
+    return _Plain(field.name, field.validation_alias or field.alias, field.validate, field.get_default())

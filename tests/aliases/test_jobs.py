@@ -1,0 +1,24 @@
+"""What the room does by itself."""
+
+from datetime import timedelta
+
+from builders.aliases import jobs as aliases_jobs
+from builders.aliases import service as aliases
+from builders.kit import clock, jobs
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from tests.aliases.make import Owner, fresh, registry, wish
+
+
+async def test_names_whose_hold_is_over_are_freed_however_many(
+    database: Database, settings: Settings, conn: Conn
+) -> None:
+    domain = fresh()
+    many = aliases.PRUNED_AT_ONCE + 200
+    await Owner(database).hold(*(wish(f"crew{at:04}", domain) for at in range(many)))
+    assert len(await registry(conn, domain)) == many
+    clock.move(timedelta(hours=1))
+    async with database.transaction() as own:
+        await jobs.defer(own, aliases_jobs.prune, timestamp=0)
+    await jobs.drain(database, settings)
+    assert await registry(conn, domain) == {}

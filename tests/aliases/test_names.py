@@ -1,0 +1,230 @@
+"""The registry of names: one owner each, decided by unique keys; holds and quarantines end with the clock."""
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from builders.aliases.records import LIVE, Name, Reason
+from builders.aliases.service import NamesRefused
+from builders.kit import clock, ids
+from builders.kit.db import Conn, Database
+from tests.aliases.make import Owner, fresh, prune, registry, spec, wish
+
+HOLD = timedelta(minutes=15)
+
+
+@pytest.fixture
+def ada(database: Database) -> Owner:
+    """An account."""
+    return Owner(database)
+
+
+@pytest.fixture
+def bob(database: Database) -> Owner:
+    """Another account."""
+    return Owner(database)
+
+
+async def refusal(attempt: object) -> dict[str, str]:
+    with pytest.raises(NamesRefused) as caught:
+        await attempt  # type: ignore[misc] # any of the owner's coroutines
+    return {name.key: standing.reason.value for name, standing in caught.value.refused.items()}
+
+
+async def test_a_claimed_name_is_taken_for_everybody(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.claim(spec("jane.doe", domain))
+    assert await bob.sees(wish("janedoe", domain)) == {"janedoe": "taken"}
+    assert await ada.sees(wish("j.anedoe", domain)) == {"janedoe": "taken"}
+    assert await refusal(bob.claim(spec("jane.d.oe", domain))) == {"janedoe": "taken"}
+    assert await refusal(ada.claim(spec("janedoe", domain, manifest_key="other"))) == {"janedoe": "taken"}
+
+
+async def test_one_name_on_two_domains_is_two_names(ada: Owner, bob: Owner) -> None:
+    await ada.claim(spec("ada", fresh()))
+    await bob.claim(spec("ada", fresh()))
+
+
+async def test_names_are_claimed_all_or_none(ada: Owner, bob: Owner, conn: Conn) -> None:
+    domain = fresh()
+    await bob.claim(spec("grace", domain))
+    attempt = ada.claim(spec("ada", domain), spec("grace", domain), spec("linus", domain))
+    assert await refusal(attempt) == {"grace": "taken"}
+    assert await registry(conn, domain) == {Name(domain, "grace"): "claimed"}
+    assert await ada.aliases() == {}
+    await ada.claim(spec("ada", domain), spec("linus", domain))
+
+
+async def test_a_refusal_says_why_for_each_name(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await bob.claim(spec("grace", domain), spec("norman", domain), spec("linus", domain))
+    await bob.hold(wish("alan", domain))
+    await bob.release((await bob.aliases())["linus"])
+    wanted = [spec(each, domain) for each in ("grace", "norrnan", "linus", "alan", "free")]
+    assert await refusal(ada.claim(*wanted)) == {
+        "grace": "taken",
+        "norrnan": "confusable",
+        "linus": "quarantined",
+        "alan": "held",
+    }
+
+
+async def test_a_held_name_is_held_until_its_time(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.hold(wish("ada", domain), for_=HOLD)
+    assert await bob.sees(wish("ada", domain)) == {"ada": "held"}
+    assert await ada.sees(wish("ada", domain)) == {}
+    clock.move(HOLD - timedelta(seconds=5))
+    assert await refusal(bob.claim(spec("ada", domain))) == {"ada": "held"}
+    clock.move(timedelta(seconds=5))
+    assert await bob.sees(wish("ada", domain)) == {}
+    await bob.claim(spec("ada", domain))
+
+
+async def test_a_hold_is_claimed_by_its_owner(ada: Owner, bob: Owner, conn: Conn) -> None:
+    domain = fresh()
+    await ada.hold(wish("ada", domain))
+    await ada.hold(wish("ada", domain))
+    await ada.claim(spec("ada", domain))
+    clock.move(timedelta(days=1000))
+    assert await bob.sees(wish("ada", domain)) == {"ada": "taken"}
+    assert await registry(conn, domain) == {Name(domain, "ada"): "claimed"}
+
+
+async def test_a_claimed_name_is_not_held_by_its_owner(ada: Owner) -> None:
+    domain = fresh()
+    await ada.claim(spec("ada", domain))
+    assert await refusal(ada.hold(wish("ada", domain))) == {"ada": "taken"}
+
+
+async def test_a_released_name_is_its_owners_until_the_quarantine_ends(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.claim(spec("ada", domain))
+    await ada.release((await ada.aliases())["ada"], quarantine=timedelta(days=90))
+    assert await bob.sees(wish("ada", domain)) == {"ada": "quarantined"}
+    assert await ada.sees(wish("ada", domain)) == {}
+    clock.move(timedelta(days=89))
+    assert await refusal(bob.claim(spec("ada", domain))) == {"ada": "quarantined"}
+    clock.move(timedelta(days=1))
+    await bob.claim(spec("ada", domain))
+
+
+async def test_an_owner_restores_a_released_name(ada: Owner, bob: Owner, conn: Conn) -> None:
+    domain = fresh()
+    for _ in range(3):
+        await ada.claim(spec("ada", domain))
+        await ada.release((await ada.aliases())["ada"])
+    await ada.claim(spec("a.da", domain))
+    clock.move(timedelta(days=91))
+    assert await bob.sees(wish("ada", domain)) == {"ada": "taken"}
+    assert await registry(conn, domain) == {Name(domain, "ada"): "claimed"}
+
+
+async def test_a_hold_does_not_shorten_a_quarantine(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.claim(spec("ada", domain))
+    await ada.release((await ada.aliases())["ada"], quarantine=timedelta(days=90))
+    await ada.hold(wish("ada", domain), for_=HOLD)
+    clock.move(timedelta(days=89))
+    assert await bob.sees(wish("ada", domain)) == {"ada": "quarantined"}
+
+
+async def test_without_quarantine_a_released_name_is_free_at_once(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.claim(spec("ada", domain))
+    await ada.release((await ada.aliases())["ada"], quarantine=timedelta())
+    assert await bob.sees(wish("ada", domain)) == {}
+    await bob.claim(spec("ada", domain))
+
+
+async def test_a_look_belongs_to_one_account(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.claim(spec("norman", domain))
+    assert await bob.sees(wish("n0rman", domain)) == {"n0rman": "confusable"}
+    assert await refusal(bob.claim(spec("norrnan", domain))) == {"norrnan": "confusable"}
+    await ada.claim(spec("norrnan", domain), spec("n0rman", domain))
+
+
+async def test_a_look_is_free_when_the_last_name_of_it_is(ada: Owner, bob: Owner, conn: Conn) -> None:
+    domain = fresh()
+    await ada.claim(spec("norman", domain), spec("n0rman", domain))
+    await ada.release((await ada.aliases())["norman"], quarantine=timedelta(days=1))
+    clock.move(timedelta(days=2))
+    assert await bob.sees(wish("norrnan", domain)) == {"norrnan": "confusable"}
+    await ada.release((await ada.aliases())["n0rman"], quarantine=timedelta(days=1))
+    clock.move(timedelta(days=2))
+    assert await bob.sees(wish("norrnan", domain)) == {}
+    await bob.claim(spec("norrnan", domain))
+    assert await registry(conn, domain) == {Name(domain, "norrnan"): "claimed"}
+
+
+async def test_names_whose_time_is_over_are_pruned(ada: Owner, bob: Owner, database: Database, conn: Conn) -> None:
+    domain = fresh()
+    await ada.claim(spec("kept", domain), spec("gone", domain), spec("g0ne", domain))
+    await ada.hold(wish("held", domain), for_=HOLD)
+    mine = await ada.aliases()
+    await ada.release(mine["gone"], mine["g0ne"], quarantine=timedelta(days=1))
+    await prune(database)
+    assert len(await registry(conn, domain)) == 4
+    clock.move(timedelta(days=2))
+    assert await prune(database) >= 3
+    assert await registry(conn, domain) == {Name(domain, "kept"): "claimed"}
+    await bob.claim(spec("gone", domain))
+
+
+async def test_a_sandbox_neither_takes_nor_reveals_a_live_name(database: Database, ada: Owner, conn: Conn) -> None:
+    domain = fresh()
+    one, other = Owner(database, realm=ids.new()), Owner(database, realm=ids.new())
+    await ada.claim(spec("live", domain))
+    await one.claim(spec("test", domain), spec("live", domain))
+    assert await ada.sees(wish("test", domain)) == {}
+    assert await one.sees(wish("live", domain), wish("test", domain)) == {"live": "taken", "test": "taken"}
+    assert await other.sees(wish("live", domain), wish("test", domain)) == {}
+    await other.claim(spec("live", domain))
+    await ada.claim(spec("test", domain))
+    await one.release((await one.aliases())["live"])
+    assert await ada.sees(wish("live", domain)) == {"live": "taken"}
+    rows = await conn.execute("SELECT count(DISTINCT realm) FROM aliases_names WHERE domain = %s", [domain])
+    assert await rows.fetchone() == (3,)
+    assert one.realm != LIVE
+
+
+async def test_an_account_looks_alike_in_its_sandbox_only_to_itself(database: Database, ada: Owner) -> None:
+    domain = fresh()
+    await Owner(database, realm=ids.new()).claim(spec("norman", domain))
+    await ada.claim(spec("norrnan", domain))
+
+
+async def test_of_many_who_claim_at_once_one_wins(database: Database, conn: Conn) -> None:
+    domain = fresh()
+    looks = ("norman", "n0rman", "norrnan")
+    owners = [Owner(database) for _ in range(60)]
+    tries = [owner.claim(spec(looks[at % 3], domain)) for at, owner in enumerate(owners)]
+    outcomes = await asyncio.gather(*tries, return_exceptions=True)
+    assert Counter(type(outcome) for outcome in outcomes) == {list: 1, NamesRefused: 59}
+    assert list((await registry(conn, domain)).values()) == ["claimed"]
+
+
+async def test_a_name_whose_time_is_over_is_won_by_one(database: Database, ada: Owner, conn: Conn) -> None:
+    domain = fresh()
+    await ada.claim(spec("norman", domain), spec("n0rman", domain))
+    mine = await ada.aliases()
+    await ada.release(*mine.values(), quarantine=timedelta(days=1))
+    clock.move(timedelta(days=2))
+    owners = [Owner(database) for _ in range(30)]
+    tries = [owner.claim(spec("norman" if at % 2 else "norrnan", domain)) for at, owner in enumerate(owners)]
+    outcomes = await asyncio.gather(*tries, prune(database), return_exceptions=True)
+    won = [outcome for outcome in outcomes if isinstance(outcome, list)]
+    refused = [outcome for outcome in outcomes if isinstance(outcome, NamesRefused)]
+    assert (len(won), len(refused)) == (1, 29), outcomes
+    assert list((await registry(conn, domain)).values()) == ["claimed"]
+
+
+async def test_a_thousand_names_are_claimed_and_given_up(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.claim(*(spec(f"crew{at:04}", domain) for at in range(1000)))
+    await ada.release(*(await ada.aliases()).values())
+    seen = await bob.sees(*(wish(f"crew{at:04}", domain) for at in range(1001)))
+    assert Counter(seen.values()) == {Reason.QUARANTINED.value: 1000}

@@ -1,0 +1,208 @@
+import json
+import socket
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from builders.kit import doctor, migrate
+from builders.kit.embedded import binaries
+from tests.cli.conftest import Cli
+from tests.cli.databases import own_database
+
+
+@pytest.fixture
+def empty(server: str, plain_environment: pytest.MonkeyPatch) -> Iterator[str]:
+    """An empty database, which the commands use."""
+    with own_database(server) as conninfo:
+        plain_environment.setenv("BUILDERS_DATABASE_URL", conninfo)
+        yield conninfo
+
+
+def found(text: str) -> dict[str, dict[str, object]]:
+    """A doctor's findings for programs, by their check."""
+    return {each["check"]: each for each in json.loads(text)}
+
+
+def test_migrations_are_applied_and_named_and_again_there_is_nothing_to_do(command: Cli, empty: str) -> None:
+    ours = [each.name for each in migrate.ours()]
+
+    first, second, third = command("migrate"), command("migrate"), command("migrate", "--json")
+
+    assert [line for line in first.stdout.splitlines() if line.endswith(tuple(ours))] == [
+        f"applied {name}" for name in ours
+    ]
+    assert second.stdout == "The database is up to date.\n"
+    assert json.loads(third.stdout) == []
+    assert migrate.pending(empty) == []
+
+
+def test_a_changed_migration_is_refused_in_words(command: Cli, empty: str) -> None:
+    command("migrate")
+    with psycopg.connect(empty) as conn:
+        conn.execute("UPDATE kit_migrations SET digest = 'x' WHERE name LIKE '0001%'")
+
+    for words in (("migrate",), ("keys", "list", "--account", "ada@example.net"), ("serve",)):
+        result = command(*words)
+        assert result.exit_code == 1
+        assert "Changed after it was applied: 0001_kit.sql." in result.stderr
+
+
+def test_an_old_server_is_refused_in_words(command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    del empty
+    monkeypatch.setattr(migrate, "OLDEST", 990000)
+
+    result = command("migrate")
+
+    assert result.exit_code == 1
+    assert "is too old; the service needs 15 or newer" in result.stderr
+
+
+def test_a_role_without_rights_is_told_what_it_lacks(
+    command: Cli, empty: str, server: str, plain_environment: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(empty) as conn:
+        conn.execute("CREATE ROLE cli_guest LOGIN PASSWORD 'hidden-word'")
+    plain_environment.setenv(
+        "BUILDERS_DATABASE_URL", psycopg.conninfo.make_conninfo(empty, user="cli_guest", password="hidden-word")
+    )
+    result = command("migrate")
+    with psycopg.connect(server) as conn:
+        conn.execute("DROP ROLE cli_guest")
+
+    assert result.exit_code == 1
+    assert "GRANT CREATE ON SCHEMA public" in result.stderr
+    assert "hidden-word" not in result.output
+
+
+def test_the_demo_is_made_once(command: Cli, empty: str) -> None:
+    first, second = command("demo", "--json"), command("demo", "--json")
+
+    keys = json.loads(first.stdout)
+    assert {(key["account"], key["preset"], key["kind"]) for key in keys} == {
+        ("developer@builders.example", "developer_full", "live"),
+        ("developer@builders.example", "developer_full", "test"),
+        ("domainer@builders.example", "domainer_full", "live"),
+        ("domainer@builders.example", "domainer_full", "test"),
+    }
+    assert second.stdout == first.stdout
+    lines = command("demo").stdout.splitlines()
+    assert [line.split()[-1] for line in lines] == [key["key"] for key in keys]
+    with psycopg.connect(empty) as conn:
+        assert conn.execute("SELECT count(*) > 50 FROM catalog_domains").fetchone() == (True,)
+
+
+def test_a_healthy_house_is_said_to_be_well(builders: Cli) -> None:
+    result = builders("doctor")
+
+    assert result.exit_code == 0
+    assert all(line.startswith("ok     ") for line in result.stdout.splitlines())
+    assert set(found(builders("doctor", "--json").stdout)) >= {
+        *("python", "data directory", "space", "port", "database", "version", "rights", "migrations")
+    }
+
+
+def test_the_doctor_makes_no_database_to_look_at_it(command: Cli) -> None:
+    result = command("doctor", "--json")
+
+    assert result.exit_code == 0
+    assert "the first start makes the database" in str(found(result.stdout)["database"]["detail"])
+
+
+def test_the_doctor_names_a_database_that_is_away(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUILDERS_DATABASE_URL", "postgresql://ada:hidden-word@127.0.0.1:1/builders")
+
+    people, programs = command("doctor"), command("doctor", "--json")
+
+    assert people.exit_code == programs.exit_code == 1
+    assert "WRONG  database: No answer: " in people.stdout
+    assert "\n       Start the PostgreSQL server" in people.stdout
+    assert found(programs.stdout)["database"]["ok"] is False
+    assert "hidden-word" not in people.output + programs.output
+
+
+def test_the_doctor_names_an_old_server(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "OLDEST_POSTGRESQL", 99)
+
+    result = builders("doctor")
+
+    assert result.exit_code == 1
+    assert "WRONG  version: " in result.stdout
+
+
+def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "SPACE_NEEDED", 2**62)
+
+    result = builders("doctor")
+
+    assert result.exit_code == 1
+    assert "WRONG  space: " in result.stdout
+    assert "Make room" in result.stdout
+
+
+def test_the_doctor_names_a_taken_port(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        plain_environment.setenv("BUILDERS_PORT", str(taken.getsockname()[1]))
+        result = builders("doctor")
+
+    assert result.exit_code == 1
+    assert "WRONG  port: " in result.stdout
+
+
+def test_the_doctor_names_pending_migrations(command: Cli, empty: str) -> None:
+    del empty
+
+    result = command("doctor")
+
+    assert result.exit_code == 1
+    assert "WRONG  migrations: " in result.stdout
+    assert "builders migrate" in result.stdout
+
+
+def test_the_doctor_names_a_folder_that_cannot_be_written(
+    builders: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_DATA_DIR", "/dev/null/data")
+
+    result = builders("doctor")
+
+    assert result.exit_code == 1
+    assert "WRONG  data directory: " in result.stdout
+
+
+def test_the_doctor_names_a_package_that_is_missing(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+
+    result = command("doctor")
+
+    assert result.exit_code == 1
+    assert "is not installed" in result.stdout
+    assert "BUILDERS_DATABASE_URL" in result.stdout
+
+
+def test_a_port_that_is_taken_is_said(builders: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = builders("serve", "--port", port)
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"Error: Cannot listen on 127.0.0.1:{port}: Address already in use. "
+        "Choose another by --port or BUILDERS_PORT, or stop what listens there.\n"
+    )
+
+
+@pytest.mark.parametrize("host", ["203.0.113.1", "x" * 64, "no.such.host.invalid"])
+def test_an_address_that_is_not_ours_is_said(builders: Cli, host: str) -> None:
+    result = builders("serve", "--host", host, "--port", "0")
+
+    assert result.exit_code == 1
+    assert f"Cannot listen on {host}:0: " in result.stderr
+
+
+def test_every_command_explains_itself(command: Cli) -> None:
+    for words in ((), ("accounts",), ("keys",), ("catalog",), ("serve",), ("doctor",), ("keys", "create")):
+        result = command(*words, "--help")
+        assert result.exit_code == 0
+        assert result.stdout.startswith(f"Usage: {' '.join(['main', *words])}")
+    assert command("--version").stdout == "builders, version 0.2.54\n"

@@ -1,0 +1,156 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from builders.demo import service as demo
+from builders.demo.catalog import list_titles
+from builders.demo.records import DemoKey
+from builders.identity import service as identity
+from builders.identity.records import Account, KeyKind
+from builders.kit import ids, migrate
+from builders.kit.callers import Caller, Credential
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.cli.databases import own_database
+
+COUNTS = """
+    SELECT (SELECT count(*) FROM catalog_domains), (SELECT count(*) FROM identity_accounts),
+           (SELECT count(*) FROM identity_keys)
+"""
+
+
+@pytest.fixture(scope="module")
+def conninfo(server: str) -> Iterator[str]:
+    """A database of these tests alone: the demo would stand between what other tests look for."""
+    with own_database(server) as own:
+        migrate.migrate(own)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder for all of them: it takes a while to draw the images."""
+    return tmp_path_factory.mktemp("demo") / "not" / "there" / "yet"
+
+
+@pytest.fixture
+async def database(conninfo: str, settings: Settings) -> AsyncIterator[Database]:
+    pool = Database(conninfo, settings)
+    await pool.open()
+    yield pool
+    await pool.close()
+
+
+@pytest.fixture
+async def keys(database: Database, data_dir: Path) -> Sequence[DemoKey]:
+    """The keys of a first start."""
+    return await demo.set_up(database, data_dir=data_dir)
+
+
+async def caller(database: Database, key: DemoKey) -> Caller:
+    """Whom the key stands for."""
+    authenticate = identity.make_authenticator(database, cache_s=0)
+    return await authenticate(Credential("api_key", key.key), fresh=True)
+
+
+async def counts(database: Database) -> tuple[int, ...]:
+    """How many domains, accounts with twins, and keys there are."""
+    async with database.reading() as conn:
+        row = await (await conn.execute(COUNTS)).fetchone()
+    assert row is not None
+    return row
+
+
+async def test_each_demo_key_works(database: Database, keys: Sequence[DemoKey]) -> None:
+    callers = [await caller(database, key) for key in keys]
+
+    assert [each.mode for each in callers] == [key.kind for key in keys] == ["live", "test"] * 2
+    assert [key.preset for key in keys] == ["developer_full"] * 2 + ["domainer_full"] * 2
+    assert ["portfolio:write" in each.scopes for each in callers] == [False, False, True, True]
+    assert len({each.live_account_id for each in callers}) == 2
+
+
+async def test_the_catalog_and_its_images_are_there(
+    database: Database, keys: Sequence[DemoKey], data_dir: Path
+) -> None:
+    domains, _, _ = await counts(database)
+
+    assert keys
+    assert domains == len(list_titles())
+    assert len(list((data_dir / "assets").iterdir())) > domains
+
+
+async def test_a_second_start_changes_nothing(database: Database, keys: Sequence[DemoKey], data_dir: Path) -> None:
+    before = await counts(database)
+
+    assert await demo.set_up(database, data_dir=data_dir) == keys
+    assert await counts(database) == before
+    assert {each.name for each in data_dir.iterdir()} == {"assets", "demo-keys.json"}  # no draft is left
+
+
+async def test_the_keys_are_kept_for_their_owner_alone(keys: Sequence[DemoKey], data_dir: Path) -> None:
+    kept = data_dir / "demo-keys.json"
+
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert [each["key"] for each in json.loads(kept.read_text())] == [key.key for key in keys]
+    assert keys[0].key not in repr(keys)
+
+
+async def test_a_key_that_a_visitor_revoked_is_replaced(
+    database: Database, keys: Sequence[DemoKey], data_dir: Path
+) -> None:
+    who = await caller(database, keys[0])
+    async with database.transaction() as conn:
+        await identity.revoke_key(conn, account_id=who.live_account_id, key_id=who.key_id, revoked_by=KeyKind.LIVE)
+
+    again = await demo.set_up(database, data_dir=data_dir)
+
+    assert (await caller(database, again[0])).live_account_id == who.live_account_id
+    assert await demo.set_up(database, data_dir=data_dir) == again
+
+
+@pytest.mark.parametrize("kept", ["", "{", "[]", '[{"key": "x"}]', "7", '[{"account": "a", "preset": "p"}]'])
+async def test_kept_keys_that_cannot_be_read_are_replaced(
+    database: Database, keys: Sequence[DemoKey], data_dir: Path, kept: str
+) -> None:
+    domains, accounts, _ = await counts(database)
+    (data_dir / "demo-keys.json").write_text(kept)
+
+    again = await demo.set_up(database, data_dir=data_dir)
+
+    assert {key.key for key in again}.isdisjoint(key.key for key in keys)
+    assert [(await caller(database, key)).mode for key in again] == ["live", "test"] * 2
+    assert await demo.set_up(database, data_dir=data_dir) == again
+    assert (await counts(database))[:2] == (domains, accounts)
+
+
+async def test_another_database_gets_a_demo_of_its_own(
+    server: str, settings: Settings, keys: Sequence[DemoKey], data_dir: Path
+) -> None:
+    with own_database(server) as conninfo:
+        migrate.migrate(conninfo)
+        other = Database(conninfo, settings)
+        await other.open()
+        others = await demo.set_up(other, data_dir=data_dir)
+        working = [(await caller(other, key)).mode for key in others]
+        domains, accounts, _ = await counts(other)
+        await other.close()
+
+    assert working == ["live", "test"] * 2
+    assert {key.key for key in others}.isdisjoint(key.key for key in keys)
+    assert (domains, accounts) == (len(list_titles()), 4)
+
+
+async def test_of_two_first_starts_at_once_both_get_the_same_account(database: Database) -> None:
+    email = f"demo-{ids.new().hex}@builders.example"
+
+    async def start() -> Account:
+        async with database.transaction() as conn:
+            return await identity.ensure_account(conn, email=email, verified=True)
+
+    first, *others = await asyncio.gather(*(start() for _ in range(4)))
+
+    assert others == [first] * 3

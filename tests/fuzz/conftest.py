@@ -1,0 +1,22 @@
+import uuid
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from tests.fuzz.served import Served, serve
+
+
+@pytest.fixture(scope="session")
+def served(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The service in a process and with a database of its own: what fuzzing leaves there meets no other test."""
+    name = f"fuzz_{uuid.uuid4().hex[:12]}"
+    database = sql.Identifier(name)
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {}").format(database))
+    with serve(tmp_path_factory.mktemp("fuzz"), conninfo=make_conninfo(server, dbname=name)) as running:
+        yield running
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(database))

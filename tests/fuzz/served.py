@@ -1,0 +1,77 @@
+"""The service as its users meet it: `builders serve` in a process of its own, on a port of its own."""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import psutil
+
+ADDRESS = re.compile(r"answers at http://127\.0\.0\.1:(\d+)")
+START_S, STOP_S = 60, 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A service that runs."""
+
+    port: int
+    process: psutil.Process
+    log: Path
+    keys: dict[tuple[str, str], str] = field(repr=False)  # by preset and kind
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def memory(self) -> int:
+        """What its HTTP process holds, in bytes."""
+        answering = [child for child in self.process.children() if "http" in child.cmdline()]
+        assert len(answering) == 1, "the HTTP process was started anew or is gone"
+        return int(answering[0].memory_info().rss)
+
+    def complaints(self) -> list[str]:
+        """The lines of its log that tell of an error."""
+        lines = self.log.read_text().splitlines()
+        return [line for line in lines if '"level":"error"' in line or "Traceback" in line]
+
+
+@contextmanager
+def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
+    """Starts the service with the demo catalog and accounts in a database, and stops it at the end."""
+    log = folder / "log"
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("BUILDERS_")}
+    environment = inherited | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "BUILDERS_DATABASE_URL": conninfo,
+        "BUILDERS_DATA_DIR": str(folder / "data"),
+        "BUILDERS_LOG_LEVEL": "warning",
+    }
+    with log.open("w") as errors:
+        command = [sys.executable, "-m", "builders", "serve", "--demo", "--port", "0"]
+        process = Popen(command, env=environment, stderr=errors, stdin=PIPE)
+    try:
+        port = _port(process, log)
+        rows = json.loads((folder / "data" / "demo-keys.json").read_text())
+        keys = {(row["preset"], row["kind"]): row["key"] for row in rows}
+        yield Served(port=port, process=psutil.Process(process.pid), log=log, keys=keys)
+    finally:
+        process.terminate()
+        process.communicate(timeout=STOP_S)
+
+
+def _port(process: "Popen[bytes]", log: Path) -> int:
+    give_up = time.monotonic() + START_S
+    while time.monotonic() < give_up:
+        found = ADDRESS.search(log.read_text())
+        if found:
+            return int(found[1])
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.05)
+    raise AssertionError(f"not ready after {START_S} s: {log.read_text()}")

@@ -1,0 +1,69 @@
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from io import StringIO
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+from pydantic import SecretStr
+
+from builders.kit import jobs, log, migrate, news, outbox, partitions
+from builders.kit.db import Database
+from builders.kit.edge import Edge
+from builders.kit.settings import Settings
+from tests.kit.edge_routes import LIMIT, make_router
+from tests.kit.scratch import serve
+
+
+@pytest.fixture
+async def edge(settings: Settings) -> AsyncIterator[Edge]:
+    """A service of the test's own routes; it writes no request lines."""
+    async with serve(settings, make_router(), body_limit=LIMIT) as scratch:
+        yield scratch.edge
+
+
+@pytest.fixture
+def logged() -> Iterator[StringIO]:
+    """What is logged meanwhile."""
+    stream = StringIO()
+    log.configure(level="info", stream=stream)
+    yield stream
+    log.configure(level="error")
+
+
+@pytest.fixture(scope="module")
+def empty(server: str) -> Iterator[str]:
+    """A database of this module alone, with nothing in it."""
+    name = f"own_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    yield make_conninfo(server, dbname=name)
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def own(empty: str, settings: Settings) -> Settings:
+    """Settings with a migrated database of this module alone, for what looks at whole tables."""
+    migrate.migrate(empty)
+    return settings.model_copy(update={"database_url": SecretStr(empty)})
+
+
+@pytest.fixture
+async def own_database(own: Settings) -> AsyncIterator[Database]:
+    """A pool on the module's database."""
+    assert own.database_url is not None
+    pool = Database(own.database_url.get_secret_value(), own)
+    await pool.open()
+    yield pool
+    await pool.close()
+
+
+@pytest.fixture
+def registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test declares is forgotten after it."""
+    monkeypatch.setattr(outbox, "_register", dict(outbox._register))
+    monkeypatch.setattr(news, "_subscribers", {name: dict(each) for name, each in news._subscribers.items()})
+    monkeypatch.setattr(partitions, "_tables", dict(partitions._tables))
+    monkeypatch.setattr(jobs.app, "tasks", dict(jobs.app.tasks))

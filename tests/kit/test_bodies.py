@@ -1,0 +1,205 @@
+"""Bodies: read strictly, and what was not understood is named."""
+
+import json
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import Field, ValidationError
+from pydantic_core import PydanticUndefined
+from starlette.requests import Request
+from starlette.types import Message
+
+from builders.kit import bodies
+from builders.kit.bodies import Body, StrictBody, WriteReply
+from builders.kit.errors import MOST_ERRORS, Invalid
+
+
+class Part(Body):
+    """A body in a body."""
+
+    colour: str = ""
+
+
+class Lamp(Body):
+    """A body that ignores what it does not know."""
+
+    name: str = ""
+    watts: int = 0
+    parts: tuple[Part, ...] = ()
+    first: Part | None = None
+
+
+class StrictPart(StrictBody):
+    """A strict body in a strict body."""
+
+    colour: Annotated[str, Field(pattern=r"^[a-z]{0,3}$")] = ""
+
+
+class StrictLamp(StrictBody):
+    """A body that refuses what it does not know."""
+
+    name: str
+    watts: int = 0
+    parts: tuple[StrictPart, ...] = ()
+
+
+async def read(raw: bytes, content_type: str | None = "application/json") -> Any:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": raw, "more_body": False}
+
+    headers = [] if content_type is None else [(b"content-type", content_type.encode("latin-1"))]
+    return await bodies.read(Request({"type": "http", "headers": headers}, receive))
+
+
+async def refusal(raw: bytes) -> dict[str, Any]:
+    with pytest.raises(Invalid) as caught:
+        await read(raw)
+    [error] = caught.value.errors
+    return error
+
+
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(value=values, ascii_only=st.booleans())
+@example(value={"a": "\\u0000 spelled out"}, ascii_only=True)
+@example(value=[1e308, -1e308, 5e-324, 10**400], ascii_only=True)
+@example(value="1e999", ascii_only=True)
+async def test_reads_what_json_wrote(value: Any, *, ascii_only: bool) -> None:
+    assert await read(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
+
+
+@given(raw=st.binary(min_size=1, max_size=60) | st.text(max_size=60).map(str.encode).filter(bool))
+async def test_whatever_else_is_sent_is_refused_in_order(raw: bytes) -> None:
+    refused: Invalid | None = None
+    try:
+        await read(raw)
+    except Invalid as error:
+        refused = error
+    assert refused is None or json.loads(bytes(refused.response().body))["detail"][0]["loc"][0] == "body"
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "at"),
+    [
+        (b'{"a" 1}', "json_invalid", ["body", 5]),
+        (b"[1,]", "json_invalid", ["body", 3]),
+        (b" ", "json_invalid", ["body", 1]),
+        (b"NaN", "json_invalid", ["body"]),
+        (b"[-Infinity]", "json_invalid", ["body"]),
+        (b'"\xff"', "json_invalid", ["body"]),
+        (b'"\\ud800"', "json_invalid", ["body"]),
+        (b'"a\x00b"', "json_invalid", ["body", 2]),
+        (b"[" * 5000, "json_invalid", ["body"]),
+        (b"[NaN, " + b"1" * 5000 + b"]", "json_invalid", ["body"]),
+        (b'"\\u0000"', "nul_character", ["body"]),
+        (b'{"a": [{"b\\u0000": 1}]}', "nul_character", ["body"]),
+        (b"1e999", "number_too_large", ["body"]),
+        (b'{"a": [-1E+400]}', "number_too_large", ["body"]),
+        (b"[" + b"9" * 400 + b".5]", "number_too_large", ["body"]),
+    ],
+)
+async def test_what_is_no_json_for_us_is_refused(raw: bytes, kind: str, at: list[str | int]) -> None:
+    error = await refusal(raw)
+    assert (error["type"], error["loc"]) == (kind, at)
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/json", "APPLICATION/JSON; charset=x", "application/a.b+json"]
+)
+async def test_json_is_known_by_its_type(content_type: str) -> None:
+    assert await read(b'{"a": 1}', content_type) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [None, "", "text/plain", "text/json", "application/xml", "json", "application/jsonx", "\xff/json"],
+)
+async def test_another_type_is_left_as_it_is(content_type: str | None) -> None:
+    assert await read(b'{"a": 1}', content_type) == b'{"a": 1}'
+
+
+async def test_no_body_is_not_an_empty_one() -> None:
+    assert await read(b"") is PydanticUndefined
+    assert await read(b"null") is None
+
+
+def found(body: Body) -> list[tuple[str, str | None]]:
+    return [(each.field, each.did_you_mean) for each in bodies.unknown(body)]
+
+
+def test_unknown_members_are_named_at_any_depth() -> None:
+    body = {"nmae": 1, "xyz": 2, "parts": [{}, {"color": "red"}], "first": {"colour": "red", "": 0}}
+    assert found(Lamp.model_validate(body)) == [
+        ("nmae", "name"),
+        ("xyz", None),
+        ("parts.1.color", "colour"),
+        ("first.", None),
+    ]
+
+
+def test_warnings_are_written_into_an_answer_to_a_body() -> None:
+    reply = WriteReply()
+    bodies.warn(reply, Lamp.model_validate({"wats": 3}), "not a body", None)
+
+    [warning] = reply.warnings
+    assert warning.model_dump() == {
+        "field": "wats",
+        "code": "unknown_field",
+        "did_you_mean": "watts",
+        "message": "'wats' is not a field here; ignored. Did you mean 'watts'?",
+    }
+
+
+def test_of_very_many_unknown_members_the_first_are_named() -> None:
+    reply = WriteReply()
+    bodies.warn(reply, Lamp.model_validate({f"nam{n}": n for n in range(1000)}))
+
+    assert [each.field for each in reply.warnings] == [f"nam{n}" for n in range(bodies.MOST_WARNINGS)]
+
+
+def test_a_very_long_name_is_cut_and_not_looked_for() -> None:
+    [(field, meant)] = found(Lamp.model_validate({"name" * 1000: 1}))
+    assert (len(field), meant) == (83, None)
+
+
+def errors(body: object) -> list[tuple[tuple[int | str, ...], str, str]]:
+    with pytest.raises(ValidationError) as caught:
+        StrictLamp.model_validate(body)
+    return [(each["loc"], each["type"], each["msg"]) for each in caught.value.errors()]
+
+
+def test_a_strict_body_refuses_what_it_does_not_know_and_says_what_was_meant() -> None:
+    assert errors({"name": "a", "wats": 3, "xyz": 1}) == [
+        (("wats",), "unknown_field", "Unknown field. Did you mean 'watts'?"),
+        (("xyz",), "unknown_field", "Unknown field."),
+    ]
+
+
+def test_a_strict_body_in_a_strict_body_says_so_too() -> None:
+    assert errors({"name": "a", "parts": [{"color": "red"}, {"colour": "UP"}, {"{colour}": 1}]}) == [
+        (("parts", 0, "color"), "unknown_field", "Unknown field. Did you mean 'colour'?"),
+        (("parts", 1, "colour"), "string_pattern_mismatch", "String should match pattern '^[a-z]{0,3}$'"),
+        (("parts", 2, "{colour}"), "unknown_field", "Unknown field. Did you mean 'colour'?"),
+    ]
+
+
+def test_other_errors_of_a_strict_body_stay_as_they_are_but_for_what_was_sent() -> None:
+    with pytest.raises(ValidationError) as caught:
+        StrictLamp.model_validate({"watts": "hidden"})
+    assert [each["type"] for each in caught.value.errors()] == ["missing", "int_parsing"]
+    assert "hidden" not in str(caught.value)
+
+
+def test_of_very_many_errors_the_first_are_told() -> None:
+    assert len(errors({f"nam{n}": n for n in range(5000)})) == MOST_ERRORS
+    many = [{"loc": ("body", n), "msg": "Wrong.", "type": "wrong", "input": "hidden"} for n in range(5000)]
+    refused = Invalid.many(many)
+    assert refused.errors == [{"loc": ["body", n], "msg": "Wrong.", "type": "wrong"} for n in range(MOST_ERRORS)]

@@ -1,0 +1,70 @@
+"""The published interface, and the pages that show it without the internet."""
+
+import re
+
+import pytest
+
+from builders.app import Service
+from builders.kit.documents import REVISION
+from tests.cast import Client
+
+
+@pytest.mark.parametrize("page", ["/docs", "/redoc"])
+async def test_a_page_asks_nobody_but_us(anyone: Client, page: str) -> None:
+    answer = await anyone.get(page)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    asked = re.findall(r"""(?:src|href)=["']([^"']+)""", answer.text)
+    assert len(asked) >= 2
+    for address in asked:
+        found = await anyone.get(address)
+        assert (address[0], found.status_code) == ("/", 200)
+    assert not re.search(r"https?://", re.sub(r"<noscript>.*</noscript>", "", answer.text, flags=re.DOTALL))
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+
+
+async def test_the_document_is_served_as_it_is_made(anyone: Client, service: Service) -> None:
+    answer = await anyone.get("/openapi.json")
+
+    document = answer.json()
+    assert document == service.openapi()
+    assert document["info"]["version"] == REVISION
+    assert "Problem" in document["components"]["schemas"]
+    assert "/docs" not in document["paths"]
+
+
+def test_every_reference_in_the_document_leads_somewhere(service: Service) -> None:
+    document = service.openapi()
+    names = set(re.findall(r"'#/components/schemas/([^']+)'", str(document)))
+    assert names
+    assert names <= document["components"]["schemas"].keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/docs/assets/nothing.js", 404),
+        ("GET", "/docs/assets/../../app.py", 404),
+        ("GET", "/docs/assets/%2e%2e/__init__.py", 404),
+        ("POST", "/docs", 405),
+        ("DELETE", "/openapi.json", 405),
+        ("PUT", "/docs/assets/swagger-ui.css", 405),
+    ],
+)
+async def test_refusals_beside_the_routes_have_the_same_form(
+    anyone: Client, method: str, path: str, status: int
+) -> None:
+    answer = await anyone.request(method, path)
+
+    assert (answer.status_code, answer.json()["status"]) == (status, status)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["request_id"] == answer.headers["x-request-id"]
+
+
+async def test_a_page_can_be_asked_for_its_head(anyone: Client) -> None:
+    answer = await anyone.head("/docs")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")

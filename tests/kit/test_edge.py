@@ -1,0 +1,143 @@
+"""What every request passes on its way in and out: its id, the headers, and what is refused unread."""
+
+import asyncio
+import re
+
+import pytest
+from starlette.types import Message
+
+from builders.app import Service
+from builders.kit.edge import Edge
+from tests.kit.asgi import ask
+from tests.kit.edge_routes import LIMIT
+
+JSON = ("Content-Type", "application/json")
+ID = "X-Request-ID"
+
+
+async def test_a_request_gets_an_id_of_its_own(edge: Edge) -> None:
+    answers = await asyncio.gather(*(ask(edge, "GET", "/id") for _ in range(20)))
+
+    ids = [answer.header("x-request-id") for answer in answers]
+    assert [answer.json()["id"] for answer in answers] == ids
+    assert len(set(ids)) == 20
+    assert all(re.fullmatch(r"[0-9a-f]{32}", given or "") for given in ids)
+
+
+@pytest.mark.parametrize("given", ["12345678", "a.b-C_d9", "x" * 128])
+async def test_a_good_id_is_kept(edge: Edge, given: str) -> None:
+    answer = await ask(edge, "GET", "/id", headers=[(ID, given)])
+    assert (answer.header("x-request-id"), answer.json()["id"]) == (given, given)
+
+
+@pytest.mark.parametrize(
+    "given", ["", "1234567", "x" * 129, "with space", "line\nbreak", "ümlaut-id", 'a"b{c}d,e', "12345678\n"]
+)
+async def test_a_bad_id_is_replaced(edge: Edge, given: str) -> None:
+    answer = await ask(edge, "GET", "/id", headers=[(ID, given)])
+    assert re.fullmatch(r"[0-9a-f]{32}", answer.header("x-request-id") or "")
+
+
+async def test_a_refusal_names_the_request(edge: Edge) -> None:
+    for method, path in (("GET", "/nothing"), ("PATCH", "/id"), ("GET", "/fails/x"), ("POST", "/id")):
+        answer = await ask(edge, method, path, headers=[(ID, "my-request-1")])
+        assert answer.json()["request_id"] == answer.header("x-request-id") == "my-request-1"
+
+
+EVERY_KIND = {
+    200: ("GET", "/id", b""),
+    404: ("GET", "/nothing", b""),
+    405: ("PATCH", "/id", b""),
+    413: ("POST", "/size", b"x" * (LIMIT + 1)),
+    422: ("POST", "/size", b"[]"),
+    500: ("GET", "/fails/x", b""),
+}
+
+
+@pytest.mark.parametrize("status", EVERY_KIND)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_every_answer_has_the_security_headers(edge: Edge, status: int, scheme: str) -> None:
+    method, path, body = EVERY_KIND[status]
+    answer = await ask(edge, method, path, body=body, headers=[JSON], scheme=scheme)
+
+    assert answer.status == status
+    assert answer.header("x-content-type-options") == "nosniff"
+    assert answer.header("x-frame-options") == "DENY"
+    assert answer.header("x-request-id")
+    assert answer.header("referrer-policy") == "no-referrer"
+    assert answer.header("cache-control") == "private, no-store"
+    assert answer.header("content-security-policy") == "default-src 'none'; frame-ancestors 'none'"
+    assert answer.header("strict-transport-security") == ("max-age=31536000" if scheme == "https" else None)
+    assert len(answer.headers) == len({name for name, _ in answer.headers})
+
+
+async def test_an_answer_keeps_the_policies_it_has(service: Service) -> None:
+    answer = await ask(service, "GET", "/docs")
+    assert "script-src 'self'" in (answer.header("content-security-policy") or "")
+    assert answer.header("cache-control") == "no-cache"
+
+
+async def test_an_answer_that_is_given_twice_does_not_gather_headers(edge: Edge) -> None:
+    first, second = [await ask(edge, "GET", "/shared", headers=[(ID, f"request-{n}")]) for n in range(2)]
+    assert len(first.headers) == len(second.headers)
+    assert second.header("x-request-id") == "request-1"
+
+
+def sized(size: int) -> bytes:
+    return b'{"a": "%s"}' % (b"x" * (size - 9))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize(("size", "status"), [(LIMIT, 200), (LIMIT + 1, 413)])
+async def test_a_body_over_the_limit_is_refused_however_it_comes(
+    edge: Edge, parts: int, size: int, status: int
+) -> None:
+    body = sized(size)
+    step = -(-size // parts)
+    chunks = [body[at : at + step] for at in range(0, size, step)]
+
+    answer = await ask(edge, "POST", "/size", headers=[JSON], body=chunks)
+
+    assert answer.status == status
+    if status == 413:
+        assert answer.json()["code"] == "body_too_large"
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_read(edge: Edge) -> None:
+    async def receive() -> Message:
+        raise AssertionError
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"content-length", str(LIMIT + 1).encode())]
+    scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": headers}
+    await edge(scope, receive, send)
+
+    assert sent[0]["status"] == 413
+
+
+@pytest.mark.parametrize("length", ["abc", "-1", "+5", "1_0", "1e3", " 5", "0x10", "5.0", "\xb2", "5, 5"])
+async def test_a_malformed_length_is_a_bad_request(edge: Edge, length: str) -> None:
+    answer = await ask(edge, "POST", "/size", headers=[JSON, ("Content-Length", length)], body=sized(20))
+    assert (answer.status, answer.json()["code"]) == (400, "bad_request")
+
+
+@pytest.mark.parametrize("length", ["9" * 18, "9" * 19, "9" * 5000])
+async def test_an_endless_length_is_too_large(edge: Edge, length: str) -> None:
+    assert (await ask(edge, "POST", "/size", headers=[("Content-Length", length)])).status == 413
+
+
+@pytest.mark.parametrize("target", ["/id%00", "/fails/%00", "/id?a=%00", "/id?%00", "/id?a=b&c=d%00e", "/%00"])
+async def test_a_nul_in_the_address_is_refused(edge: Edge, target: str) -> None:
+    answer = await ask(edge, "GET", target)
+    assert answer.status == 422
+    [error] = answer.json()["detail"]
+    assert (error["loc"], error["type"]) == (["query" if "?" in target else "path"], "nul_character")
+
+
+@pytest.mark.parametrize("target", ["/id?a=%2500", "/id?a=%0&b=0"])
+async def test_what_only_looks_like_a_nul_passes(edge: Edge, target: str) -> None:
+    assert (await ask(edge, "GET", target)).status == 200

@@ -1,0 +1,157 @@
+"""What fails, hangs or leaves is answered in order, and logged without secrets."""
+
+import asyncio
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from builders.kit import idempotency, routes
+from builders.kit.edge import Edge
+from tests.kit.asgi import Answer, ask
+from tests.kit.edge_routes import LIMIT
+
+ID = "X-Request-ID"
+
+
+def lines(stream: StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+async def test_an_error_of_ours_is_a_500_without_a_trace_and_a_log_line_with_it(
+    edge: Edge, logged: StringIO
+) -> None:
+    headers = [(ID, "failing-1"), ("X-API-Key", "svc_live_hidden3"), ("Cookie", "svc_access_token=hidden4")]
+    answer = await ask(edge, "GET", "/fails/luck?token=hidden5", headers=headers)
+
+    assert (answer.status, answer.header("content-type")) == (500, "application/problem+json")
+    assert answer.json() == {
+        "type": "urn:builders:problem:internal_error",
+        "title": "Something went wrong on our side",
+        "status": 500,
+        "detail": "Something went wrong on our side; it has been logged.",
+        "code": "internal_error",
+        "request_id": "failing-1",
+    }
+    [line] = lines(logged)
+    assert (line["event"], line["level"], line["request_id"]) == ("request_failed", "error", "failing-1")
+    assert (line["method"], line["path"]) == ("GET", "/fails/luck")
+    assert "RuntimeError: no luck" in line["exception"]
+    assert "hidden" not in logged.getvalue()
+
+
+async def plain(app: ASGIApp, target: str = "/") -> Answer:
+    return await ask(Edge(app, body_limit=LIMIT), "GET", target, headers=[(ID, "request-1")])
+
+
+async def test_an_error_after_the_answer_began_is_logged_and_not_answered_again(logged: StringIO) -> None:
+    async def half(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ZeroDivisionError
+
+    answer = await plain(half)
+
+    assert (answer.status, answer.body) == (200, b"")
+    assert [line["event"] for line in lines(logged)] == ["request_failed", "request"]
+
+
+async def test_an_answer_without_headers_gets_ours() -> None:
+    async def bare(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 204})
+        await send({"type": "http.response.body"})
+
+    assert (await plain(bare)).header("x-request-id") == "request-1"
+
+
+async def test_a_client_that_leaves_is_no_error(edge: Edge, logged: StringIO) -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": []}
+    await Edge(edge.app, body_limit=LIMIT)(scope, receive, send)
+
+    assert sent == []
+    [line] = lines(logged)
+    assert (line["event"], line["level"], line["status"]) == ("request", "info", 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("/id?token=hidden", "/id"),
+        ("/v1/t/o/hidden", "/v1/t/…"),
+        ("/v1/t/c/hidden?u=hidden&m=hidden", "/v1/t/…"),
+        ("/v1/api-keys/svc_live_hidden", "/v1/api-keys/svc_live_***"),
+    ],
+)
+async def test_a_request_is_one_line_without_secrets(logged: StringIO, target: str, path: str) -> None:
+    await plain(Response(status_code=202), target)
+
+    [line] = lines(logged)
+    assert line.pop("ms") >= 0
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {
+        "level": "info",
+        "event": "request",
+        "request_id": "request-1",
+        "method": "GET",
+        "path": path,
+        "status": 202,
+        "client": "192.0.2.1",
+    }
+
+
+async def test_a_request_that_never_ends_is_ended(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "LONGEST_S", 0.02)
+    answer = await ask(edge, "GET", "/waits")
+    assert (answer.status, answer.json()["code"], answer.header("retry-after")) == (503, "request_timeout", "5")
+
+
+async def test_a_body_that_never_comes_is_not_waited_for(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "LONGEST_S", 0.02)
+    started: list[Message] = []
+
+    async def receive() -> Message:
+        return await asyncio.Event().wait() and {}
+
+    async def send(message: Message) -> None:
+        started.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": []}
+    await edge(scope, receive, send)
+
+    assert started[0]["status"] == 503
+
+
+async def test_a_time_limit_within_a_handler_is_not_taken_for_ours(edge: Edge) -> None:
+    assert (await ask(edge, "GET", "/times-out")).json()["code"] == "internal_error"
+
+
+def test_a_request_ends_before_its_key_is_given_up_for_dead() -> None:
+    cancelling_s = 10  # psycopg's, of a statement on a server that hangs
+    assert routes.LONGEST_S + cancelling_s < idempotency.ABANDONED.total_seconds()
+
+
+async def test_what_is_no_request_passes_untouched() -> None:
+    seen: list[str] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        seen.append(scope["type"])
+
+    async def receive() -> Message:
+        return {}
+
+    async def send(_: Message) -> None:
+        pass
+
+    for kind in ("lifespan", "websocket"):
+        await Edge(app, body_limit=LIMIT)({"type": kind}, receive, send)
+    assert seen == ["lifespan", "websocket"]

@@ -1,0 +1,221 @@
+"""Each event is told to each subscriber, and none of them holds up another."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel
+
+from builders.kit import ids, jobs, news, outbox
+from builders.kit.db import Conn, Database
+from builders.kit.news import News
+from builders.kit.outbox import Event
+from builders.kit.settings import Settings
+from tests.kit.gate import Gate
+from tests.kit.scratch import until
+
+pytestmark = pytest.mark.usefixtures("registers")
+
+
+class Told(BaseModel):
+    """What an event says."""
+
+    number: int
+
+
+TOLD = Event(name="thing.told", version=1, description="Something was told.", example=Told(number=1))
+HIDDEN = Event(
+    name="thing.hidden", version=1, description="Something inside.", example=Told(number=1), internal=True
+)
+
+
+@pytest.fixture
+async def conn(own_database: Database) -> AsyncIterator[Conn]:
+    async with own_database.reading() as conn:
+        await conn.execute("TRUNCATE kit_outbox, kit_outbox_pending, procrastinate_jobs CASCADE")
+        await conn.execute("CREATE TABLE IF NOT EXISTS heard (subscriber text, number int)")
+        await conn.execute("TRUNCATE heard")
+        yield conn
+
+
+def listen(event: Event, name: str) -> None:
+    """A subscriber that writes down what it hears."""
+
+    async def hear(conn: Conn, told: News) -> None:
+        await conn.execute("INSERT INTO heard VALUES (%s, %s)", [name, told.read()["number"]])
+
+    hear.__qualname__ = name
+    news.subscribe(event.name)(hear)
+
+
+async def publish(database: Database, event: Event, count: int = 1, *, account: UUID | None = None) -> None:
+    async with database.transaction() as conn:
+        happened = [(account or ids.new(), Told(number=number)) for number in range(count)]
+        await outbox.publish_many(conn, event, happened)
+
+
+async def dispatch(database: Database) -> int:
+    """Until nothing is left; the number of events."""
+    done = 0
+    while True:
+        async with database.transaction() as conn:
+            batch = await news.dispatch(conn)
+        if batch == 0:
+            return done
+        done += batch
+
+
+async def heard(conn: Conn) -> Counter[tuple[str, int]]:
+    return Counter(await (await conn.execute("SELECT subscriber, number FROM heard")).fetchall())
+
+
+async def test_each_subscriber_hears_of_each_event(own: Settings, own_database: Database, conn: Conn) -> None:
+    listen(TOLD, "ears")
+    listen(TOLD, "other_ears")
+    listen(HIDDEN, "hidden_ears")
+    await publish(own_database, TOLD, 3)
+    await publish(own_database, HIDDEN)
+
+    assert await dispatch(own_database) == 4
+    await jobs.drain(own_database, own)
+
+    everyone = [(name, number) for name in ("ears", "other_ears") for number in range(3)]
+    assert await heard(conn) == Counter([*everyone, ("hidden_ears", 0)])
+    assert await dispatch(own_database) == 0
+
+
+async def test_a_subscriber_is_given_the_event_as_it_was_published(
+    own: Settings, own_database: Database, conn: Conn
+) -> None:
+    given: list[News] = []
+
+    async def keep(_: Conn, told: News) -> None:
+        given.append(told)
+
+    news.subscribe(TOLD.name)(keep)
+    account = ids.new()
+    await publish(own_database, TOLD, account=account)
+    await dispatch(own_database)
+    await jobs.drain(own_database, own)
+
+    [told] = given
+    assert (told.name, told.version, told.account_id, told.data) == (TOLD.name, 1, account, '{"number":0}')
+    found = await conn.execute("SELECT id, created_at FROM kit_outbox")
+    assert await found.fetchall() == [(told.id, told.created_at)]
+
+
+async def test_two_dispatchers_at_once_hand_on_each_event_once(own_database: Database, conn: Conn) -> None:
+    listen(TOLD, "ears")
+    listen(TOLD, "other_ears")
+    count = 2 * news.BATCH + 100
+    await publish(own_database, TOLD, count)
+
+    done = await asyncio.gather(*(dispatch(own_database) for _ in range(4)))
+
+    assert sum(done) == count
+    found = await conn.execute("SELECT args ->> 'event_id', args ->> 'subscriber' FROM procrastinate_jobs")
+    told = Counter(await found.fetchall())
+    assert len(told) == 2 * count
+    assert set(told.values()) == {1}
+
+
+async def test_a_dispatch_that_fails_hands_on_nothing_and_loses_nothing(
+    own_database: Database, conn: Conn
+) -> None:
+    listen(TOLD, "ears")
+    await publish(own_database, TOLD, 5)
+
+    async def fail() -> None:
+        async with own_database.transaction() as working:
+            assert await news.dispatch(working) == 5
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+
+    found = await conn.execute("SELECT count(*) FROM procrastinate_jobs")
+    assert await found.fetchone() == (0,)
+    assert await dispatch(own_database) == 5
+
+
+async def test_a_failing_subscriber_is_tried_again_and_holds_up_no_other(
+    own: Settings, own_database: Database, conn: Conn
+) -> None:
+    tried: list[int] = []
+
+    async def stumble(conn: Conn, told: News) -> None:
+        await conn.execute("INSERT INTO heard VALUES ('stumbling', %s)", [told.read()["number"]])
+        tried.append(told.read()["number"])
+        if len(tried) == 1:
+            raise ZeroDivisionError
+
+    news.subscribe(TOLD.name)(stumble)
+    listen(TOLD, "ears")
+    await publish(own_database, TOLD)
+    await dispatch(own_database)
+    await jobs.drain(own_database, own)
+
+    assert await heard(conn) == Counter([("ears", 0)])  # what the failing one wrote went with it
+    found = await conn.execute("SELECT status::text, attempts, scheduled_at > now() FROM procrastinate_jobs")
+    assert await found.fetchall() == [("todo", 1, True)]
+
+    await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
+    await jobs.drain(own_database, own)
+    assert await heard(conn) == Counter([("ears", 0), ("stumbling", 0)])
+    assert tried == [0, 0]
+
+
+async def test_an_event_that_nobody_listens_to_is_done_with(own_database: Database, conn: Conn) -> None:
+    await publish(own_database, TOLD, 2)
+
+    assert await dispatch(own_database) == 2
+
+    found = await conn.execute("SELECT count(*) FROM procrastinate_jobs")
+    assert await found.fetchone() == (0,)
+    found = await conn.execute("SELECT count(*) FROM kit_outbox")
+    assert await found.fetchone() == (2,)
+
+
+async def test_a_subscriber_that_is_gone_ends_its_jobs(own: Settings, own_database: Database, conn: Conn) -> None:
+    listen(TOLD, "ears")
+    await publish(own_database, TOLD)
+    await dispatch(own_database)
+    news._subscribers[TOLD.name].clear()  # a later version no longer listens
+
+    await jobs.drain(own_database, own)
+
+    found = await conn.execute("SELECT count(*) FROM procrastinate_jobs")
+    assert await found.fetchone() == (0,)
+
+
+async def test_dispatching_goes_on_over_a_database_that_goes_and_comes_back(
+    own: Settings, own_database: Database, conn: Conn
+) -> None:
+    assert own.database_url is not None
+    async with Gate(own.database_url.get_secret_value()) as gate:
+        behind = Database(gate.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
+        await behind.open()
+        running = asyncio.create_task(news.run(behind))
+        for _ in range(2):
+            await publish(own_database, TOLD)
+            await told_all(conn)
+            await gate.shut()
+            await publish(own_database, TOLD)
+            await gate.open()
+            await told_all(conn)
+        assert not running.done()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await behind.close()
+
+
+async def told_all(conn: Conn) -> None:
+    """Waits until no event is left to tell."""
+
+    async def is_told() -> bool:
+        return await (await conn.execute("SELECT FROM kit_outbox_pending")).fetchone() is None
+
+    await until(is_told)

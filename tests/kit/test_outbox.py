@@ -1,0 +1,88 @@
+"""An event exists if and only if what it tells of was committed."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from pydantic import BaseModel
+from structlog.contextvars import bound_contextvars
+
+from builders.kit import clock, ids, outbox
+from builders.kit.db import Conn, Database
+from builders.kit.outbox import Event
+
+pytestmark = pytest.mark.usefixtures("registers")
+
+
+class Told(BaseModel):
+    """What an event says."""
+
+    zeta: str = "last first"
+    alpha: int = 1
+
+
+TOLD = Event(name="thing.told", version=3, description="Something was told.", example=Told())
+
+
+async def kept(conn: Conn) -> list[tuple[str, int, str | None, str]]:
+    """The events that are both kept and to be told."""
+    found = await conn.execute(
+        "SELECT name, version, request_id, data FROM kit_outbox JOIN kit_outbox_pending USING (id, created_at) "
+        "ORDER BY id"
+    )
+    return await found.fetchall()
+
+
+@pytest.fixture
+async def conn(own_database: Database) -> AsyncIterator[Conn]:
+    async with own_database.reading() as conn:
+        await conn.execute("TRUNCATE kit_outbox, kit_outbox_pending")
+        yield conn
+
+
+async def test_a_committed_event_is_kept_and_to_be_told(own_database: Database, conn: Conn) -> None:
+    with bound_contextvars(request_id="request-1"):
+        async with own_database.transaction() as writing:
+            await outbox.publish(writing, TOLD, account_id=ids.new(), data=Told())
+            assert await kept(conn) == []
+
+    assert await kept(conn) == [("thing.told", 3, "request-1", '{"zeta":"last first","alpha":1}')]
+
+
+async def test_an_event_of_a_transaction_that_failed_never_was(own_database: Database, conn: Conn) -> None:
+    async def fail() -> None:
+        async with own_database.transaction() as writing:
+            await outbox.publish(writing, TOLD, account_id=ids.new(), data=Told())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+
+    assert await kept(conn) == []
+    assert await (await conn.execute("SELECT * FROM kit_outbox")).fetchall() == []
+
+
+async def test_many_events_are_published_in_their_order(own_database: Database, conn: Conn) -> None:
+    accounts = [ids.new() for _ in range(3)]
+    async with own_database.transaction() as writing:
+        await outbox.publish_many(writing, TOLD, [(account, Told(alpha=n)) for n, account in enumerate(accounts)])
+        await outbox.publish_many(writing, TOLD, [])
+
+    assert [Told.model_validate_json(data).alpha for *_, data in await kept(conn)] == [0, 1, 2]
+    found = await conn.execute("SELECT account_id, created_at FROM kit_outbox ORDER BY id")
+    rows = await found.fetchall()
+    assert [account for account, _ in rows] == accounts
+    assert all(abs((clock.now() - at).total_seconds()) < 60 for _, at in rows)
+
+
+def test_a_name_is_declared_once() -> None:
+    assert outbox.declare(TOLD) is outbox.declare(TOLD)
+    with pytest.raises(ValueError, match=r"thing\.told is declared twice"):
+        outbox.declare(Event(name="thing.told", version=4, description="Another.", example=Told()))
+
+
+def test_declared_events_are_listed_by_name() -> None:
+    outbox.declare(TOLD)
+    outbox.declare(Event(name="a.first", version=1, description="First.", example=Told(), internal=True))
+    names = [event.name for event in outbox.list_events()]
+    assert names == sorted(names)
+    assert {"a.first", "thing.told"} <= set(names)

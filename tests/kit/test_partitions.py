@@ -1,0 +1,204 @@
+"""Tables that only grow: months made ahead, old ones dropped, and no write lost for want of a month."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg import sql
+
+from builders.kit import clock, jobs, partitions
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("registers")
+
+KEPT = timedelta(days=90)
+
+
+class Grown:
+    """A partitioned table of the test's own, with nothing but its default partition."""
+
+    def __init__(self, conn: Conn) -> None:
+        self.name = f"grown_{uuid.uuid4().hex[:8]}"
+        self.conn = conn
+
+    async def make(self) -> None:
+        columns = "id int, created_at timestamptz NOT NULL, PRIMARY KEY (id, created_at)"
+        table = sql.SQL("CREATE TABLE {} ({}) PARTITION BY RANGE (created_at)")
+        await self.conn.execute(table.format(sql.Identifier(self.name), sql.SQL(columns)))
+        default = sql.Identifier(f"{self.name}_default")
+        await self.conn.execute(
+            sql.SQL("CREATE TABLE {} PARTITION OF {} DEFAULT").format(default, sql.Identifier(self.name))
+        )
+        await self.conn.execute(sql.SQL("CREATE INDEX ON {} (id)").format(sql.Identifier(self.name)))
+        partitions._tables = {}
+        partitions.declare(self.name, kept=KEPT)
+
+    async def write(self, number: int, at: datetime) -> None:
+        await self.conn.execute(
+            sql.SQL("INSERT INTO {} VALUES (%s, %s)").format(sql.Identifier(self.name)), [number, at]
+        )
+
+    async def rows(self) -> dict[str, list[int]]:
+        """What each partition holds that holds anything."""
+        found = await self.conn.execute(
+            sql.SQL("SELECT tableoid::regclass::text, id FROM {} ORDER BY id").format(sql.Identifier(self.name))
+        )
+        held: dict[str, list[int]] = {}
+        for partition, number in await found.fetchall():
+            held.setdefault(partition.removeprefix(f"{self.name}_"), []).append(number)
+        return held
+
+    async def months(self) -> list[str]:
+        found = await self.conn.execute(partitions.LIST, {"table": self.name})
+        return [partition.removeprefix(f"{self.name}_") for (partition,) in await found.fetchall()]
+
+
+@pytest.fixture
+async def conn(own_database: Database) -> AsyncIterator[Conn]:
+    async with own_database.reading() as conn:
+        yield conn
+
+
+@pytest.fixture
+async def grown(conn: Conn) -> Grown:
+    grown = Grown(conn)
+    await grown.make()
+    return grown
+
+
+def set_clock(*, year: int, month: int, day: int, hour: int = 12) -> datetime:
+    clock.move(datetime(year, month, day, hour, tzinfo=UTC) - clock.now())
+    return clock.now()
+
+
+async def test_this_month_and_two_ahead_are_made_over_the_end_of_a_year(grown: Grown, conn: Conn) -> None:
+    set_clock(year=2027, month=11, day=30)
+    await partitions.turn(conn)
+    assert await grown.months() == ["2027_11", "2027_12", "2028_01", "default"]
+
+    set_clock(year=2027, month=12, day=1)
+    await partitions.turn(conn)
+    await partitions.turn(conn)
+    assert await grown.months() == ["2027_11", "2027_12", "2028_01", "2028_02", "default"]
+
+
+async def test_a_row_goes_to_its_month_and_otherwise_to_the_default(grown: Grown, conn: Conn) -> None:
+    now = set_clock(year=2028, month=2, day=29)
+    await partitions.turn(conn)
+    moments = [
+        datetime(2028, 2, 1, tzinfo=UTC),
+        datetime(2028, 2, 29, 23, 59, 59, 999999, tzinfo=UTC),
+        datetime(2028, 3, 1, tzinfo=UTC),
+        now + timedelta(days=200),
+        datetime(2028, 1, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    ]
+    for number, moment in enumerate(moments):
+        await grown.write(number, moment)
+
+    assert await grown.rows() == {"2028_02": [0, 1], "2028_03": [2], "default": [3, 4]}
+
+
+async def test_what_the_default_caught_moves_when_its_month_is_made(grown: Grown, conn: Conn) -> None:
+    """On a new database nothing else would ever be made: rows come before the first turn."""
+    now = set_clock(year=2028, month=5, day=15)
+    for number, at in enumerate([now, now + timedelta(days=30), now - timedelta(days=30)]):
+        await grown.write(number, at)
+    assert await grown.rows() == {"default": [0, 1, 2]}
+
+    await partitions.turn(conn)
+
+    assert await grown.rows() == {"2028_05": [0], "2028_06": [1], "default": [2]}
+
+
+async def test_old_months_are_dropped_when_their_last_day_is_old(grown: Grown, conn: Conn) -> None:
+    for month in (1, 2, 3):
+        at = set_clock(year=2028, month=month, day=10)
+        await partitions.turn(conn)
+        await grown.write(month, at)
+
+    set_clock(year=2028, month=4, day=29, hour=23)  # 89 days after the end of January
+    await partitions.turn(conn)
+    assert (await grown.months())[0] == "2028_01"
+
+    set_clock(year=2028, month=5, day=1)
+    await partitions.turn(conn)
+    assert (await grown.months())[0] == "2028_02"
+    assert await grown.rows() == {"2028_02": [2], "2028_03": [3]}
+
+
+async def test_old_rows_of_the_default_are_forgotten_too(grown: Grown, conn: Conn) -> None:
+    now = set_clock(year=2028, month=5, day=15)
+    await grown.write(1, now - KEPT - timedelta(minutes=1))
+    await grown.write(2, now - KEPT + timedelta(minutes=1))
+
+    await partitions.turn(conn)
+
+    assert await grown.rows() == {"default": [2]}
+
+
+async def test_partitions_of_others_are_left_alone(grown: Grown, conn: Conn) -> None:
+    set_clock(year=2028, month=5, day=15)
+    await conn.execute(
+        sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES FROM ('2001-01-01') TO ('2002-01-01')").format(
+            sql.Identifier(f"{grown.name}_archive"), sql.Identifier(grown.name)
+        )
+    )
+    await partitions.turn(conn)
+    assert (await grown.months())[-2:] == ["archive", "default"]
+
+
+async def test_several_turns_at_once_do_not_fight(grown: Grown, own_database: Database) -> None:
+    async def turn() -> None:
+        async with own_database.reading() as conn:
+            await partitions.turn(conn)
+
+    set_clock(year=2028, month=8, day=1)
+    await asyncio.gather(*(turn() for _ in range(5)))
+    assert await grown.months() == ["2028_08", "2028_09", "2028_10", "default"]
+
+
+async def test_a_turn_loses_no_row_that_is_written_meanwhile(grown: Grown, own_database: Database) -> None:
+    now = set_clock(year=2028, month=9, day=1)
+
+    async def write(first: int) -> None:
+        async with own_database.reading() as conn:
+            for number in range(first, first + 100):
+                await conn.execute(
+                    sql.SQL("INSERT INTO {} VALUES (%s, %s)").format(sql.Identifier(grown.name)), [number, now]
+                )
+
+    async def turn() -> None:
+        async with own_database.reading() as conn:
+            await asyncio.sleep(0.01)
+            await partitions.turn(conn)
+
+    await asyncio.gather(write(0), write(100), turn())
+
+    assert await grown.rows() == {"2028_09": list(range(200))}
+
+
+async def test_the_outbox_is_turned_by_the_housekeeping_job(
+    own: Settings, own_database: Database, conn: Conn
+) -> None:
+    await jobs.defer(conn, jobs.housekeep, timestamp=0)
+    await jobs.drain(own_database, own)
+
+    found = await conn.execute(partitions.LIST, {"table": "kit_outbox"})
+    names = [name for (name,) in await found.fetchall()]
+    assert f"kit_outbox_{clock.now():%Y_%m}" in names
+    assert len(names) == 2 + partitions.AHEAD
+
+
+@given(moment=st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2900, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001 - hypothesis adds the zone
+def test_months_follow_each_other(moment: datetime) -> None:
+    month = partitions._month(moment)
+    following = partitions._next(month)
+    assert month <= moment < following
+    assert (following.day, following.hour) == (1, 0)
+    assert 28 <= (following - month).days <= 31
+    assert partitions._start(f"a_table_{month:%Y_%m}") == month

@@ -1,0 +1,138 @@
+"""Worker processes: one that is killed loses nothing, one that is told to stop ends what it began."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from builders.kit import jobs
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from tests.kit.scratch import until
+
+# A worker that knows one more task: it says that it began, and ends when it is let.
+WORKER = """
+import asyncio, os, sys
+from builders import worker
+from builders.kit import jobs, log
+from builders.kit.settings import Settings
+
+@jobs.app.task(name="test.held", pass_context=True)
+async def held(context, number):
+    async with jobs.database(context).reading() as conn:
+        await conn.execute("INSERT INTO marks VALUES ('begun', %s, %s)", [number, os.getpid()])
+        while (await (await conn.execute("SELECT FROM marks WHERE what = 'go'")).fetchone()) is None:
+            await asyncio.sleep(0.02)
+        await conn.execute("INSERT INTO marks VALUES ('ended', %s, %s)", [number, os.getpid()])
+
+log.configure(level="error")
+asyncio.run(worker.main(Settings()))
+"""
+
+
+@pytest.fixture
+async def conn(own_database: Database) -> AsyncIterator[Conn]:
+    async with own_database.reading() as conn:
+        await conn.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
+        await conn.execute("CREATE TABLE IF NOT EXISTS marks (what text, number int, pid int)")
+        await conn.execute("TRUNCATE marks")
+        yield conn
+
+
+@contextmanager
+def working(own: Settings) -> Iterator["subprocess.Popen[bytes]"]:
+    """A worker process."""
+    assert own.database_url is not None
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "BUILDERS_DATABASE_URL": own.database_url.get_secret_value(),
+        "BUILDERS_DATA_DIR": str(own.data_dir),
+    }
+    process = subprocess.Popen([sys.executable, "-c", WORKER], env=environment)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+async def marks(conn: Conn, what: str) -> list[tuple[int, int]]:
+    found = await conn.execute("SELECT number, pid FROM marks WHERE what = %s ORDER BY number, pid", [what])
+    return await found.fetchall()
+
+
+async def begin(conn: Conn, number: int) -> None:
+    await jobs.app.configure_task("test.held", connection=conn).defer_async(number=number)
+
+
+async def let_go(conn: Conn) -> None:
+    await conn.execute("INSERT INTO marks (what) VALUES ('go')")
+
+
+async def has_begun(conn: Conn, count: int) -> None:
+    """Waits until so many jobs have begun."""
+
+    async def is_so() -> bool:
+        return len(await marks(conn, "begun")) == count
+
+    await until(is_so)
+
+
+async def test_the_job_of_a_killed_worker_is_taken_up_by_another(conn: Conn, own: Settings) -> None:
+    await begin(conn, 1)
+    with working(own) as first:
+        await has_begun(conn, 1)
+        first.kill()
+        first.wait()
+    # Half a minute later its heart is known to have stopped.
+    await conn.execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '31 seconds'")
+    await let_go(conn)
+
+    with working(own) as second:
+
+        async def is_ended() -> bool:
+            return bool(await marks(conn, "ended"))
+
+        await until(is_ended)
+        assert await marks(conn, "begun") == sorted([(1, first.pid), (1, second.pid)])
+        assert await marks(conn, "ended") == [(1, second.pid)]
+
+
+async def test_a_worker_that_is_told_to_stop_ends_what_it_began_and_begins_nothing(
+    conn: Conn, own: Settings
+) -> None:
+    for number in range(own.worker_concurrency):
+        await begin(conn, number)
+    with working(own) as worker:
+        await has_begun(conn, own.worker_concurrency)
+        await begin(conn, 99)  # waits for its turn
+        worker.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            worker.wait(timeout=0.5)
+        await let_go(conn)
+
+        assert worker.wait(timeout=20) == 0
+
+    assert [number for number, _ in await marks(conn, "ended")] == list(range(own.worker_concurrency))
+    found = await conn.execute(
+        "SELECT args ->> 'number', status::text FROM procrastinate_jobs WHERE args ? 'number'"
+    )
+    assert await found.fetchall() == [("99", "todo")]
+    found = await conn.execute("SELECT count(*) FROM procrastinate_workers")
+    assert await found.fetchone() == (0,)
+
+
+async def test_an_idle_worker_stops_at_once(conn: Conn, own: Settings) -> None:
+    with working(own) as worker:
+
+        async def is_there() -> bool:
+            return await (await conn.execute("SELECT FROM procrastinate_workers")).fetchone() is not None
+
+        await until(is_there)
+        worker.send_signal(signal.SIGINT)
+        assert worker.wait(timeout=10) == 0

@@ -1,0 +1,146 @@
+"""A promotion survives the death of its process at every statement: called again it is whole, and done once."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+
+from builders.aliases import service as aliases
+from builders.aliases.records import AliasSpec
+from builders.kit import ids
+from builders.kit.db import Conn, Database
+from builders.kit.errors import DatabaseAway
+from builders.kit.money import Money
+from builders.kit.settings import Settings
+from tests.cast import Person
+from tests.sandbox.cutter import Cutter, cutter
+from tests.sandbox.make import Json, alias, events, order, plan, promote, run
+
+STATEMENTS, COMMITS = 100, 10  # more than a promotion has
+
+
+@pytest.fixture
+async def cut(conninfo: str) -> AsyncIterator[Cutter]:
+    """A wire that can be cut."""
+    async with cutter(conninfo) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def frail(cut: Cutter, settings: Settings) -> AsyncIterator[Database]:
+    """A pool of one connection over that wire."""
+    database = Database(cut.conninfo, settings.model_copy(update={"pool_size": 1}))
+    await database.open()
+    yield database
+    await database.close()
+
+
+class Mixed:
+    """Manifests that change, claim, replace and release a name each."""
+
+    def __init__(self, person: Person, conn: Conn, domain: str) -> None:
+        self.person, self.conn, self.domain = person, conn, domain
+
+    def address(self, local_part: str, at: str) -> str:
+        return f"{local_part}{at}@{self.domain}"
+
+    async def prepare(self, *tags: str) -> None:
+        """The names that are there before, of all manifests at once."""
+        specs = [
+            AliasSpec(
+                id=ids.new(),
+                domain=self.domain,
+                local_part=f"{key}{tag}",
+                key=f"{key}{tag}",
+                skeleton=f"{key}{tag}",
+                destinations=["ada@example.net"],
+                enabled=True,
+                note=None,
+                labels={},
+                manifest=f"of-{tag}",
+                manifest_key=key,
+                price=Money.of("12.00", "USD"),
+                interval="year",
+            )
+            for tag in tags
+            for key in ("changed", "replaced", "dropped")
+        ]
+        async with self.conn.transaction():
+            await aliases.create(self.conn, account_id=self.person.account.id, specs=specs)
+
+    async def plan(self, tag: str) -> Json:
+        """What is wanted of one of them."""
+        return await plan(
+            self.person,
+            alias(f"changed{tag}@{self.domain}", "new@example.net", key="changed"),
+            alias(f"created{tag}@{self.domain}", key="created"),
+            alias(f"other{tag}@{self.domain}", key="replaced"),
+            name=f"of-{tag}",
+            prune=True,
+        )
+
+    async def check(self, tag: str) -> None:
+        """All is there once, and was told of once."""
+        assert (await self.plan(tag))["status"] == "empty"
+        told = Counter(
+            (name, data.get("address", "").partition("@")[0])
+            for name, data in await events(self.conn, self.person)
+            if data["manifest"] == f"of-{tag}"
+        )
+        prepared = {("alias.created", f"{key}{tag}"): 1 for key in ("changed", "replaced", "dropped")}
+        assert told == prepared | {
+            ("alias.updated", f"changed{tag}"): 1,
+            ("alias.created", f"created{tag}"): 1,
+            ("alias.created", f"other{tag}"): 1,
+            ("alias.deleted", f"replaced{tag}"): 1,
+            ("alias.deleted", f"dropped{tag}"): 1,
+            ("promotion.completed", ""): 1,
+        }
+
+
+@pytest.fixture
+def mixed(alice: Person, conn: Conn, domain: str) -> Mixed:
+    """Alice's."""
+    return Mixed(alice, conn, domain)
+
+
+async def test_it_dies_before_any_of_its_statements(mixed: Mixed, frail: Database, cut: Cutter) -> None:
+    tags = [f"s{at}" for at in range(1, STATEMENTS)]
+    await mixed.prepare(*tags)
+    for at, tag in enumerate(tags, start=1):
+        planned = await mixed.plan(tag)
+        cut.set(before=at)
+        if not await dies(frail, mixed.person, planned):
+            break
+        again = await promote(mixed.person, planned)
+        assert (again["status"], again["summary"]) == ("succeeded", {"succeeded": 4})
+        await mixed.check(tag)
+    assert not cut.was_cut
+    assert cut.seen > 50
+    await mixed.check(tag)
+
+
+async def test_it_dies_after_any_of_its_commits(mixed: Mixed, frail: Database, cut: Cutter) -> None:
+    """What was done then, nobody was told; it must not be done again."""
+    tags = [f"c{at}" for at in range(1, COMMITS)]
+    await mixed.prepare(*tags)
+    for at, tag in enumerate(tags, start=1):
+        planned = await mixed.plan(tag)
+        cut.set(after_commit=at)
+        if not await dies(frail, mixed.person, planned):
+            break
+        again = await promote(mixed.person, planned)
+        assert [step["attempts"] for step in again["steps"]] == [1, 1, 1, 1]
+        await mixed.check(tag)
+    assert not cut.was_cut
+    assert cut.commits == 6  # the beginning, four kinds of action, the end
+    await mixed.check(tag)
+
+
+async def dies(database: Database, person: Person, planned: Json) -> bool:
+    """Promotes over the wire that is to be cut; whether it was."""
+    try:
+        await run(database, person, order(planned))
+    except DatabaseAway:
+        return True
+    return False

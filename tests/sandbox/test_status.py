@@ -1,0 +1,77 @@
+"""`GET /v1/sandbox/status`: what this caller may do, and why not."""
+
+from datetime import timedelta
+
+from builders.kit import clock
+from builders.kit.db import Database
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.sandbox.make import STATUS, Json, alias, apply, begin, plan
+
+
+async def status(client: Client) -> Json:
+    answer = await client.get(STATUS)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+async def test_a_live_key_plans_and_promotes(alice: Person) -> None:
+    found = await status(alice)
+    assert (found["mode"], found["livemode"]) == ("live", True)
+    assert (found["can"], found["reasons"]) == ({"plan": True, "promote": True}, [])
+
+
+async def test_a_test_key_plans(alice: Person) -> None:
+    found = await status(alice.test)
+    assert (found["mode"], found["livemode"]) == ("test", False)
+    assert (found["can"], found["reasons"]) == ({"plan": True, "promote": False}, ["live_key_required"])
+
+
+async def test_a_domainer_only_looks(dana: Person) -> None:
+    found = await status(dana)
+    assert (found["can"], found["reasons"]) == ({"plan": False, "promote": False}, ["insufficient_scope"])
+    assert (await status(dana.test))["reasons"] == ["live_key_required", "insufficient_scope"]
+
+
+async def test_an_account_without_a_verified_address_plans(people: MakePerson) -> None:
+    una = await people("una", verified=False)
+    found = await status(una)
+    assert (found["can"], found["reasons"]) == ({"plan": True, "promote": False}, ["email_unverified"])
+    assert (await status(una.test))["reasons"] == ["live_key_required", "email_unverified"]
+
+
+async def test_nobody_is_told_without_credentials(anyone: Client) -> None:
+    assert (await anyone.get(STATUS)).status_code == 401
+
+
+async def test_open_plans_and_running_promotions_are_counted_for_both_keys(
+    alice: Person, bob: Person, database: Database, domain: str
+) -> None:
+    await plan(alice, alias(f"ada@{domain}"))
+    await plan(alice, alias(f"postmaster@{domain}"))
+    await plan(alice)
+    begun = await plan(alice.test, alias(f"grace@{domain}"))
+    assert (await status(alice))["counts"] == {"plans_open": 2, "promotions_running": 0}
+    await begin(database, alice, begun)
+    counts = {"plans_open": 1, "promotions_running": 1}
+    assert (await status(alice))["counts"] == (await status(alice.test))["counts"] == counts
+    assert (await status(bob))["counts"] == {"plans_open": 0, "promotions_running": 0}
+    clock.move(timedelta(hours=24))
+    assert (await status(alice))["counts"] == {"plans_open": 0, "promotions_running": 1}
+
+
+async def test_a_promoted_plan_is_not_open(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    assert (await status(alice))["counts"] == {"plans_open": 0, "promotions_running": 0}
+
+
+async def test_limits_and_what_is_supported_are_told(alice: Person) -> None:
+    found = await status(alice)
+    assert found["limits"]["max_resources"] == 2000
+    assert found["limits"]["plan_ttl_s"] == 86400
+    assert found["limits"]["manifest_bytes"] >= 1024 * 1024
+    assert (found["supported"]["api_versions"], found["supported"]["kinds"]) == (["v1"], ["alias"])
+    assert {"alias.created", "alias.updated", "alias.deleted", "promotion.completed"} <= {
+        *found["supported"]["events"]
+    }
