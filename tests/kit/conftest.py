@@ -9,10 +9,11 @@ from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr
 
 from builders.kit import jobs, log, migrate, news, outbox, partitions
-from builders.kit.db import Database
+from builders.kit.db import Conn, Database
 from builders.kit.edge import Edge
 from builders.kit.settings import Settings
 from tests.kit.edge_routes import LIMIT, make_router
+from tests.kit.noting import Done
 from tests.kit.scratch import serve
 
 
@@ -67,3 +68,18 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(news, "_subscribers", {name: dict(each) for name, each in news._subscribers.items()})
     monkeypatch.setattr(partitions, "_tables", dict(partitions._tables))
     monkeypatch.setattr(jobs.app, "tasks", dict(jobs.app.tasks))
+
+
+@pytest.fixture
+async def queue(own_database: Database) -> AsyncIterator[Conn]:
+    """A connection to the module's database, whose job queue is empty."""
+    async with own_database.reading() as conn:
+        await conn.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
+        yield conn
+
+
+@pytest.fixture
+def done(registers: None) -> Done:
+    """What the task `done.task` did."""
+    assert registers is None
+    return Done()

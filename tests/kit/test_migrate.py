@@ -9,7 +9,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from builders.kit import migrate
 from builders.kit.migrate import Migration, MigrationRefused
@@ -157,7 +156,7 @@ def test_a_server_that_is_too_old_is_refused_in_words(fresh: str, monkeypatch: p
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []
 
 
-def test_files_are_read_as_utf_8_whatever_the_locale_is(fresh: str) -> None:
+def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
     """Or their digests would tell a changed file on the next machine."""
     digest = "from builders.kit import migrate; print(*(each.digest for each in migrate.ours()))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "0"}
@@ -177,9 +176,3 @@ def test_files_are_read_as_utf_8_whatever_the_locale_is(fresh: str) -> None:
         check=True,
     )
     assert run.stdout.split() == [each.digest for each in migrate.ours()]
-    assert fresh
-
-
-def test_the_identifier_of_the_lock_is_the_same_for_every_version() -> None:
-    assert migrate.LOCK == 471102026
-    assert sql.SQL(migrate.TAKE_LOCK)

@@ -121,6 +121,18 @@ async def test_two_dispatchers_at_once_hand_on_each_event_once(own_database: Dat
     assert set(told.values()) == {1}
 
 
+async def test_a_dispatcher_does_not_wait_for_another_one(own_database: Database, conn: Conn) -> None:
+    listen(TOLD, "ears")
+    await publish(own_database, TOLD, news.BATCH + 10)
+
+    async with own_database.transaction() as first, own_database.transaction() as second:
+        assert await news.dispatch(first) == news.BATCH
+        assert await news.dispatch(second) == 10
+
+    found = await conn.execute("SELECT count(DISTINCT args ->> 'event_id') FROM procrastinate_jobs")
+    assert await found.fetchone() == (news.BATCH + 10,)
+
+
 async def test_a_dispatch_that_fails_hands_on_nothing_and_loses_nothing(
     own_database: Database, conn: Conn
 ) -> None:

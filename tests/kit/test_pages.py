@@ -115,6 +115,7 @@ def test_cut_says_where_the_next_page_begins(rows: list[int], limit: int) -> Non
         behind = [row for row in rows if after is None or (isinstance(after[0], int) and row > after[0])]
         page: Page[int] = request.cut(behind[: limit + 1], key=lambda row: (row,))
         assert len(page.items) <= limit
+        assert page.items or not rows  # no cursor leads to an empty page
         walked += page.items
         if page.next_cursor is None:
             break

@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from builders.kit import jobs
-from builders.kit.db import Conn, Database
+from builders.kit.db import Conn
 from builders.kit.settings import Settings
 from tests.kit.scratch import until
 
@@ -35,12 +35,11 @@ asyncio.run(worker.main(Settings()))
 
 
 @pytest.fixture
-async def conn(own_database: Database) -> AsyncIterator[Conn]:
-    async with own_database.reading() as conn:
-        await conn.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
-        await conn.execute("CREATE TABLE IF NOT EXISTS marks (what text, number int, pid int)")
-        await conn.execute("TRUNCATE marks")
-        yield conn
+async def marks(queue: Conn) -> Conn:
+    """A connection to the database whose workers leave marks."""
+    await queue.execute("CREATE TABLE IF NOT EXISTS marks (what text, number int, pid int)")
+    await queue.execute("TRUNCATE marks")
+    return queue
 
 
 @contextmanager
@@ -61,7 +60,7 @@ def working(own: Settings) -> Iterator["subprocess.Popen[bytes]"]:
             process.kill()
 
 
-async def marks(conn: Conn, what: str) -> list[tuple[int, int]]:
+async def left(conn: Conn, what: str) -> list[tuple[int, int]]:
     found = await conn.execute("SELECT number, pid FROM marks WHERE what = %s ORDER BY number, pid", [what])
     return await found.fetchall()
 
@@ -78,60 +77,60 @@ async def has_begun(conn: Conn, count: int) -> None:
     """Waits until so many jobs have begun."""
 
     async def is_so() -> bool:
-        return len(await marks(conn, "begun")) == count
+        return len(await left(conn, "begun")) == count
 
     await until(is_so)
 
 
-async def test_the_job_of_a_killed_worker_is_taken_up_by_another(conn: Conn, own: Settings) -> None:
-    await begin(conn, 1)
+async def test_the_job_of_a_killed_worker_is_taken_up_by_another(marks: Conn, own: Settings) -> None:
+    await begin(marks, 1)
     with working(own) as first:
-        await has_begun(conn, 1)
+        await has_begun(marks, 1)
         first.kill()
         first.wait()
     # Half a minute later its heart is known to have stopped.
-    await conn.execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '31 seconds'")
-    await let_go(conn)
+    await marks.execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '31 seconds'")
+    await let_go(marks)
 
     with working(own) as second:
 
         async def is_ended() -> bool:
-            return bool(await marks(conn, "ended"))
+            return bool(await left(marks, "ended"))
 
         await until(is_ended)
-        assert await marks(conn, "begun") == sorted([(1, first.pid), (1, second.pid)])
-        assert await marks(conn, "ended") == [(1, second.pid)]
+        assert await left(marks, "begun") == sorted([(1, first.pid), (1, second.pid)])
+        assert await left(marks, "ended") == [(1, second.pid)]
 
 
 async def test_a_worker_that_is_told_to_stop_ends_what_it_began_and_begins_nothing(
-    conn: Conn, own: Settings
+    marks: Conn, own: Settings
 ) -> None:
     for number in range(own.worker_concurrency):
-        await begin(conn, number)
+        await begin(marks, number)
     with working(own) as worker:
-        await has_begun(conn, own.worker_concurrency)
-        await begin(conn, 99)  # waits for its turn
+        await has_begun(marks, own.worker_concurrency)
+        await begin(marks, 99)  # waits for its turn
         worker.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
             worker.wait(timeout=0.5)
-        await let_go(conn)
+        await let_go(marks)
 
         assert worker.wait(timeout=20) == 0
 
-    assert [number for number, _ in await marks(conn, "ended")] == list(range(own.worker_concurrency))
-    found = await conn.execute(
+    assert [number for number, _ in await left(marks, "ended")] == list(range(own.worker_concurrency))
+    found = await marks.execute(
         "SELECT args ->> 'number', status::text FROM procrastinate_jobs WHERE args ? 'number'"
     )
     assert await found.fetchall() == [("99", "todo")]
-    found = await conn.execute("SELECT count(*) FROM procrastinate_workers")
+    found = await marks.execute("SELECT count(*) FROM procrastinate_workers")
     assert await found.fetchone() == (0,)
 
 
-async def test_an_idle_worker_stops_at_once(conn: Conn, own: Settings) -> None:
+async def test_an_idle_worker_stops_at_once(marks: Conn, own: Settings) -> None:
     with working(own) as worker:
 
         async def is_there() -> bool:
-            return await (await conn.execute("SELECT FROM procrastinate_workers")).fetchone() is not None
+            return await (await marks.execute("SELECT FROM procrastinate_workers")).fetchone() is not None
 
         await until(is_there)
         worker.send_signal(signal.SIGINT)

@@ -64,7 +64,7 @@ class Edge:
 class _Passing:
     """One request on its way through."""
 
-    __slots__ = ("_receive", "_send", "id", "left", "limit", "path", "scope", "started", "status")
+    __slots__ = ("_length", "_receive", "_send", "id", "left", "limit", "path", "scope", "started", "status")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
         self.scope = scope
@@ -73,22 +73,20 @@ class _Passing:
         self.limit = self.left = limit
         self.started = time.perf_counter()
         self.status = 0
-        self.id = self._id()
+        self.id, self._length = "", b""
+        for name, value in scope["headers"]:
+            if name == b"content-length":
+                self._length = value
+            elif name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+                self.id = value.decode()
+        self.id = self.id or secrets.token_hex(16)
         path: str = scope["path"]
         # Tokens of mail links stand in the path; they do not belong in a log.
         self.path = "/v1/t/…" if path.startswith("/v1/t/") else path
 
-    def _header(self, name: bytes) -> bytes:
-        headers: list[tuple[bytes, bytes]] = self.scope["headers"]
-        return next((value for key, value in headers if key == name), b"")
-
-    def _id(self) -> str:
-        given = self._header(b"x-request-id")
-        return given.decode() if given and _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
-
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""
-        length = self._header(b"content-length")
+        length = self._length
         if length and not length.isdigit():
             raise BadRequest("The Content-Length header is not a number.")
         if len(length) > _LONGEST_LENGTH or int(length or b"0") > self.limit:

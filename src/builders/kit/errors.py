@@ -86,6 +86,12 @@ class BodyTooLarge(Problem):
     status, code = 413, "body_too_large"
 
 
+class HeadTooLarge(Problem):
+    """The head of the request is too large."""
+
+    status, code = 431, "head_too_large"
+
+
 class BadRequest(Problem):
     """The request could not be read."""
 

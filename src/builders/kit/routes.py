@@ -26,6 +26,7 @@ from builders.kit.pages import JsonPage
 from builders.kit.parameters import Parameters, Values
 from builders.kit.path_table import PathTable
 
+LARGE_BODY = 64 * 1024  # bytes
 LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
 
 
@@ -177,7 +178,10 @@ class Compiled:
                 values[name] = await call(**arguments) if iscoroutinefunction(call) else call(**arguments)
         errors += self.parameters.read(request, values)
         if self.body_fields:
-            found_values, found = await request_body_to_args(self.body_fields, body, self.embed)
+            # A large body can take seconds to judge; in a thread they are nobody else's seconds.
+            is_large = len(await request.body()) > LARGE_BODY
+            judging = request_body_to_args(self.body_fields, body, self.embed)
+            found_values, found = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
             values.update(found_values)
             errors += found
         if errors:
