@@ -29,7 +29,7 @@ LOOK_UP = """
      )
     WHERE name.realm IS NOT NULL OR look.realm IS NOT NULL
 """
-# Names change under the lock of their look, and looks are locked in one order: nobody waits for anybody crosswise.
+# Names change under the lock of their look; looks are locked in one order, and those without names are nobody's.
 LOCK_LOOKS = """
     INSERT INTO aliases_skeletons AS look (realm, domain, skeleton, account_id, names)
     SELECT DISTINCT %(realm)s::uuid, domain, skeleton, %(account_id)s::uuid, 0
@@ -40,19 +40,16 @@ LOCK_LOOKS = """
 LOCK_ENDED = """
     SELECT realm, domain, skeleton FROM aliases_skeletons
     WHERE (realm, domain, skeleton) IN (
-        SELECT DISTINCT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s LIMIT %(limit)s
-    )
-    ORDER BY realm, domain, skeleton FOR UPDATE SKIP LOCKED
+        SELECT realm, domain, skeleton FROM aliases_names WHERE until <= %(now)s ORDER BY until LIMIT %(limit)s
+    ) ORDER BY realm, domain, skeleton FOR UPDATE SKIP LOCKED
 """
-# A look without names is nobody's; its row stays.
 CLEAR_ENDED = """
     WITH gone AS (
         DELETE FROM aliases_names AS name
         USING unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
               AS look (realm, domain, skeleton)
         WHERE name.realm = look.realm AND name.domain = look.domain AND name.skeleton = look.skeleton
-          AND name.until <= %(now)s
-        RETURNING name.realm, name.domain, name.skeleton
+          AND name.until <= %(now)s RETURNING name.realm, name.domain, name.skeleton
     ), counted AS (
         UPDATE aliases_skeletons AS look SET names = look.names - over.names
         FROM (SELECT realm, domain, skeleton, count(*) AS names FROM gone GROUP BY 1, 2, 3) AS over
@@ -70,9 +67,8 @@ TAKE = """
         FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
              AS wanted (domain, key, skeleton, alias_id)
         WHERE NOT EXISTS (
-            SELECT FROM aliases_names AS other
-            WHERE other.realm = %(realm)s AND other.domain = wanted.domain AND other.key = wanted.key
-              AND (other.account_id <> %(account_id)s OR other.state = 'claimed')
+            SELECT FROM aliases_names AS other WHERE other.realm = %(realm)s AND other.domain = wanted.domain
+               AND other.key = wanted.key AND (other.account_id <> %(account_id)s OR other.state = 'claimed')
         )
         ON CONFLICT (realm, domain, key) DO UPDATE
         SET alias_id = excluded.alias_id,
@@ -97,9 +93,8 @@ LOCK_MANIFESTS = """
 LIST_TAKEN_KEYS = """
     SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
     WHERE EXISTS (
-        SELECT FROM aliases AS alias
-        WHERE alias.account_id = %(account_id)s AND alias.manifest = wanted.manifest
-          AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(alias_ids)s::uuid[])
+        SELECT FROM aliases AS alias WHERE alias.account_id = %(account_id)s AND alias.manifest = wanted.manifest
+           AND alias.manifest_key = wanted.key AND alias.id <> ALL(%(alias_ids)s::uuid[])
     )
 """
 INSERT_FORWARDS = """
@@ -114,8 +109,7 @@ INSERT_FORWARDS = """
     FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
 """
 DELETE_FORWARDS = """
-    DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])
-"""
+    DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])"""
 INSERT = """
     INSERT INTO aliases (account_id, id, domain, local_part, key, manifest, manifest_key, status, note, labels,
                          price_amount, price_currency, price_interval, claimed_at, renews_at, updated_at)
@@ -124,10 +118,9 @@ INSERT = """
            (new.price ->> 'amount')::numeric, new.price ->> 'currency', new.interval, %(now)s,
            CASE new.interval WHEN 'year' THEN %(now)s + interval '1 year'
                              WHEN 'month' THEN %(now)s + interval '1 month' END, %(now)s
-    FROM jsonb_to_recordset(%(specs)s::jsonb) AS new (
-        id uuid, domain text, local_part text, key text, manifest text, manifest_key text, enabled boolean,
-        note text, labels jsonb, price jsonb, interval text
-    )
+    FROM jsonb_to_recordset(%(specs)s::jsonb)
+         AS new (id uuid, domain text, local_part text, key text, manifest text, manifest_key text,
+                 enabled boolean, note text, labels jsonb, price jsonb, interval text)
 """
 # What is locked here stays as it is until the commit, so that what follows changes all or nothing.
 LOCK_UNCHANGED = """
@@ -140,21 +133,18 @@ UPDATE = """
     UPDATE aliases AS alias
     SET manifest = new.manifest, manifest_key = new.manifest_key, note = new.note, labels = new.labels,
         status = CASE WHEN alias.status = 'suspended' THEN alias.status
-                      WHEN new.enabled THEN 'active' ELSE 'disabled' END,
-        updated_at = %(now)s, version = alias.version + 1,
-        serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
-    FROM jsonb_to_recordset(%(changes)s::jsonb) AS new (
-        id uuid, manifest text, manifest_key text, enabled boolean, note text, labels jsonb
-    )
+                      WHEN new.enabled THEN 'active' ELSE 'disabled' END, updated_at = %(now)s,
+        version = alias.version + 1, serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
+    FROM jsonb_to_recordset(%(changes)s::jsonb)
+         AS new (id uuid, manifest text, manifest_key text, enabled boolean, note text, labels jsonb)
     WHERE alias.account_id = %(account_id)s AND alias.id = new.id
     RETURNING alias.id, alias.domain, alias.local_part
 """
 RELEASE = """
     WITH released AS (
         UPDATE aliases AS alias
-        SET status = 'deleted', deleted_at = %(now)s, manifest = NULL, manifest_key = NULL,
-            updated_at = %(now)s, version = alias.version + 1,
-            serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
+        SET status = 'deleted', manifest = NULL, manifest_key = NULL, deleted_at = %(now)s, updated_at = %(now)s,
+            version = alias.version + 1, serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
         FROM aliases AS before
         WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
           AND before.account_id = alias.account_id AND before.id = alias.id
@@ -207,7 +197,7 @@ async def lock_looks(
 
 
 async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
-    """Frees names of up to `limit` looks whose hold or quarantine is over; their number."""
+    """Frees `limit` names whose hold or quarantine is over, and what ended of their looks; their number."""
     cursor = await conn.execute(LOCK_ENDED, {"now": now, "limit": limit})
     return await _clear_ended(conn, await cursor.fetchall(), now)
 

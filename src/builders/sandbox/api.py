@@ -1,7 +1,7 @@
 """/v1/sandbox."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Request
 
@@ -33,6 +33,18 @@ REFUSALS = problems(
     InFlight,
 )
 
+# What follows a plan, for clients that can follow (OpenAPI 3.1, "Link Object").
+PROMOTION: dict[int | str, dict[str, Any]] = {
+    200: {
+        "links": {
+            "promote": {
+                "operationId": "sandbox_promote",
+                "requestBody": {"plan_id": "$response.body#/id", "digest": "$response.body#/digest"},
+            }
+        }
+    }
+}
+
 
 def _maker(caller: Caller) -> str:
     """Who made it, as it is noted: the key, or what else the caller came with."""
@@ -48,7 +60,7 @@ async def get_status(request: Request, caller: Reader, conn: Reads) -> replies.S
     return replies.status_reply(status, caller=caller, manifest_bytes=settings.body_limit, plan_ttl_s=ttl_s)
 
 
-@router.post("/plan", response_model=replies.PlanReply, responses=problems(InFlight))
+@router.post("/plan", response_model=replies.PlanReply, responses={**problems(InFlight), **PROMOTION})
 async def make_plan(body: schemas.SandboxManifest, caller: Writer, conn: Tx) -> replies.PlanReply:
     """Build a reviewable plan from an apply manifest; preferably called with a test key."""
     plan = await sandbox.make_plan(

@@ -51,7 +51,8 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Draft:
     wrong = {error.address for error in errors}
     planned: list[Action] = []
     for each in wishes:
-        old, standing = replaced.get(each.wish.key), None if each.name is None else live.standings.get(each.name)
+        old = replaced.get(each.wish.key)
+        standing = live.standings.get(each.name) if each.name is not None else None
         if each.mine is not None:
             outcome = actions.keep(manifest, each, each.mine, old)
         elif standing is not None:

@@ -103,22 +103,25 @@ async def execute(
         await aliases.update(conn, account_id=account_id, changes=changes)
 
 
-def blame(tasks: Sequence[Task], refusal: Refusal) -> dict[int, StepError]:
+def blame(manifest: str, tasks: Sequence[Task], refusal: Refusal) -> dict[int, StepError]:
     """Which of a batch's tasks, by position, could not be done, and why."""
-    blamed = {}
-    for task in tasks:
-        place, after = task.action.place, task.action.after
-        if isinstance(refusal, aliases.NamesRefused):
-            standing = place and refusal.refused.get(Name(place.domain, place.key))
+    faults = {task.position: _fault(manifest, task.action, refusal) for task in tasks}
+    return {position: fault for position, fault in faults.items() if fault is not None}
+
+
+def _fault(manifest: str, action: Action, refusal: Refusal) -> StepError | None:
+    match refusal:
+        case aliases.NamesRefused():
+            standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
             if standing:
-                message = REFUSED[standing.reason]
-                blamed[task.position] = StepError(code=standing.reason, message=message, retryable=True)
-        elif isinstance(refusal, aliases.KeysTaken):
-            if after is not None and after.key in {key for _, key in refusal.keys}:
-                blamed[task.position] = StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
-        elif task.action.alias_id in refusal.changed:
-            blamed[task.position] = StepError(code="alias_changed", message=CHANGED, retryable=False)
-    return blamed
+                return StepError(code=standing.reason, message=REFUSED[standing.reason], retryable=True)
+        case aliases.KeysTaken():
+            if action.after is not None and (manifest, action.after.key) in refusal.keys:
+                return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
+        case aliases.AliasesChanged():
+            if action.alias_id in refusal.changed:
+                return StepError(code="alias_changed", message=CHANGED, retryable=False)
+    return None
 
 
 def _specs(task: Task, manifest: str) -> Iterator[AliasSpec]:

@@ -154,11 +154,12 @@ async def _drift(conn: Conn, plan: Plan, actions: Sequence[Action]) -> list[Find
 
 async def _hold(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
     tasks = _tasks(plan, steps)
-    until = clock.now() + HELD
+    wanted = promotions.wanted(tasks)
     try:
-        await aliases.hold(conn, account_id=plan.account_id, wanted=promotions.wanted(tasks), until=until)
+        if wanted:
+            await aliases.hold(conn, account_id=plan.account_id, wanted=wanted, until=clock.now() + HELD)
     except aliases.NamesRefused as refused:
-        blamed = promotions.blame(tasks, refused)
+        blamed = promotions.blame(plan.manifest, tasks, refused)
         raise _stale([(plan.actions[at].address, why.code, why.message) for at, why in blamed.items()]) from None
 
 
@@ -202,7 +203,7 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, quarant
             )
             await store.finish_steps(conn, **owner, outcomes=[_done(step) for step in steps], now=clock.now())
     except (aliases.NamesRefused, aliases.KeysTaken, aliases.AliasesChanged) as refusal:
-        await _fail(database, plan, promotion, promotions.blame(tasks, refusal))
+        await _fail(database, plan, promotion, promotions.blame(plan.manifest, tasks, refusal))
     return True
 
 

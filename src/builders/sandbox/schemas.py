@@ -4,7 +4,16 @@ from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from email_validator import EmailNotValidError, validate_email
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.bodies import StrictBody
@@ -18,9 +27,15 @@ def _mailbox(written: str) -> str:
         found = validate_email(written, check_deliverability=False, strict=True)
     except EmailNotValidError as error:
         raise PydanticCustomError("email", "Not an email address: {reason}", {"reason": str(error)}) from None
-    return f"{found.local_part}@{found.ascii_domain}"
+    return f"{found.local_part}@{found.ascii_domain.lower()}"
 
 
+def _whole(value: object) -> object:
+    """JSON has one kind of number: 3.0 is the integer 3 (JSON Schema 2020-12, core, 4.2.3)."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Count = Annotated[StrictInt, Field(ge=0), BeforeValidator(_whole)]
 Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Unique in the manifest.")]
 Mailbox = Annotated[
     str, Field(max_length=254), AfterValidator(_mailbox), Field(json_schema_extra={"format": "email"})
@@ -130,9 +145,7 @@ class SandboxPromoteRequest(StrictBody):
 
     plan_id: str
     digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
-    confirm_deletes: Annotated[StrictInt | None, Field(ge=0, description="How many names the plan gives up.")] = (
-        None
-    )
+    confirm_deletes: Annotated[Count | None, Field(description="How many names the plan gives up.")] = None
     max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
     on_error: OnError = OnError.STOP
     resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (

@@ -16,12 +16,12 @@ from builders.sandbox.records import Action, Manifest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """The catalog domains that a manifest speaks of, found in whatever form it writes them."""
+    """The catalog domains that a manifest speaks of, by A-label."""
 
     domains: Mapping[str, CatalogDomain]
 
     def find(self, written: str) -> CatalogDomain | None:
-        """The domain."""
+        """The domain, in whatever form it is written."""
         return self.domains.get(catalog.find_a_label(written) or "")
 
     def judge(self, domain: CatalogDomain, local_part: str) -> Verdict:
@@ -29,10 +29,10 @@ class Directory:
         return aliases.judge(local_part, domain=domain.domain, rules=domain.rules)
 
     def names(self, destinations: Sequence[str]) -> Iterator[Name]:
-        """Those of the destinations that are names on these domains; mail to name+tag is delivered to name."""
+        """Those of the destinations, A-labels, that are names on these domains; name+tag is delivered to name."""
         for destination in destinations:
-            local_part, _, written = destination.rpartition("@")
-            domain = self.find(written)
+            local_part, _, label = destination.rpartition("@")
+            domain = self.domains.get(label)
             if domain is not None:
                 key = self.judge(domain, local_part.partition("+")[0]).key
                 if key:
@@ -41,9 +41,8 @@ class Directory:
 
 async def directory(conn: Conn, *, manifest: Manifest) -> Directory:
     """The catalog domains that the manifest speaks of. One statement."""
-    written = {wish.domain for wish in manifest.aliases}
-    written |= {email.rpartition("@")[2] for wish in manifest.aliases for email in wish.destinations}
-    labels = {label for label in map(catalog.find_a_label, written) if label}
+    labels = {label for wish in manifest.aliases if (label := catalog.find_a_label(wish.domain))}
+    labels |= {email.rpartition("@")[2] for wish in manifest.aliases for email in wish.destinations}
     return Directory(domains=await catalog.find_domains(conn, domains=labels))
 
 

@@ -1,0 +1,76 @@
+"""Whole histories through HTTP: two accounts plan and promote at random, and all stays in order."""
+
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builders.kit.db import Conn
+from builders.sandbox.records import Manifest
+from tests.conftest import MakePerson
+from tests.sandbox.make import Domains, Json, alias, events, manifest, order, plan, promote
+from tests.sandbox.worlds import DOMAINS, manifests
+
+histories = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["one", "two"]), manifests()), max_size=6)
+LOOKS = """
+    SELECT domain, skeleton, names FROM aliases_skeletons WHERE domain = ANY(%s) AND names > 0
+"""
+NAMES = "SELECT domain, skeleton, key, account_id, state FROM aliases_names WHERE domain = ANY(%s)"
+LIVE = "SELECT domain, key, account_id FROM aliases WHERE domain = ANY(%s) AND status <> 'deleted'"
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(histories)
+async def test_every_history_leaves_the_registry_in_order(
+    people: MakePerson, domains: Domains, conn: Conn, history: list[tuple[str, str, Manifest]]
+) -> None:
+    here = {domain: await domains() for domain in DOMAINS}
+    persons = {"a": await people("alice"), "b": await people("bob")}
+    for who, name, wanted in history:
+        person, body = persons[who], written(wanted, name, here)
+        planned = await plan(person, *body["resources"]["aliases"], **members(body))
+        if planned["status"] == "blocked":
+            continue
+        promotion = await promote(person, planned)
+        assert promotion["status"] == "succeeded", (promotion, order(planned))
+        again = await plan(person, *body["resources"]["aliases"], **members(body))
+        assert again["status"] == "empty", again
+
+    ours = [[*here.values()]]
+    names = await (await conn.execute(NAMES, ours)).fetchall()
+    live = await (await conn.execute(LIVE, ours)).fetchall()
+    looks = await (await conn.execute(LOOKS, ours)).fetchall()
+    assert {(row[0], row[2], row[3]) for row in names if row[4] == "claimed"} == {*live}
+    assert {row[4] for row in names} <= {"claimed", "quarantined"}
+    assert {(row[0], row[1]): row[2] for row in looks} == Counter((row[0], row[1]) for row in names)
+    for person in persons.values():
+        told = Counter(name for name, _ in await events(conn, person))
+        held = sum(row[2] == person.account.id for row in live)
+        assert told["alias.created"] - told["alias.deleted"] == held
+
+
+def written(wanted: Manifest, name: str, here: dict[str, str]) -> Json:
+    """The manifest as it is sent, on the domains of this test."""
+
+    def moved(text: str) -> str:
+        for domain, other in here.items():
+            text = text.replace(domain, other)
+        return text
+
+    wishes = [
+        alias(
+            moved(f"{wish.local_part}@{wish.domain}"),
+            *map(moved, wish.destinations),
+            key=wish.key,
+            enabled=wish.enabled,
+            note=wish.note,
+            labels=dict(wish.labels),
+        )
+        for wish in wanted.aliases
+    ]
+    return manifest(wishes, name=name, prune=wanted.prune, on_conflict=wanted.on_conflict.value)
+
+
+def members(body: Json) -> Json:
+    """What the manifest says beside its aliases."""
+    return {"name": body["metadata"]["name"], "prune": body["prune"], "on_conflict": body["on_conflict"]}

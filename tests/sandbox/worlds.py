@@ -1,0 +1,194 @@
+"""Small worlds for planning: what an account has, what others have, what a manifest wants. Nothing is stored."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from uuid import UUID
+
+from hypothesis import strategies as st
+
+from builders.aliases import service as aliases
+from builders.aliases.records import Alias, Name, Reason, Rules, Standing
+from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceInterval, PriceTier
+from builders.kit import clock, ids
+from builders.kit.money import Money
+from builders.sandbox import plan, state
+from builders.sandbox.promotion import ORDER
+from builders.sandbox.records import Action, AliasWish, Draft, Manifest, OnConflict
+
+LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
+KEYS = ("one", "two", "three", "four")
+ELSEWHERE = ("ada@example.net", "grace@example.org")
+OURS = "acme-mail"
+
+
+def catalog_domain(name: str) -> CatalogDomain:
+    """A live domain at 12 USD a year."""
+    price = Price(money=Money(Decimal(12), "USD"), interval=PriceInterval.YEAR, tier=PriceTier.STANDARD)
+    return CatalogDomain(
+        id=ids.new(),
+        domain=name,
+        unicode_domain=name,
+        title="",
+        tagline="",
+        description="",
+        categories=(),
+        tags=(),
+        status=DomainStatus.LIVE,
+        mail_mode=MailMode.BOTH,
+        catch_all=False,
+        price=price,
+        short_name_prices=(),
+        rules=Rules(),
+        featured=False,
+        rank=0,
+        assets=Assets(),
+        serial=1,
+        created_at=clock.now(),
+        updated_at=clock.now(),
+    )
+
+
+DOMAINS = {name: catalog_domain(name) for name in ("harbour.example", "meadow.example")}
+NAMES = tuple(Name(domain, key) for domain in DOMAINS for key in LOCAL_PARTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What an account has, and what it cannot have."""
+
+    aliases: tuple[Alias, ...]
+    standings: Mapping[Name, Standing]
+
+    def draft(self, manifest: Manifest) -> Draft:
+        """The plan for a manifest."""
+        known = state.Directory(domains=DOMAINS)
+        routes = {alias.name: tuple(known.names(alias.destinations)) for alias in self.aliases}
+        live = plan.Live(aliases=self.aliases, standings=self.standings, domains=DOMAINS, routes=routes)
+        return plan.draft(manifest, state.judge(manifest, known), live)
+
+    def after(self, manifest: Manifest, actions: Sequence[Action]) -> "World":
+        """The world when all of it is done, kind by kind as a promotion does it; keys and names stay unique."""
+        held = {alias.id: alias for alias in self.aliases}
+        for kind in ORDER:
+            batch = [action for action in actions if action.action is kind]
+            for action in batch:
+                if action.after is None or action.place is not None:
+                    held.pop(action.alias_id, None)  # type: ignore[arg-type] # a creation has none to give up
+            held |= {alias.id: alias for action in batch for alias in _made(manifest, action, held)}
+            managed = [(alias.manifest, alias.manifest_key) for alias in held.values() if alias.manifest]
+            assert len(managed) == len({*managed})
+            assert len(held) == len({alias.name for alias in held.values()})
+        return replace(self, aliases=tuple(held.values()))
+
+
+def _made(manifest: Manifest, action: Action, held: Mapping[UUID, Alias]) -> Iterator[Alias]:
+    if action.after is None:
+        return
+    if action.place is not None:
+        old = _alias(Name(action.place.domain, action.place.key), action.place.local_part)
+    else:
+        assert action.alias_id is not None
+        old = held[action.alias_id]
+        assert (old.version, old.address) == (action.version, action.after.address)
+    yield replace(
+        old,
+        manifest=manifest.name,
+        manifest_key=action.after.key,
+        status="active" if action.after.enabled else "disabled",
+        note=action.after.note,
+        labels=action.after.labels,
+        destinations=action.after.destinations,
+        version=old.version + 1,
+    )
+
+
+def _alias(name: Name, local_part: str) -> Alias:
+    return Alias(
+        id=ids.new(),
+        domain=name.domain,
+        local_part=local_part,
+        key=name.key,
+        manifest=None,
+        manifest_key=None,
+        status="active",
+        note=None,
+        labels={},
+        destinations=("ada@example.net",),
+        version=1,
+        claimed_at=clock.now(),
+    )
+
+
+addresses = st.sampled_from([f"{name.key}@{name.domain}" for name in NAMES] + [*ELSEWHERE] * 10)
+destinations = st.lists(addresses, min_size=1, max_size=3, unique=True).map(tuple)
+notes = st.sampled_from([None, "", "note"])
+labels = st.sampled_from([{}, {"team": "one"}])
+
+
+@st.composite
+def spellings(draw: st.DrawFn, key: str) -> str:
+    """A local part that has the key where dots say nothing."""
+    at = draw(st.integers(1, len(key) - 1))
+    return draw(st.sampled_from([key, key.upper(), f"{key[:at]}.{key[at:]}"]))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """An account with some names, by our manifest, by another, or by none; strangers have some of the rest."""
+    names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=6))
+    managed = st.tuples(st.sampled_from([OURS, OURS, "other"]), st.sampled_from(KEYS))
+    owners = draw(st.lists(managed, unique=True, min_size=len(names), max_size=len(names)))
+    held = []
+    for name, (manifest, key) in zip(names, owners, strict=True):
+        unmanaged = draw(st.booleans()) and manifest == "other"
+        held.append(
+            replace(
+                _alias(name, draw(spellings(name.key)).lower()),
+                manifest=None if unmanaged else manifest,
+                manifest_key=None if unmanaged else key,
+                status=draw(st.sampled_from(["active", "active", "disabled", "suspended"])),
+                note=draw(notes),
+                labels=draw(labels),
+                destinations=draw(destinations),
+                version=draw(st.integers(1, 9)),
+            )
+        )
+    theirs = [name for name in NAMES if name not in names]
+    reasons = st.sampled_from([Reason.TAKEN, Reason.HELD, Reason.QUARANTINED, Reason.CONFUSABLE])
+    lost = draw(st.lists(st.sampled_from(theirs), unique=True, max_size=2)) if theirs else []
+    return World(aliases=tuple(held), standings={name: Standing(reason=draw(reasons)) for name in lost})
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> Manifest:
+    """Some names under some keys, now and then one that nobody can have or that is there twice."""
+    unique = draw(st.sampled_from([True, True, True, False]))
+    names = draw(st.lists(st.sampled_from(NAMES), unique=unique, max_size=len(KEYS)))
+    keys = draw(st.permutations(KEYS).map(lambda each: each[: len(names)]))
+    wishes = []
+    for key, name in zip(keys, names, strict=True):
+        local_part = draw(st.one_of(*[spellings(name.key)] * 19, st.just("postmaster")))
+        wishes.append(
+            AliasWish(
+                key=key,
+                domain=name.domain,
+                local_part=local_part,
+                destinations=draw(destinations),
+                enabled=draw(st.booleans()),
+                note=draw(notes),
+                labels=draw(labels),
+            )
+        )
+    return Manifest(
+        name=OURS,
+        labels={},
+        prune=draw(st.booleans()),
+        on_conflict=draw(st.sampled_from(OnConflict)),
+        aliases=tuple(wishes),
+    )
+
+
+def name_of(wish: AliasWish) -> Name:
+    """Where a wish is unique."""
+    return Name(wish.domain, aliases.judge(wish.local_part, domain=wish.domain).key)
