@@ -1,10 +1,12 @@
 import json
 import socket
+import threading
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 
+from builders.cli import serve
 from builders.kit import doctor, migrate
 from builders.kit.embedded import binaries
 from tests.cli.conftest import Cli
@@ -180,7 +182,8 @@ def test_the_doctor_names_a_package_that_is_missing(command: Cli, monkeypatch: p
     assert "BUILDERS_DATABASE_URL" in result.stdout
 
 
-def test_a_port_that_is_taken_is_said(builders: Cli) -> None:
+def test_a_port_that_is_taken_is_said(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "PATIENCE_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = builders("serve", "--port", port)
@@ -190,6 +193,23 @@ def test_a_port_that_is_taken_is_said(builders: Cli) -> None:
         f"Error: Cannot listen on 127.0.0.1:{port}: Address already in use. "
         "Choose another by --port or BUILDERS_PORT, or stop what listens there.\n"
     )
+
+
+def test_a_port_that_is_let_go_in_a_moment_is_waited_for(
+    command: Cli, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_DATABASE_URL", "postgresql://ada@127.0.0.1:1/builders")
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    letting_go = threading.Timer(0.3, taken.close)
+    letting_go.start()
+
+    # Beyond the port it meets the next thing that is wrong.
+    result = command("serve", "--port", port)
+
+    letting_go.join()
+    assert "Cannot listen" not in result.stderr
+    assert "Connection refused" in result.stderr
 
 
 @pytest.mark.parametrize("host", ["203.0.113.1", "x" * 64, "no.such.host.invalid"])

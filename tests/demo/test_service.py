@@ -23,7 +23,7 @@ COUNTS = """
 
 
 @pytest.fixture(scope="module")
-def conninfo(server: str) -> Iterator[str]:
+def place(server: str) -> Iterator[str]:
     """A database of these tests alone: the demo would stand between what other tests look for."""
     with own_database(server) as own:
         migrate.migrate(own)
@@ -37,8 +37,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def database(conninfo: str, settings: Settings) -> AsyncIterator[Database]:
-    pool = Database(conninfo, settings)
+async def database(place: str, settings: Settings) -> AsyncIterator[Database]:
+    pool = Database(place, settings)
     await pool.open()
     yield pool
     await pool.close()
@@ -64,6 +64,11 @@ async def counts(database: Database) -> tuple[int, ...]:
     return row
 
 
+def names(folder: Path) -> set[str]:
+    """What is in a folder."""
+    return {each.name for each in folder.iterdir()}
+
+
 async def test_each_demo_key_works(database: Database, keys: Sequence[DemoKey]) -> None:
     callers = [await caller(database, key) for key in keys]
 
@@ -80,7 +85,7 @@ async def test_the_catalog_and_its_images_are_there(
 
     assert keys
     assert domains == len(list_titles())
-    assert len(list((data_dir / "assets").iterdir())) > domains
+    assert len(names(data_dir / "assets")) > domains
 
 
 async def test_a_second_start_changes_nothing(database: Database, keys: Sequence[DemoKey], data_dir: Path) -> None:
@@ -88,7 +93,7 @@ async def test_a_second_start_changes_nothing(database: Database, keys: Sequence
 
     assert await demo.set_up(database, data_dir=data_dir) == keys
     assert await counts(database) == before
-    assert {each.name for each in data_dir.iterdir()} == {"assets", "demo-keys.json"}  # no draft is left
+    assert names(data_dir) == {"assets", "demo-keys.json"}  # no draft is left
 
 
 async def test_the_keys_are_kept_for_their_owner_alone(keys: Sequence[DemoKey], data_dir: Path) -> None:

@@ -15,7 +15,7 @@ import uvicorn
 
 from builders import worker
 from builders.app import create_app, make_keyring
-from builders.cli import operate
+from builders.cli import operate, protocol
 from builders.cli.session import connected, conninfo_of, fail, note, read_settings
 from builders.demo.records import DemoKey
 from builders.kit import clock, supervisor
@@ -53,9 +53,12 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
 def http_command(fd: int) -> None:
     """Answer HTTP; a child of `serve`."""
     supervisor.follow_parent()
+    settings = read_settings()
     server = uvicorn.Server(
         uvicorn.Config(
-            create_app(read_settings()),
+            create_app(settings),
+            http=protocol.bounded(settings.body_limit),
+            ws="none",
             log_config=None,  # ours: uvicorn's would show the tokens of mail links
             access_log=False,
             server_header=False,

@@ -54,10 +54,12 @@ def expand(scopes: Iterable[str]) -> frozenset[str]:
     return frozenset(held | (implied & DESCRIPTIONS.keys()))
 
 
+_ORDERED = {preset: [scope for scope in DESCRIPTIONS if scope in expand(PRESETS[preset])] for preset in Preset}
+
+
 def of_preset(preset: Preset) -> list[str]:
     """The scopes of a preset in the catalog's order."""
-    held = expand(PRESETS[preset])
-    return [scope for scope in DESCRIPTIONS if scope in held]
+    return list(_ORDERED[preset])
 
 
 def list_scopes() -> list[Scope]:

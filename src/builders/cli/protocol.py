@@ -1,0 +1,108 @@
+"""HTTP/1.1 as uvicorn speaks it with httptools, with the bounds that neither of them sets.
+
+The body limit and the time limit of a request are the application's. It sees neither a head before that is whole,
+nor what a client goes on sending once it was answered: those are bounded here, so that nobody can fill the memory
+or hold connections for ever with them.
+"""
+
+import asyncio
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from builders.kit.errors import BadRequest, HeadTooLarge, Problem
+
+LONGEST_HEAD = 64 * 1024  # bytes of request line and headers, beyond which a read that is under way may go
+PATIENCE_S = 15.0  # for a head that has begun, and for the rest of a request that was answered early
+FRAMING = 8  # times: the smallest chunks take six bytes for each of the body
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    longest_message: ClassVar[int] = 0  # bytes; what `bounded` sets
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # uvicorn's own
+        super().__init__(*args, **kwargs)
+        self._is_in_head = self._is_in_body = False
+        self._received = 0  # bytes of the message, but for the read that began it
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        """A new connection may be idle as long as one between two requests."""
+        super().connection_made(transport)
+        self._allow_idleness()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end."""
+        self._forget_deadline()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Reads on, while the message is neither too long nor too slow."""
+        self._received += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._is_in_head:
+            if self._received > LONGEST_HEAD:
+                self._refuse(HeadTooLarge(f"Request line and headers are larger than {LONGEST_HEAD} bytes."))
+            elif self._deadline is None:
+                self._deadline = self.loop.call_later(PATIENCE_S, self.transport.close)
+        elif self._received > self.longest_message:
+            self.transport.close()
+        elif not self._is_in_body and (self.cycle is None or self.cycle.response_complete):
+            self._allow_idleness()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._is_in_head, self._received = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        self._is_in_head, self._is_in_body = False, True
+        self._forget_deadline()
+        super().on_headers_complete()
+        # What is a trailer comes later, and must not pass for a header (RFC 9110, 6.5.1).
+        self.headers = []
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        self._is_in_body = False
+        self._forget_deadline()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer is given, perhaps before the request is whole."""
+        super().on_response_complete()
+        if self._is_in_body and self.cycle.response_complete and not self.transport.is_closing():
+            self._deadline = self.loop.call_later(PATIENCE_S, self.transport.close)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuses what is not HTTP, in the form of all refusals."""
+        del msg
+        self._refuse(BadRequest("This is not a well-formed HTTP request."))
+
+    def _refuse(self, problem: Problem) -> None:
+        response = problem.response()
+        headers = [*response.raw_headers, (b"connection", b"close")]
+        lines = [name + b": " + value + b"\r\n" for name, value in headers]
+        self.transport.write(b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", bytes(response.body)]))
+        self.transport.close()
+
+    def _allow_idleness(self) -> None:
+        if self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def bounded(body_limit: int) -> type[Protocol]:
+    """The protocol for a service whose bodies have at most so many bytes."""
+    return type("Bounded", (Protocol,), {"longest_message": LONGEST_HEAD + FRAMING * body_limit})
