@@ -87,7 +87,7 @@ class ReservedNames:
     @classmethod
     def load(cls) -> Self:
         """The data of this package, read from reserved.toml."""
-        data = tomllib.loads(files(__package__).joinpath("reserved.toml").read_text("utf-8"))
+        data = tomllib.loads(files("builders.aliases").joinpath("reserved.toml").read_text("utf-8"))
         groups = [
             Group(
                 name=group["name"],

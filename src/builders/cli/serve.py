@@ -108,7 +108,7 @@ def _have_keyring(settings: Settings) -> None:
 
 
 def _programs(listener: int, workers: int) -> list[supervisor.Program]:
-    us = [sys.executable, "-m", "builders"]
+    us = [sys.executable, "-P", "-m", "builders"]  # -P: no module comes from the current folder
     answering = [*us, "http", "--fd", str(listener)]
     return [
         *(
@@ -126,6 +126,7 @@ def _environment(settings: Settings) -> Mapping[str, str]:
         "BUILDERS_DATA_DIR": str(settings.data_dir),
         "BUILDERS_HOST": settings.host,
         "BUILDERS_PORT": str(settings.port),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # and ours from where we found them
     }
 
 

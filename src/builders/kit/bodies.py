@@ -83,7 +83,8 @@ def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
         kind = "unknown_field"
         meant = _closest(str(line["loc"][0]), model)
         message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
-    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=line["loc"], input=None)
+    said = PydanticCustomError(kind, message)  # pyright: ignore[reportArgumentType] - it names what was sent
+    return InitErrorDetails(type=said, loc=line["loc"], input=None)
 
 
 def _closest(name: str, model: type[BaseModel]) -> str | None:

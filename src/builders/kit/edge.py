@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
-from builders.kit import bodies, log
+from builders.kit import access, bodies, log
 from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
 
 _LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
@@ -128,7 +128,7 @@ class _Passing:
     def write_log(self) -> None:
         """One line: who asked what, and how it went."""
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
-        log.request(
+        access.note(
             request_id=self.id,
             method=self.scope["method"],
             path=self.path,

@@ -121,16 +121,17 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
         if await cursor.fetchone():
             return Claim(account_id=account_id, key=key, claimed_at=now)
         found = await (await conn.execute(FIND, row)).fetchone()
-    if found is None or (found[1] is None and found[0] == fingerprint):
-        raise InFlight("A request with this Idempotency-Key is being answered; try again.", retry_after=1)
-    if found[0] != fingerprint:
+    before, status, kept = found or (fingerprint, None, None)
+    if before != fingerprint:
         raise Invalid(
             ("header", HEADER),
             "This Idempotency-Key was used for another request; take a new one.",
             "key_reused",
         )
-    media_type = "application/json" if found[2] else None
-    replay = Response(found[2], found[1], {"Idempotent-Replayed": "true"}, media_type)
+    if status is None:
+        raise InFlight("A request with this Idempotency-Key is being answered; try again.", retry_after=1)
+    media_type = "application/json" if kept else None
+    replay = Response(kept, status, {"Idempotent-Replayed": "true"}, media_type)
     return Claim(account_id=account_id, key=key, claimed_at=now, replay=replay)
 
 

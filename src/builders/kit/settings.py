@@ -32,8 +32,8 @@ class Settings(BaseSettings):
     )
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (),
-        description="Comma-separated secrets of 32 random bytes (43 characters of base64url). The first signs and seals, all verify "
-        "and open. Unset: generated into the data folder.",
+        description="Comma-separated secrets of 32 random bytes (43 characters of base64url). The first signs "
+        "and seals, all verify and open. Unset: generated into the data folder.",
     )
     key_cache_s: float = Field(
         5.0,
