@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from builders.catalog import service as catalog
 from builders.kit import ids
@@ -17,6 +18,7 @@ from builders.sandbox.schemas import SandboxPromoteRequest
 from tests.cast import Client, Person
 
 PLAN, PROMOTE, STATUS = "/v1/sandbox/plan", "/v1/sandbox/promote", "/v1/sandbox/status"
+QUARANTINE = timedelta(days=90)
 Json = dict[str, Any]
 
 
@@ -133,9 +135,9 @@ async def events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
     return [(row[0], json.loads(row[1])) for row in await cursor.fetchall()]
 
 
-async def begin(database: Database, person: Person, planned: Json, **members: object) -> None:
-    """A promotion as it stands when its process dies at once: begun, its names held, nothing done yet."""
-    await runner.begin(
+async def begin(database: Database, person: Person, planned: Json, **members: object) -> UUID:
+    """A promotion as it stands when its process dies at once: begun, its names held, nothing done yet. Its id."""
+    return await runner.begin(
         database, account_id=person.account.id, order=_order(order(planned, **members)), created_by="test"
     )
 
@@ -147,7 +149,7 @@ async def run(database: Database, person: Person, body: Json) -> Promotion:
         account_id=person.account.id,
         order=_order(body),
         created_by="test",
-        quarantine=timedelta(days=90),
+        quarantine=QUARANTINE,
     )
 
 

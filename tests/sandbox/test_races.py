@@ -10,11 +10,15 @@ import pytest
 from builders.app import Service
 from builders.identity.records import Preset
 from builders.kit.db import Conn, Database
+from builders.sandbox import service as sandbox
 from tests.cast import Person, make_person
-from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, crew, events, order, plan, promote
+from tests.sandbox.make import PROMOTE, QUARANTINE, Json, alias, apply, begin, crew, events, order, plan
 
 MANY = 200
-TRIES = 10
+TRIES = 50
+WAITING = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
 
 
 @pytest.fixture
@@ -122,11 +126,26 @@ async def test_an_alias_changed_by_many_plans_at_once_changes_once(alice: Person
     assert told.count("alias.updated") == 1
 
 
-async def test_a_promotion_is_resumed_by_many_at_once(
+async def test_a_promotion_under_way_is_gone_on_with_by_one_at_a_time(
     alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
     planned = await plan(alice, *map(alias, crew(5, domain)))
-    await begin(database, alice, planned)
-    answers = await asyncio.gather(*(promote(alice, planned, resume=True) for _ in range(20)))
-    assert {answer["status"] for answer in answers} == {"succeeded"}
-    assert [name for name, _ in await events(conn, alice)].count("alias.created") == 5
+    begun = await begin(database, alice, planned)
+    owner = {"account_id": alice.account.id, "promotion_id": begun}
+    async with database.transaction() as own:  # in the way of whoever ends it, until all are there
+        await own.execute("SELECT FROM sandbox_plans WHERE id = %s FOR UPDATE", [planned["id"]])
+        asked = [asyncio.ensure_future(sandbox.finish(database, **owner, quarantine=QUARANTINE)) for _ in range(5)]
+        while await waiting(conn) < len(asked):
+            pass
+    promotions = await asyncio.gather(*asked)
+    assert [promotion for promotion in promotions if promotion != promotions[0]] == []
+    assert {step.attempts for step in promotions[0].steps} == {1}
+    told = [name for name, _ in await events(conn, alice)]
+    assert told == ["alias.created"] * 5 + ["promotion.completed"]
+
+
+async def waiting(conn: Conn) -> int:
+    """How many sessions of the database wait for a lock."""
+    row = await (await conn.execute(WAITING)).fetchone()
+    assert row is not None
+    return int(row[0])

@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,10 @@ from builders.sandbox import service as sandbox
 from builders.sandbox.records import OnError, Order, Plan, Promotion, PromotionStatus
 from builders.sandbox.schemas import SandboxManifest
 from tests.cast import Person
-from tests.sandbox.make import Json, alias, crew, manifest
+from tests.sandbox.make import QUARANTINE, Json, alias, crew, manifest
 
 # What the frontend sends to have something executed: a simple query, or a portal of the extended protocol.
 SENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
-QUARANTINE = timedelta(days=90)
 
 
 class Wire:
