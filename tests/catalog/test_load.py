@@ -191,3 +191,23 @@ async def test_the_door_gives_domains_of_any_status_in_the_transaction(
     prices = [found[band].price_for(key, is_premium=False).amount for key in ("ab", "abc", "abcd")]
     assert prices == ["120.00", "60.00", "12.00"]
     assert found[band].price_for("coffee", is_premium=True).amount == "120.00"
+
+
+@pytest.mark.parametrize("partial", [False, True])
+async def test_a_live_domain_keeps_how_its_names_are_told_apart(
+    anyone: Client, load: Loader, *, partial: bool
+) -> None:
+    live, soon, other = fresh("live"), fresh("soon"), fresh("other")
+    before = {"separator_policy": "ignore_dots"}
+    await load({"domain": live, "status": "live", **before}, {"domain": soon, "status": "coming_soon", **before})
+    changed = [{"domain": each, "separator_policy": "distinct"} for each in (live, soon, other)]
+
+    report = await load(*changed, partial=partial)
+
+    assert [(line.line, line.column, line.code) for line in report.errors] == [
+        (2, "separator_policy", "policy_fixed")
+    ]
+    assert (report.is_written, report.created, report.updated) == ((True, 1, 1) if partial else (False, 0, 0))
+    kept = (await anyone.get(f"/v1/catalog/domains/{live}")).json()
+    assert kept["separator_policy"] == "ignore_dots"
+    assert (await anyone.get(f"/v1/catalog/domains/{other}")).status_code == (200 if partial else 404)

@@ -6,10 +6,12 @@ more is kept than the names of its domains (for repeats), its images and the rep
 
 import asyncio
 import io
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO
+
+from psycopg import Rollback
 
 from builders.catalog import images, store
 from builders.catalog.cells import Json
@@ -35,7 +37,8 @@ async def load(
     goes = await asyncio.to_thread(judged.read) and (partial or not judged.errors)
     if goes and not dry_run:
         goes = await asyncio.to_thread(judged.store_images, assets)
-    created, updated = await _write(database, judged, dry_run=dry_run) if goes else (0, 0)
+    created, updated = await _write(database, judged, partial=partial, dry_run=dry_run) if goes else (0, 0)
+    goes = goes and (partial or not judged.errors)
     return LoadReport(
         is_written=goes and not dry_run,
         rows=judged.rows,
@@ -47,18 +50,23 @@ async def load(
     )
 
 
-async def _write(database: Database, judged: "_Judged", *, dry_run: bool) -> tuple[int, int]:
+async def _write(database: Database, judged: "_Judged", *, partial: bool, dry_run: bool) -> tuple[int, int]:
     now = clock.now()
     created = updated = 0
-    async with database.reading() as conn, conn.transaction(force_rollback=dry_run):
+    async with database.reading() as conn, conn.transaction(force_rollback=dry_run) as writing:
         await store.lock(conn)
         rows = judged.read_good()
         while batch := list(islice(rows, _AT_ONCE)):
+            fixed = await store.list_fixed_policies(conn, rows=batch)
+            judged.refuse_policies(fixed)
+            batch = [row for row in batch if row["domain"] not in fixed]
             new_ids = ids.new_many(len(batch))
             identified = [{**row, "id": str(each)} for row, each in zip(batch, new_ids, strict=True)]
             new, other = await store.load(conn, rows=identified, now=now)
             created, updated = created + new, updated + other
-    return created, updated
+        if judged.errors and not partial:
+            raise Rollback(writing)
+    return (created, updated) if partial or not judged.errors else (0, 0)
 
 
 class _Judged:
@@ -112,6 +120,16 @@ class _Judged:
                 continue
             if self._images[name] is None:
                 self.warnings.append(ReportLine(row.line, kind, "image_missing", "There is no such file."))
+
+    def refuse_policies(self, fixed: Mapping[str, str]) -> None:
+        """Notes rows that would change the policy (by domain) of a domain whose names can be claimed."""
+        for domain, policy in fixed.items():
+            message = (
+                f"Names on {domain} are told apart by {policy}; with another policy taken ones would look free."
+            )
+            line = self._lines[domain]
+            self.errors.append(ReportLine(line, "separator_policy", "policy_fixed", message))
+            self.good.discard(line)
 
     def read_good(self) -> Iterator[dict[str, Json]]:
         """What to write of each good row, from a second reading.

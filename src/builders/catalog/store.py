@@ -52,6 +52,13 @@ LIST_DOMAINS = """
     FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])
 """
 # A column that a row does not have (null) stays as it is; a row that would change nothing is not touched.
+# With another policy names get other keys, and what is taken would look free: once names could be claimed it stays.
+LIST_FIXED_POLICIES = """
+    SELECT old.domain, old.separator_policy
+    FROM unnest(%(domains)s::text[], %(policies)s::text[]) AS new (domain, policy)
+    JOIN catalog_domains AS old ON old.domain = new.domain
+    WHERE old.separator_policy <> new.policy AND old.status <> 'coming_soon'
+"""
 LOAD = """
     WITH changed AS (
         SELECT new.id, new.domain, old.id AS old_id, merged.*
@@ -177,6 +184,13 @@ async def list_domains(conn: Conn, *, domains: Sequence[str]) -> list[CatalogDom
     async with conn.cursor(row_factory=class_row(Row)) as cursor:
         await cursor.execute(LIST_DOMAINS, {"domains": list(domains)})
         return [record(row) for row in await cursor.fetchall()]
+
+
+async def list_fixed_policies(conn: Conn, *, rows: Iterable[dict[str, Json]]) -> dict[str, str]:
+    """Of rows that would change a policy which must stay: the domain, and its policy."""
+    given = {str(row["domain"]): row.get("separator_policy") for row in rows if row.get("separator_policy")}
+    row = {"domains": list(given), "policies": list(given.values())}
+    return dict(await (await conn.execute(LIST_FIXED_POLICIES, row)).fetchall())
 
 
 async def load(conn: Conn, *, rows: Iterable[dict[str, Json]], now: datetime) -> tuple[int, int]:
