@@ -43,8 +43,10 @@ class Serving:
         self.port = port or free_port()
         self.family: list[psutil.Process] = []  # everyone who was seen
         self._log = data.with_name(f"log-{self.port}").open("a+")
-        program = [sys.executable, "-m", "builders", "serve", "--port", str(self.port), *words]
-        self._parent = Popen(program, env=environment(data), stdout=DEVNULL, stderr=self._log, text=True)
+        program = [sys.executable, "-P", "-m", "builders", "serve", "--port", str(self.port), *words]
+        self._parent = Popen(
+            program, cwd=data.parent, env=environment(data), stdout=DEVNULL, stderr=self._log, text=True
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -52,9 +54,9 @@ class Serving:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leaves nobody behind, whatever the test did."""
+        """Leaves none of its processes behind, whatever the test did; the database may be another's too."""
         self.look()
-        kill(*self.remaining())
+        kill(*filter(lives, self.family))
         self._parent.wait()
         self._log.close()
 

@@ -52,7 +52,7 @@ LIST_DOMAINS = """
     FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])
 """
 # A column that a row does not have (null) stays as it is; a row that would change nothing is not touched.
-# With another policy names get other keys, and what is taken would look free: once names could be claimed it stays.
+# With another policy names get other keys, and what is taken would look free: once they can be claimed it stays.
 LIST_FIXED_POLICIES = """
     SELECT old.domain, old.separator_policy
     FROM unnest(%(domains)s::text[], %(policies)s::text[]) AS new (domain, policy)

@@ -1,7 +1,7 @@
 """/v1/api-keys."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from builders.identity import schemas
 from builders.identity import service as identity
@@ -18,9 +18,15 @@ from builders.kit.routes import Router
 router = Router(prefix="/v1/api-keys", tags=["api-keys"])
 Reader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
+# What follows a new key, for clients that can follow (OpenAPI 3.1, "Link Object").
+ROTATION: dict[int | str, dict[str, Any]] = {
+    200: {"links": {"rotate": {"operationId": "api_keys_rotate", "parameters": {"key_id": "$response.body#/id"}}}}
+}
 
 
-@router.post("", response_model=schemas.ApiKeyCreated, responses=problems(LiveKeyRequired, InFlight))
+@router.post(
+    "", response_model=schemas.ApiKeyCreated, responses={**problems(LiveKeyRequired, InFlight), **ROTATION}
+)
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
     """Mint an API key. The secret is in this answer and nowhere else."""
     new = await identity.create_key(

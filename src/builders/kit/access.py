@@ -1,7 +1,7 @@
 """The line of each request, written together some times a second, as a buffered access log of nginx is.
 
-Measured under load: a line by itself takes 20 µs of a request's 200, one among others 4; and a slow disk holds up no
-request. A kill -9 loses what was not yet written.
+Measured under load: a line by itself takes 20 µs of a request's 200, one among others 4. A kill -9 loses what was
+not yet written.
 """
 
 import asyncio

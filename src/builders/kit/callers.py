@@ -80,7 +80,7 @@ def find_credential(scope: Scope) -> Credential | None:
     for name, value in scope["headers"]:
         if name == b"x-api-key" and value.strip():
             return Credential("api_key", value.strip().decode("latin-1"))
-        if name == b"authorization" and value.strip():
+        if name == b"authorization" and bearer is None and value.strip():
             bearer = value.strip().decode("latin-1")
         elif name == b"cookie" and COOKIE.encode() in value:
             cookies = value

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from structlog.contextvars import get_contextvars
 
 PROBLEM_JSON = "application/problem+json"
+LONGEST_NAME = 80  # characters of a member's name that are shown
 MOST_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
 
 
@@ -128,7 +129,7 @@ class Invalid(Exception):
         """From the first of pydantic's errors; what was sent is not echoed: it may hold a secret."""
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
-            {"loc": list(error["loc"]), "msg": error["msg"], "type": error["type"]}
+            {"loc": [_shown(each) for each in error["loc"]], "msg": error["msg"], "type": error["type"]}
             for error in errors[:MOST_ERRORS]
         ]
         return invalid
@@ -136,6 +137,11 @@ class Invalid(Exception):
     def response(self) -> Response:
         """The HTTPValidationError answer."""
         return Response(json.dumps({"detail": self.errors}), 422, None, "application/json")
+
+
+def _shown(name: str | int) -> str | int:
+    """A member's name, shortened: an unknown one can be as long as a body."""
+    return f"{name[:LONGEST_NAME]}..." if isinstance(name, str) and len(name) > LONGEST_NAME else name
 
 
 def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:

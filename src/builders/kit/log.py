@@ -197,6 +197,7 @@ class Lines:
         self._gone = suppress(OSError, ValueError, RuntimeError)
 
     def write(self, line: str) -> None:
+        """Writes one line, or several with a line feed between them."""
         with self._lock, self._gone:
             self.stream.write(f"{line}\n")
             self.stream.flush()

@@ -21,13 +21,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from builders.kit import bodies, callers, db, idempotency
 from builders.kit.callers import Caller, Needs
-from builders.kit.errors import Invalid, MethodNotAllowed, Problem, TookTooLong, problems
+from builders.kit.errors import Invalid, MethodNotAllowed, Problem, problems
 from builders.kit.pages import JsonPage
 from builders.kit.parameters import Parameters, Values
 from builders.kit.path_table import PathTable
+from builders.kit.patience import Patience
 
 LARGE_BODY = 64 * 1024  # bytes
 LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
+_patience = Patience()
 
 
 _CONNECTIONS: dict[Any, Callable[[db.Database], AbstractAsyncContextManager[db.Conn]]] = {
@@ -129,14 +131,9 @@ class Compiled:
     async def answer(self, request: Request) -> Response:
         """The answer, or the refusal; in bounded time, though the client or the database hangs."""
         try:
-            async with asyncio.timeout(LONGEST_S) as limit:
-                return await self.respond(request)
+            return await _patience.run(self.respond(request), longest_s=LONGEST_S)
         except (Problem, Invalid) as refusal:
             return refusal.response()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return TookTooLong(f"No answer within {LONGEST_S} seconds; repeat it.", retry_after=5).response()
 
     async def respond(self, request: Request) -> Response:
         """Authenticates, reads the request, and runs the handler; commits before it returns."""

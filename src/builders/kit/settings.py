@@ -62,4 +62,5 @@ class Settings(BaseSettings):
     @property
     def url(self) -> str:
         """Public base address, without a slash at its end."""
-        return (self.base_url or f"http://{self.host}:{self.port}").rstrip("/")
+        host = f"[{self.host}]" if ":" in self.host else self.host  # RFC 3986, 3.2.2
+        return (self.base_url or f"http://{host}:{self.port}").rstrip("/")

@@ -31,4 +31,8 @@ CREATE TABLE kit_outbox_pending (
 
 -- A time as the interface writes it, for lists that PostgreSQL renders as JSON.
 CREATE FUNCTION kit_time(moment timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
-RETURN to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
+RETURN to_char(
+    moment AT TIME ZONE 'UTC',
+    CASE WHEN moment = date_trunc('second', moment) THEN 'YYYY-MM-DD"T"HH24:MI:SS"Z"'
+         ELSE 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' END
+);

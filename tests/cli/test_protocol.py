@@ -1,0 +1,143 @@
+"""One connection at a time: how long it may take to say what, on a real socket."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from builders.cli import protocol
+
+Connect = Callable[[], AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+LONG_S = 3600.0
+
+
+async def hasty(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers without a look at the body."""
+    del scope, receive
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def patient(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers when it has the whole body."""
+    while (await receive()).get("more_body"):
+        pass
+    await hasty(scope, receive, send)
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp, *, patience_s: float = LONG_S, idle_s: float = LONG_S) -> AsyncIterator[Connect]:
+    """A server of the application, with our protocol."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "PATIENCE_S", patience_s)
+        config = uvicorn.Config(app, http=protocol.bounded(1024), ws="none", log_config=None)
+        patch.setattr(config, "timeout_keep_alive", idle_s)
+        config.load()
+        state = ServerState()
+
+        def made() -> asyncio.Protocol:
+            return protocol.bounded(1024)(config=config, server_state=state, app_state={})
+
+        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            yield lambda: connection(port)
+            while state.connections:  # noqa: ASYNC110 - until the other ends have noticed, of which no event tells
+                await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def connection(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A client's end of a connection, closed at the end."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def ended(reader: asyncio.StreamReader) -> bytes:
+    """All that is said until the server ends the connection."""
+    async with asyncio.timeout(10):
+        return await reader.read()
+
+
+async def answered(reader: asyncio.StreamReader) -> bytes:
+    """One answer."""
+    async with asyncio.timeout(10):
+        return await reader.readuntil(b"\r\n\r\nok")
+
+
+async def test_who_says_nothing_is_let_go() -> None:
+    async with serving(hasty, idle_s=0.05) as connect, connect() as (reader, _):
+        assert await ended(reader) == b""
+
+
+@pytest.mark.parametrize("part", [b"G", GET[:20], GET[:-1], GET + GET[:-1]])
+async def test_who_does_not_finish_a_head_is_let_go(part: bytes) -> None:
+    async with serving(hasty, patience_s=0.05) as connect, connect() as (reader, writer):
+        writer.write(part)
+        said = await ended(reader)
+        assert said.count(b"HTTP/1.1 200") == part.count(b"\r\n\r\n")
+
+
+async def test_another_line_of_a_head_gives_no_more_time() -> None:
+    async with serving(hasty, patience_s=0.3) as connect, connect() as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\n")
+        ending = asyncio.create_task(ended(reader))
+        lines = 0
+        while not (await asyncio.wait({ending}, timeout=0.02))[0]:
+            writer.write(b"X: y\r\n")
+            lines += 1
+            assert lines < 200, "it goes on for ever"
+
+
+async def test_who_was_answered_early_has_a_moment_for_the_rest() -> None:
+    async with serving(hasty, patience_s=0.05) as connect, connect() as (reader, writer):
+        writer.write(POST + b"12")
+        assert (await ended(reader)).endswith(b"ok")
+
+
+async def test_a_rest_that_comes_in_time_keeps_the_connection() -> None:
+    async with serving(hasty) as connect, connect() as (reader, writer):
+        for _ in range(3):
+            writer.write(POST)
+            await answered(reader)
+            writer.write(b"1234")
+        writer.write(GET)
+        await answered(reader)
+
+
+async def test_after_a_late_rest_a_silent_connection_is_let_go() -> None:
+    async with serving(hasty, idle_s=0.3) as connect, connect() as (reader, writer):
+        writer.write(POST)
+        await answered(reader)
+        writer.write(b"1234")
+        assert await ended(reader) == b""
+
+
+async def test_a_slow_body_is_the_applications_matter() -> None:
+    async with (
+        serving(patient, patience_s=0.05, idle_s=0.05) as connect,
+        connect() as (idle, _),
+        connect() as (reader, writer),
+    ):
+        writer.write(POST + b"12")
+        await ended(idle)  # longer than any patience of the connection
+        writer.write(b"34")
+        await answered(reader)
+
+
+async def test_more_than_a_request_can_hold_ends_the_connection() -> None:
+    async with serving(hasty) as connect, connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await answered(reader)
+        writer.write(b"400\r\n%s\r\n" % (b"a" * 1024) * 100)
+        assert await ended(reader) == b""
