@@ -7,6 +7,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from tests.fuzz.served import Served, serve
+from tests.fuzz.wire import ask
+
+MEMORY = 64 * 1024 * 1024  # bytes that one test may add
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +23,15 @@ def served(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield running
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(database))
+
+
+@pytest.fixture
+def unharmed(served: Served) -> Iterator[Served]:
+    """The service, which must be as well after the test as before."""
+    before = served.look()
+    yield served
+    assert ask(served.port, b"GET /livez HTTP/1.1\r\n").status == 200
+    after = served.look()
+    assert after.lives, "the HTTP process died, and another was started"
+    assert after.memory - before.memory < MEMORY
+    assert after.complaints == before.complaints

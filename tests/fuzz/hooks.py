@@ -1,5 +1,6 @@
 """What schemathesis must know of this service that the OpenAPI document cannot say; loaded by schemathesis."""
 
+import itertools
 import os
 from typing import Any
 
@@ -7,8 +8,12 @@ import schemathesis
 from schemathesis.core.failures import Failure
 from schemathesis.openapi.checks import AllowHeaderMismatch, RejectedPositiveData
 
+Case = schemathesis.Case[Any]  # of any kind of operation
+
 # The id of the key that asks. Revoked or rotated it would ask for nothing any more.
 OWN_KEY_ID = os.environ.get("FUZZ_OWN_KEY_ID", "")
+NUMBERS = itertools.count()
+SHORT = 200  # characters; within all limits of an address and its parts
 NOBODYS_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 # Types of 422 for rules that a JSON schema has no words for. All other refusals of what the document allows fail.
@@ -17,23 +22,51 @@ BEYOND_A_SCHEMA = {
     "cursor_invalid",  # signed by us
     "duplicate_key",  # unique among the items of a list
     "email",  # which domains and local parts there can be
+    "key_length",  # of an Idempotency-Key; quotes around it are not counted
     "key_reused",  # an Idempotency-Key goes with one body
+    "money_currency",  # one that there is
+    "money_amount",  # no more decimals than the currency has
+    "nul_character",  # in no text
 }
 
 
 @schemathesis.hook
-def before_call(
-    context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]
-) -> None:
-    """Spares the key that asks."""
+def before_call(context: schemathesis.HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+    """Spares the key that asks, and lets no two requests share an Idempotency-Key by chance."""
     del context, kwargs
+    repeatable = case.headers.get("Idempotency-Key") if case.headers else None
+    if isinstance(repeatable, str) and 0 < len(repeatable) < SHORT:
+        case.headers["Idempotency-Key"] = f"{repeatable}{next(NUMBERS)}"
     if OWN_KEY_ID and case.method != "GET" and case.path_parameters.get("key_id") == OWN_KEY_ID:
         case.path_parameters["key_id"] = NOBODYS_ID
 
 
 @schemathesis.hook
+def map_body(context: schemathesis.HookContext, body: Any) -> Any:  # of any JSON type, in negative cases
+    """Lets most manifests wish for names that there can be, so that they are planned and not only refused."""
+    del context
+    resources = body.get("resources") if isinstance(body, dict) else None
+    aliases = resources.get("aliases") if isinstance(resources, dict) else None
+    for alias in aliases if isinstance(aliases, list) else []:
+        if isinstance(alias, dict):
+            _address(alias)
+    return body
+
+
+def _address(alias: dict[str, Any]) -> None:
+    written = [alias.get(name) for name in ("address", "local_part", "domain")]
+    if not all(text is None or (isinstance(text, str) and len(text) < SHORT) for text in written):
+        return  # wrong on purpose
+    address, local_part, domain = written
+    if address is not None or None in {local_part, domain}:
+        alias.pop("local_part", None)
+        alias.pop("domain", None)
+        alias["address"] = address if address and "@" in address else f"{address or 'ada'}@harbour.example"
+
+
+@schemathesis.hook
 def filter_failure(
-    context: schemathesis.HookContext, failure: Failure, case: schemathesis.Case, response: schemathesis.Response
+    context: schemathesis.HookContext, failure: Failure, case: Case, response: schemathesis.Response
 ) -> bool:
     """Whether it is a failure of ours."""
     del context

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import NamedTuple
 
 import psutil
 
@@ -22,7 +23,7 @@ class Served:
     """A service that runs."""
 
     port: int
-    process: psutil.Process
+    process: psutil.Process  # the one that speaks HTTP
     log: Path
     keys: dict[tuple[str, str], str] = field(repr=False)  # by preset and kind
 
@@ -30,16 +31,23 @@ class Served:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def memory(self) -> int:
-        """What its HTTP process holds, in bytes."""
-        answering = [child for child in self.process.children() if "http" in child.cmdline()]
-        assert len(answering) == 1, "the HTTP process was started anew or is gone"
-        return int(answering[0].memory_info().rss)
+    def header(self, preset: str = "developer_full", kind: str = "live") -> bytes:
+        """The header of one who has a key."""
+        return b"X-API-Key: %s\r\n" % self.keys[preset, kind].encode()
 
-    def complaints(self) -> list[str]:
-        """The lines of its log that tell of an error."""
+    def look(self) -> "Health":
+        """How it is."""
         lines = self.log.read_text().splitlines()
-        return [line for line in lines if '"level":"error"' in line or "Traceback" in line]
+        complaints = [line for line in lines if '"level":"error"' in line or "Traceback" in line]
+        return Health(self.process.is_running(), int(self.process.memory_info().rss), complaints)
+
+
+class Health(NamedTuple):
+    """What can be seen of a service from outside."""
+
+    lives: bool
+    memory: int  # that it holds, in bytes
+    complaints: list[str]  # lines of the log that tell of an error
 
 
 @contextmanager
@@ -60,7 +68,8 @@ def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
         port = _port(process, log)
         rows = json.loads((folder / "data" / "demo-keys.json").read_text())
         keys = {(row["preset"], row["kind"]): row["key"] for row in rows}
-        yield Served(port=port, process=psutil.Process(process.pid), log=log, keys=keys)
+        (answering,) = [each for each in psutil.Process(process.pid).children() if "http" in each.cmdline()]
+        yield Served(port=port, process=answering, log=log, keys=keys)
     finally:
         process.terminate()
         process.communicate(timeout=STOP_S)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp, Message, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +40,7 @@ async def ask(
 
     `at_start` is called when the answer begins.
     """
-    path, _, query = target.partition("?")
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": scheme,
-        "path": unquote(path),
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
-        "client": ("192.0.2.1", 40000),
-        "server": ("builders.test", 80),
-    }
+    scope = _scope(method, target, headers, scheme)
     parts = [body] if isinstance(body, bytes) else list(body)
     sent: list[Message] = []
 
@@ -71,3 +57,21 @@ async def ask(
     await app(scope, receive, send)
     whole = b"".join(each.get("body", b"") for each in sent)
     return Answer(status=sent[0]["status"], headers=list(sent[0]["headers"]), body=whole)
+
+
+def _scope(method: str, target: str, headers: Sequence[tuple[str, str]], scheme: str) -> Scope:
+    path, _, query = target.partition("?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": scheme,
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
+        "client": ("192.0.2.1", 40000),
+        "server": ("builders.test", 80),
+    }

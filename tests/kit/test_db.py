@@ -14,7 +14,7 @@ from builders.kit.errors import DatabaseBusy, NotFound
 from builders.kit.routes import Router
 from builders.kit.settings import Settings
 from tests.kit.asgi import Answer, ask
-from tests.kit.scratch import Scratch, serve, table
+from tests.kit.scratch import Scratch, serve, table, until
 
 COLUMNS = "id int, note text, UNIQUE (id) DEFERRABLE INITIALLY DEFERRED"
 
@@ -53,6 +53,12 @@ def make_router(name: sql.Identifier) -> Router:
         await conn.execute("SELECT pg_sleep(30)")
         return Row(id=0)
 
+    @router.get("/endless")
+    async def endless(conn: Tx) -> Row:
+        await conn.execute("SET LOCAL statement_timeout = 0")
+        await conn.execute("SELECT pg_sleep(60)")
+        return Row(id=0)
+
     @router.get("/quick")
     async def quick(database: Pool) -> Row:
         await database.ping()
@@ -74,17 +80,27 @@ class House:
         found = await self.conn.execute(sql.SQL("SELECT id FROM {} ORDER BY id").format(self.name))
         return [row[0] for row in await found.fetchall()]
 
+    async def is_sleeping(self) -> bool:
+        """Whether a statement of the service is in its long sleep."""
+        found = await self.conn.execute(
+            "SELECT FROM pg_stat_activity WHERE state = 'active' AND query = 'SELECT pg_sleep(60)' "
+            "AND datname = current_database()"
+        )
+        return await found.fetchone() is not None
+
     async def lock(self) -> None:
         await self.conn.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(self.name))
 
 
 @pytest.fixture
 async def house(conninfo: str, settings: Settings) -> AsyncIterator[House]:
-    limits = {"pool_size": 2, "pool_timeout_s": 0.2, "statement_timeout_s": 0.2, "lock_timeout_s": 0.1}
+    limits = {"pool_size": 2, "pool_timeout_s": 0.3, "statement_timeout_s": 0.5, "lock_timeout_s": 0.2}
     async with (
         table(conninfo, COLUMNS) as (name, conn),
         serve(settings, make_router(name), database_url=conninfo, **limits) as scratch,
     ):
+        async with scratch.database.pool.connection(10), scratch.database.pool.connection(10):
+            pass  # both are there now: on a slow machine to connect can take longer than the limit
         yield House(scratch, name, conn)
 
 
@@ -166,11 +182,12 @@ async def test_a_transaction_that_another_one_overtook_is_told_to_repeat(house: 
 
 async def test_a_cancelled_request_gives_its_connection_back(house: House) -> None:
     for _ in range(3):  # one more than the pool has
-        asking = asyncio.create_task(house.ask("GET", "/slow"))
-        await asyncio.sleep(0.02)
+        asking = asyncio.create_task(house.ask("GET", "/endless"))
+        await until(house.is_sleeping)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
+    assert not await house.is_sleeping()
     assert (await house.ask("GET", "/quick")).status == 200
 
 

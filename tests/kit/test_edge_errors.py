@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from builders.kit import idempotency, routes
+from builders.kit import access, idempotency, routes
 from builders.kit.edge import Edge
 from tests.kit.asgi import Answer, ask
 from tests.kit.edge_routes import LIMIT
@@ -18,6 +18,7 @@ ID = "X-Request-ID"
 
 
 def lines(stream: StringIO) -> list[dict[str, Any]]:
+    access.flush()
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 

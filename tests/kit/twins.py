@@ -80,6 +80,7 @@ def echo(**given: Any) -> Echo:
 def declare(router: APIRouter) -> None:
     """The same handlers on either router."""
     _declare_parameters(router)
+    _declare_places(router)
     _declare_bodies(router)
     _declare_answers(router)
 
@@ -107,6 +108,8 @@ def _declare_parameters(router: APIRouter) -> None:
     async def by_id(thing_id: UUID) -> Echo:
         return echo(thing_id=thing_id)
 
+
+def _declare_places(router: APIRouter) -> None:
     @router.get("/headers")
     async def headers(
         token: Annotated[str, Header(alias="X-Token", min_length=3)],

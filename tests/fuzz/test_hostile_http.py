@@ -1,0 +1,167 @@
+"""Bytes that are not quite HTTP, too long, or never end."""
+
+import socket
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fuzz.served import Served
+from tests.fuzz.wire import CLOSE, answers, ask, send, talk
+
+MB = 1024 * 1024
+HOST = b"Host: builders.test\r\n"
+GET = b"GET /livez HTTP/1.1\r\n" + HOST
+POST = b"POST /v1/api-keys HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n"
+
+MALFORMED = {
+    "both lengths": POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "both, turned": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
+    "an unknown coding": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "chunked not last": POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "two codings": CHUNKED + b"Transfer-Encoding: cow\r\n\r\n0\r\n\r\n",
+    "space before the colon": POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    "one length twice": POST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+    "two lengths": POST + b"Content-Length: 2\r\nContent-Length: 0\r\n\r\n{}",
+    "a list of lengths": POST + b"Content-Length: 2, 2\r\n\r\n{}",
+    "length -1": POST + b"Content-Length: -1\r\n\r\n{}",
+    "length +2": POST + b"Content-Length: +2\r\n\r\n{}",
+    "length 0x2": POST + b"Content-Length: 0x2\r\n\r\n{}",
+    "length 1_0": POST + b"Content-Length: 1_0\r\n\r\n{}",
+    "length in another script": POST + "Content-Length: ٢\r\n\r\n{}".encode(),
+    "no length": POST + b"Content-Length: \r\n\r\n{}",
+    "endless length": POST + b"Content-Length: 99999999999999999999999\r\n\r\n{}",
+    "chunk size zz": CHUNKED + b"\r\nzz\r\n{}\r\n0\r\n\r\n",
+    "chunk size -2": CHUNKED + b"\r\n-2\r\n{}\r\n0\r\n\r\n",
+    "chunk size 0x2": CHUNKED + b"\r\n0x2\r\n{}\r\n0\r\n\r\n",
+    "chunk size over 64 bits": CHUNKED + b"\r\nffffffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+    "a chunk longer than its size": CHUNKED + b"\r\n1\r\n{}\r\n0\r\n\r\n",
+    "chunks with bare line feeds": CHUNKED + b"\r\n2\n{}\n0\n\n",
+    "a length among the trailers": CHUNKED + b"\r\n2\r\n{}\r\n0\r\nContent-Length: 7\r\n\r\n",
+    "bare line feeds": b"GET /livez HTTP/1.1\nHost: builders.test\n\n",
+    "a folded header": GET + b"X-Request-ID: abcdefgh\r\n Set-Cookie: a=b\r\n\r\n",
+    "a line feed in a header": GET + b"X-Request-ID: abcdefgh\nSet-Cookie: a=b\r\n\r\n",
+    "a carriage return in a header": GET + b"X-Request-ID: abcdefgh\rSet-Cookie: a=b\r\n\r\n",
+    "a NUL in a header": GET + b"X-API-Key: a\0b\r\n\r\n",
+    "a control character in a header": GET + b"Idempotency-Key: \x01\r\n\r\n",
+    "a header that begins with space": GET + b" X: a\r\n\r\n",
+    "a header without a colon": GET + b"Xfoo\r\n\r\n",
+    "a NUL in the path": b"GET /livez\0 HTTP/1.1\r\n" + HOST + b"\r\n",
+    "bytes in the path": b"GET /v1/catalog/domains/\xff\xfe HTTP/1.1\r\n" + HOST + b"\r\n",
+    "bytes in the query": b"GET /v1/catalog/domains?q=\xff HTTP/1.1\r\n" + HOST + b"\r\n",
+    "no path": b"GET livez HTTP/1.1\r\n" + HOST + b"\r\n",
+    "an address without a path": b"GET http://other.example HTTP/1.1\r\n" + HOST + b"\r\n",
+    "half an address": b"GET http://[::1 HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a tunnel": b"CONNECT other.example:443 HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a method nobody knows": b"STEAL /livez HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a method in small letters": b"get /livez HTTP/1.1\r\n" + HOST + b"\r\n",
+    "HTTP/9.9": b"GET /livez HTTP/9.9\r\n" + HOST + b"\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100),
+    "every byte": bytes(range(256)) * 4,
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_what_is_malformed_is_refused_and_nothing_after_it_is_believed(unharmed: Served, name: str) -> None:
+    (answer,) = talk(unharmed.port, MALFORMED[name] + GET + b"\r\n")
+    assert answer.status == 400
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json()["code"] == "bad_request"
+    assert answer.headers["Set-Cookie"] is None
+
+
+def test_a_trailer_is_no_header(unharmed: Served) -> None:
+    (answer,) = talk(unharmed.port, CHUNKED + CLOSE + b"\r\n2\r\n{}\r\n0\r\n" + unharmed.header() + b"\r\n")
+    assert answer.status == 401
+
+
+HEADS = {
+    "a header": b"GET /livez HTTP/1.1\r\nX: ",
+    "a path": b"GET /v1/catalog/domains/",
+    "a query": b"GET /v1/catalog/suggest?q=",
+}
+
+
+def _without_end(beginning: bytes, more: bytes) -> Iterator[bytes]:
+    yield beginning
+    for _ in range(64 * MB // len(more)):
+        yield more
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_without_end_is_not_kept(unharmed: Served, name: str) -> None:
+    (answer,) = talk(unharmed.port, *_without_end(HEADS[name], b"a" * 65536))
+    assert answer.status == 431
+    assert answer.json()["code"] == "head_too_large"
+
+
+def test_headers_without_end_are_not_kept(unharmed: Served) -> None:
+    (answer,) = talk(unharmed.port, *_without_end(GET, b"X: a\r\n" * 10_000))
+    assert answer.status == 431
+
+
+def test_trailers_without_end_are_not_kept(unharmed: Served) -> None:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=10) as connection:
+        beginning = CHUNKED + unharmed.header() + b"\r\n2\r\n{}\r\n0\r\nX: "
+        sent = send(connection, _without_end(beginning, b"a" * 65536))
+    assert sent < 32 * MB
+
+
+def test_a_long_head_within_the_bound_is_read(unharmed: Served) -> None:
+    assert ask(unharmed.port, b"GET /livez HTTP/1.1\r\nX: " + b"a" * 60_000 + b"\r\n").status == 200
+
+
+def test_a_large_body_is_refused_before_it_is_sent(unharmed: Served) -> None:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=10) as connection:
+        connection.sendall(POST + CLOSE + unharmed.header() + b"Content-Length: %d\r\n\r\n" % (10 * MB))
+        (answer,) = answers(connection)
+    assert answer.status == 413
+    assert answer.json()["code"] == "body_too_large"
+
+
+def test_a_large_body_is_refused_while_it_is_sent(unharmed: Served) -> None:
+    length = b"Content-Length: %d\r\n\r\n" % (10 * MB)
+    (answer,) = talk(unharmed.port, POST + CLOSE + unharmed.header() + length, *[b" " * MB] * 10)
+    assert answer.status == 413
+
+
+@pytest.mark.parametrize(("has_key", "status"), [(True, 413), (False, 401)])
+def test_a_body_without_end_is_not_kept(unharmed: Served, has_key: bool, status: int) -> None:
+    head = CHUNKED + (unharmed.header() if has_key else b"") + b"\r\n"
+    (answer,) = talk(unharmed.port, *_without_end(head, b"10000\r\n" + b" " * 65536 + b"\r\n"), method="POST")
+    assert answer.status == status
+
+
+def test_a_client_that_leaves_in_the_middle_is_forgotten(unharmed: Served) -> None:
+    heads = [
+        POST + unharmed.header() + b"Content-Length: 1000\r\n\r\n{",
+        CHUNKED + unharmed.header() + b"\r\n2\r\n{",
+    ]
+    for head in [*heads, GET, b"G"] * 10:
+        with socket.create_connection(("127.0.0.1", unharmed.port)) as connection:
+            connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )  # reset, no goodbye
+            connection.sendall(head)
+
+
+def test_requests_in_one_breath_are_answered_in_order(unharmed: Served) -> None:
+    paths = ["/livez", "/v1/catalog/categories", "/nowhere"] * 50
+    requests = [b"GET %s HTTP/1.1\r\n" % path.encode() + HOST + b"\r\n" for path in paths]
+    given = talk(unharmed.port, b"".join(requests), GET + CLOSE + b"\r\n")
+    assert [answer.status for answer in given] == [200, 200, 404] * 50 + [200]
+
+
+@pytest.mark.parametrize("headers", [b"", b"Connection: keep-alive\r\n", b"Upgrade: websocket\r\n"])
+def test_http_1_0_is_answered_and_ended(unharmed: Served, headers: bytes) -> None:
+    (answer,) = talk(unharmed.port, b"GET /livez HTTP/1.0\r\n" + headers + b"\r\n")
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("wanted", [b"websocket", b"h2c"])
+def test_an_upgrade_is_not_taken(unharmed: Served, wanted: bytes) -> None:
+    (answer,) = talk(unharmed.port, GET + b"Connection: Upgrade, close\r\nUpgrade: " + wanted + b"\r\n\r\n")
+    assert answer.status == 200
+    assert answer.headers["Upgrade"] is None
