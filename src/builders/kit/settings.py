@@ -14,7 +14,7 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(
         Path(".data"),
-        description="Folder of the embedded PostgreSQL, the secret keys, catalog images and the dev outbox.",
+        description="Folder of the embedded PostgreSQL, the secret keys and the catalog images.",
     )
     database_url: SecretStr | None = Field(
         None,
@@ -23,12 +23,12 @@ class Settings(BaseSettings):
         "`DATABASE_URL` is read too.",
     )
     redis_url: SecretStr | None = Field(
-        None, description="Cache store. Losing it changes nothing but speed; /readyz reports it."
+        None, description="Cache store (Redis). Nothing depends on it; /readyz says how it is."
     )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     base_url: str | None = Field(
-        None, description="Public address of the service, for links. Unset: `http://HOST:PORT`."
+        None, description="Public address of the service, as it is announced. Unset: `http://HOST:PORT`."
     )
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (),
