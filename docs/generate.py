@@ -122,11 +122,12 @@ def _room(refusal: type[errors.Problem]) -> str:
 
 
 def events() -> str:
-    """Every event with its data, by example."""
+    """Every event that leaves the house, with its data by example."""
     return "\n\n".join(
-        f"## {each.name}\n\n{each.description} Version {each.version}{', internal' * each.internal}."
+        f"## {each.name}\n\n{each.description} Version {each.version}."
         f"\n\n```json\n{each.example.model_dump_json(indent=2)}\n```"
         for each in outbox.list_events()
+        if not each.internal
     )
 
 

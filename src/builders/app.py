@@ -22,6 +22,8 @@ from builders.probes import api as probes_api
 from builders.sandbox import api as sandbox_api
 
 ROUTERS = [probes_api.router, catalog_api.router, sandbox_api.router, identity_api.router]
+# Tokens of mail links stand in the path.
+SECRET_PATHS = ("/v1/t/",)
 FLUSH_S = 30
 CACHE_S = 0.1  # for any answer of the cache store; without it the service goes on
 
@@ -37,7 +39,7 @@ class Service:
         front = Front(self.api, ROUTERS)
         documents.publish(self.api)
         self.openapi = self.api.openapi
-        self._edge = Edge(front, body_limit=settings.body_limit)
+        self._edge = Edge(front, body_limit=settings.body_limit, secret_paths=SECRET_PATHS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as ASGI says."""

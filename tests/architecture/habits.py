@@ -22,7 +22,7 @@ SOLE_CALLS = {
 }
 SOLE_IMPORTS = {
     **dict.fromkeys(("aiohttp", "httpx", "requests", "urllib.request"), OUTBOUND),
-    "http.client": OUTBOUND | {"builders/cli/serve.py"},  # which asks itself whether it is ready
+    "http.client": OUTBOUND | {"builders/cli/asking.py"},  # which asks ourselves whether we live
     **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.uuid7"), IDS),
 }
 

@@ -43,7 +43,8 @@ def build(folder: Path, files: dict[str, str]) -> None:
 SMALL = {
     "app.py": "from builders.sandbox import api",
     "worker.py": "from builders.portfolio.renewals import jobs",
-    "sandbox/api.py": "from builders.sandbox import schemas, service",
+    "sandbox/api.py": "from builders.sandbox import replies, schemas, service",
+    "sandbox/replies.py": "",
     "sandbox/schemas.py": "",
     "sandbox/service.py": "from builders.sandbox import plan, store\nfrom builders.aliases import service",
     "sandbox/plan.py": "",
@@ -104,6 +105,8 @@ def test_a_small_house_in_order_is_kept(tmp_path: Path) -> None:
         pytest.param(ROOMS, "sandbox/plan.py", "from . import jobs", id="door knows jobs by a detour"),
         pytest.param(SCHEMAS, "sandbox/service.py", "from . import schemas", id="door knows the wire"),
         pytest.param(SCHEMAS, "sandbox/plan.py", "from . import schemas", id="topic knows the wire"),
+        pytest.param(SCHEMAS, "sandbox/service.py", "from . import replies", id="door knows the answers"),
+        pytest.param(SCHEMAS, "app.py", "from builders.sandbox.replies import x", id="answers leave the room"),
         pytest.param(RINGS, "sandbox/plan.py", "from . import journal", id="ring of topics"),
     ],
 )

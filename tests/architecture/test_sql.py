@@ -27,6 +27,9 @@ MEANT = {
     "builders/kit/migrate.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
     "builders/kit/idempotency.py:PRUNE": "keys of all accounts grow old alike",
     "builders/kit/news.py:CLAIM": "events of all accounts are told in one batch",
+    "builders/identity/store.py:FIND_HOLDER": "a key arrives without its account, and this is how it is found",
+    "builders/sandbox/store.py:LIST_ABANDONED": "promotions are taken up again whoever's they are",
+    "builders/sandbox/store.py:PRUNE_PLANS": "plans of all accounts grow old alike",
 }
 
 
@@ -223,3 +226,15 @@ def test_a_statement_for_any_account_is_said() -> None:
     kept = "SELECT id FROM mail_sent WHERE account_id = %(account_id)s"
     assert list(any_account(sample(kept, place), ["mail_sent"])) == []
     assert list(any_account(sample("SELECT 1 FROM mail_templates", place), ["mail_sent"])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "whose"),
+    [
+        ("SELECT account_id FROM mail_sent", False),
+        ("SELECT 1 FROM mail_sent JOIN leads USING (account_id) WHERE leads.id = %(id)s", False),
+        ("INSERT INTO mail_sent SELECT * FROM unnest(%(account_ids)s::uuid[])", True),
+    ],
+)
+def test_to_name_the_column_is_not_to_name_an_account(text: str, *, whose: bool) -> None:
+    assert (list(any_account(sample(text), ["mail_sent"])) == []) == whose

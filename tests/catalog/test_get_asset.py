@@ -36,6 +36,7 @@ async def test_an_image_may_be_kept_for_ever_and_cannot_act(anyone: Client, url:
     assert answer.headers["etag"] == f'"{hashlib.sha256(picture()).hexdigest()}"'
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cross-origin-resource-policy"] == "cross-origin"
     assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from builders.cli import serve
+from builders.cli import asking
 from builders.kit import doctor, migrate
 from builders.kit.embedded import binaries
 from tests.cli.conftest import Cli
@@ -143,6 +144,7 @@ def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyP
 
 
 def test_the_doctor_names_a_taken_port(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    plain_environment.setattr(asking, "ALIVE_WITHIN_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         plain_environment.setenv("BUILDERS_PORT", str(taken.getsockname()[1]))
         result = builders("doctor")

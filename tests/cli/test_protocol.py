@@ -135,6 +135,34 @@ async def test_a_slow_body_is_the_applications_matter() -> None:
         await answered(reader)
 
 
+async def test_a_fault_after_a_good_request_waits_for_its_answer() -> None:
+    async with serving(hasty) as connect, connect() as (reader, writer):
+        writer.write(GET + GET + b"nonsense\r\n\r\n")
+        assert (await ended(reader)).count(b"HTTP/1.1 200") == 2
+
+
+async def test_a_fault_after_an_early_answer_gets_no_second_one() -> None:
+    async with serving(hasty) as connect, connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await answered(reader)
+        writer.write(b"nonsense\r\n")
+        assert await ended(reader) == b""
+
+
+async def test_a_fault_in_a_body_that_is_waited_for_is_said() -> None:
+    async with serving(patient) as connect, connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n")
+        assert (await ended(reader)).startswith(b"HTTP/1.1 400")
+
+
+async def test_a_fault_on_a_used_connection_is_said() -> None:
+    async with serving(hasty) as connect, connect() as (reader, writer):
+        writer.write(GET)
+        await answered(reader)
+        writer.write(b"GET http://[ HTTP/1.1\r\n\r\n")
+        assert (await ended(reader)).startswith(b"HTTP/1.1 400")
+
+
 async def test_more_than_a_request_can_hold_ends_the_connection() -> None:
     async with serving(hasty) as connect, connect() as (reader, writer):
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")

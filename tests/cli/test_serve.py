@@ -57,6 +57,15 @@ def test_it_serves_from_an_empty_folder_and_stops_without_a_trace(data: Path) ->
     assert serving.remaining() == []
 
 
+def test_the_doctor_finds_a_running_service_well(running: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUILDERS_PORT", str(running.port))
+
+    found = builders(running.data, "doctor")
+
+    assert found.returncode == 0, found.stdout
+    assert f"ok     port: 127.0.0.1 port {running.port} is where the service answers." in found.stdout
+
+
 def test_after_a_kill_the_children_end_and_the_next_start_has_the_port(data: Path) -> None:
     with Serving(data) as killed:
         killed.wait()

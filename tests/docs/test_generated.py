@@ -1,5 +1,7 @@
 """The reference pages say what the code says; `script/docs` writes them anew."""
 
+from dataclasses import replace
+
 import pytest
 
 from builders.identity.scopes import DESCRIPTIONS
@@ -31,7 +33,7 @@ def test_the_published_document_is_the_one_in_the_docs() -> None:
         ("settings.md", [f"BUILDERS_{name.upper()}" for name in Settings.model_fields]),
         ("scopes.md", list(DESCRIPTIONS)),
         ("errors.md", [each.code for each in errors.catalog()]),
-        ("events.md", [each.name for each in outbox.list_events()]),
+        ("events.md", [each.name for each in outbox.list_events() if not each.internal]),
         ("jobs.md", [name for name in jobs.names() if "procrastinate" not in name]),
         ("cli.md", ["builders serve", "builders keys create", "--dry-run"]),
         ("operations.md", ["POST /v1/sandbox/promote", "GET /livez"]),
@@ -49,6 +51,15 @@ def test_a_table_is_shown_with_its_comments_and_rules(conninfo: str) -> None:
     assert "### kit_outbox\n" in text
     assert "| `status` | smallint | yes |  | null while the first request is being answered |" in text
     assert "- `UNIQUE INDEX (email) WHERE (sandbox_of IS NULL)`" in text
+
+
+def test_an_event_for_ourselves_alone_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = outbox.list_events()[0]
+    hidden = replace(shown, name="thing.hidden", internal=True)
+    monkeypatch.setattr(outbox, "list_events", lambda: [shown, hidden])
+    text = generate.events()
+    assert f"## {shown.name}" in text
+    assert hidden.name not in text
 
 
 def test_a_block_is_written_between_its_marks() -> None:

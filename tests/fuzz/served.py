@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import DEVNULL, Popen
 from typing import NamedTuple
 
 import psutil
@@ -63,7 +63,7 @@ def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
     }
     with log.open("w") as errors:
         command = [sys.executable, "-m", "builders", "serve", "--demo", "--port", "0"]
-        process = Popen(command, env=environment, stderr=errors, stdin=PIPE)
+        process = Popen(command, env=environment, stderr=errors, stdin=DEVNULL)
     try:
         port = _port(process, log)
         rows = json.loads((folder / "data" / "demo-keys.json").read_text())
@@ -72,7 +72,7 @@ def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
         yield Served(port=port, process=answering, log=log, keys=keys)
     finally:
         process.terminate()
-        process.communicate(timeout=STOP_S)
+        process.wait(STOP_S)
 
 
 def _port(process: "Popen[bytes]", log: Path) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fuzz.served import Served
-from tests.fuzz.wire import CLOSE, answers, ask, send, talk
+from tests.fuzz.wire import CLOSE, PATIENCE_S, answers, ask, send, talk
 
 MB = 1024 * 1024
 HOST = b"Host: builders.test\r\n"
@@ -72,6 +72,23 @@ def test_what_is_malformed_is_refused_and_nothing_after_it_is_believed(unharmed:
     assert answer.headers["Set-Cookie"] is None
 
 
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_fault_is_no_answer_to_what_was_asked_before(unharmed: Served, name: str) -> None:
+    given = talk(unharmed.port, GET + b"\r\n" + GET + b"\r\n" + MALFORMED[name] + GET + b"\r\n")
+    assert [answer.status for answer in given] in ([], [200, 200], [200, 200, 400])
+
+
+def test_a_body_longer_than_it_said_is_no_second_request(unharmed: Served) -> None:
+    said = b"Content-Length: 2\r\n\r\n"
+    given = talk(unharmed.port, POST + unharmed.header() + said + b'{}"label": "x"}' + GET + b"\r\n")
+    assert [answer.status for answer in given] in ([422], [422, 400])
+
+
+def test_an_answer_is_not_followed_by_one_that_nobody_asked_for(unharmed: Served) -> None:
+    given = talk(unharmed.port, POST + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{", b"}\r\nzz\r\n")
+    assert [answer.status for answer in given] in ([401], [400])
+
+
 def test_a_trailer_is_no_header(unharmed: Served) -> None:
     (answer,) = talk(unharmed.port, CHUNKED + CLOSE + b"\r\n2\r\n{}\r\n0\r\n" + unharmed.header() + b"\r\n")
     assert answer.status == 401
@@ -103,7 +120,7 @@ def test_headers_without_end_are_not_kept(unharmed: Served) -> None:
 
 
 def test_trailers_without_end_are_not_kept(unharmed: Served) -> None:
-    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=PATIENCE_S) as connection:
         beginning = CHUNKED + unharmed.header() + b"\r\n2\r\n{}\r\n0\r\nX: "
         sent = send(connection, _without_end(beginning, b"a" * 65536))
     assert sent < 32 * MB
@@ -114,7 +131,7 @@ def test_a_long_head_within_the_bound_is_read(unharmed: Served) -> None:
 
 
 def test_a_large_body_is_refused_before_it_is_sent(unharmed: Served) -> None:
-    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=PATIENCE_S) as connection:
         connection.sendall(POST + CLOSE + unharmed.header() + b"Content-Length: %d\r\n\r\n" % (10 * MB))
         (answer,) = answers(connection)
     assert answer.status == 413

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from tests.fuzz.served import Served
-from tests.fuzz.wire import CLOSE, Answer, answers, ask
+from tests.fuzz.wire import CLOSE, PATIENCE_S, Answer, answers, ask
 
 PATHS = ["/v1/api-keys", "/v1/api-keys/x/rotate", "/v1/sandbox/plan", "/v1/sandbox/promote"]
 KEY = b'"key_kind":"test","preset":"developer_full"'
@@ -126,7 +126,7 @@ def test_others_are_answered_while_a_large_body_is_judged(unharmed: Served) -> N
     }
     body = json.dumps(manifest, ensure_ascii=False).encode()
     head = b"POST /v1/sandbox/plan HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + unharmed.header()
-    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", unharmed.port), timeout=PATIENCE_S) as connection:
         connection.sendall(head + CLOSE + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         for _ in range(3):
             assert ask(unharmed.port, b"GET /livez HTTP/1.1\r\n").status == 200

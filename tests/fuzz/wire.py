@@ -11,7 +11,7 @@ from http.client import HTTPResponse
 from io import BytesIO
 from typing import Any
 
-PATIENCE_S = 10
+PATIENCE_S = 30
 TRACE = re.compile(rb"Traceback|File \"|\.py\b|site-packages")
 CLOSE = b"Connection: close\r\n"
 

@@ -114,6 +114,30 @@ def test_a_taken_port_is_told_and_a_free_one_too() -> None:
     assert doctor.listening("127.0.0.1", port).ok
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_port_that_is_taken_by_the_service_itself_is_well(*, ours: bool) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def is_ours(host: str, port: int) -> bool:
+        asked.append((host, port))
+        return ours
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        finding = doctor.listening("127.0.0.1", port, is_ours)
+
+    assert asked == [("127.0.0.1", port)]
+    assert (finding.ok, finding.next_action is None) == (ours, ours)
+
+
+def test_where_the_port_is_free_nobody_is_asked() -> None:
+    def is_ours(host: str, port: int) -> bool:
+        raise AssertionError((host, port))
+
+    assert doctor.listening("127.0.0.1", 0, is_ours).ok
+    assert not doctor.listening("203.0.113.1", 0, is_ours).ok
+
+
 @pytest.mark.parametrize("host", ["203.0.113.1", "x" * 64])
 def test_an_address_that_is_not_ours_is_told(host: str) -> None:
     finding = doctor.listening(host, 0)

@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from starlette.responses import Response
 from starlette.types import Message
 
 from builders.app import Service
@@ -65,6 +66,7 @@ async def test_every_answer_has_the_security_headers(edge: Edge, status: int, sc
     assert answer.header("x-frame-options") == "DENY"
     assert answer.header("x-request-id")
     assert answer.header("referrer-policy") == "no-referrer"
+    assert answer.header("cross-origin-resource-policy") == "same-origin"
     assert answer.header("cache-control") == "private, no-store"
     assert answer.header("content-security-policy") == "default-src 'none'; frame-ancestors 'none'"
     assert answer.header("strict-transport-security") == ("max-age=31536000" if scheme == "https" else None)
@@ -75,6 +77,12 @@ async def test_an_answer_keeps_the_policies_it_has(service: Service) -> None:
     answer = await ask(service, "GET", "/docs")
     assert "script-src 'self'" in (answer.header("content-security-policy") or "")
     assert answer.header("cache-control") == "no-cache"
+
+
+async def test_an_answer_for_other_sites_says_so_once() -> None:
+    policy = "cross-origin-resource-policy"
+    answer = await ask(Edge(Response("", headers={policy: "cross-origin"}), body_limit=LIMIT), "GET", "/")
+    assert [value for name, value in answer.headers if name == policy] == ["cross-origin"]
 
 
 async def test_an_answer_that_is_given_twice_does_not_gather_headers(edge: Edge) -> None:

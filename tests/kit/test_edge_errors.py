@@ -9,6 +9,7 @@ import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from builders.app import Service
 from builders.kit import access, idempotency, routes
 from builders.kit.edge import Edge
 from tests.kit.asgi import Answer, ask
@@ -45,7 +46,8 @@ async def test_an_error_of_ours_is_a_500_without_a_trace_and_a_log_line_with_it(
 
 
 async def plain(app: ASGIApp, target: str = "/") -> Answer:
-    return await ask(Edge(app, body_limit=LIMIT), "GET", target, headers=[(ID, "request-1")])
+    edge = Edge(app, body_limit=LIMIT, secret_paths=("/v1/invites/", "/v1/t/"))
+    return await ask(edge, "GET", target, headers=[(ID, "request-1")])
 
 
 async def test_an_error_after_the_answer_began_is_logged_and_not_answered_again(logged: StringIO) -> None:
@@ -90,6 +92,8 @@ async def test_a_client_that_leaves_is_no_error(edge: Edge, logged: StringIO) ->
         ("/id?token=hidden", "/id"),
         ("/v1/t/o/hidden", "/v1/t/…"),
         ("/v1/t/c/hidden?u=hidden&m=hidden", "/v1/t/…"),
+        ("/v1/invites/hidden", "/v1/invites/…"),
+        ("/v1/things/shown", "/v1/things/shown"),
         ("/v1/api-keys/svc_live_hidden", "/v1/api-keys/svc_live_***"),
     ],
 )
@@ -108,6 +112,11 @@ async def test_a_request_is_one_line_without_secrets(logged: StringIO, target: s
         "status": 202,
         "client": "192.0.2.1",
     }
+
+
+async def test_the_service_hides_the_tokens_of_mail_links(logged: StringIO, service: Service) -> None:
+    await ask(service, "GET", "/v1/t/o/hidden")
+    assert [line["path"] for line in lines(logged) if line["event"] == "request"] == ["/v1/t/…"]
 
 
 async def test_a_request_that_never_ends_is_ended(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:

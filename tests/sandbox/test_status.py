@@ -72,6 +72,6 @@ async def test_limits_and_what_is_supported_are_told(alice: Person) -> None:
     assert found["limits"]["plan_ttl_s"] == 86400
     assert found["limits"]["manifest_bytes"] >= 1024 * 1024
     assert (found["supported"]["api_versions"], found["supported"]["kinds"]) == (["v1"], ["alias"])
-    assert {"alias.created", "alias.updated", "alias.deleted", "promotion.completed"} <= {
-        *found["supported"]["events"]
-    }
+    assert found["supported"]["events"] == [
+        *("alias.created", "alias.deleted", "alias.updated", "promotion.completed", "promotion.failed")
+    ]

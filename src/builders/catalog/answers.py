@@ -56,6 +56,7 @@ def image(request: Request, folder: Path, filename: str) -> Response:
         "Accept-Ranges": "bytes",
         # Opened by itself an image must not act as a page of ours.
         "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cross-Origin-Resource-Policy": "cross-origin",  # it is there for the pages of those who sell our names
     }
     if _knows(request, etag):
         return Response(status_code=304, headers=headers)

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Rules, Standing, Verdict, Wanted
-from builders.catalog import domain_names, loading, ranking, shelf, store, suggest
+from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Standing, Verdict, Wanted
+from builders.catalog import domain_names, loading, ranking, refusals, shelf, store, suggest
 from builders.catalog.errors import DomainNotFound
 from builders.catalog.ranking import Place
 from builders.catalog.records import (
     CatalogDomain,
     Check,
-    DomainStatus,
     LoadReport,
     Suggestion,
     Suggestions,
@@ -25,17 +24,8 @@ from builders.kit.pages import Page, PageRequest
 
 Shelf = shelf.Shelf
 find_a_label = domain_names.find_a_label
-
-_USUAL = Rules()  # of a domain that the catalog does not have
-_SAID = {
-    Reason.DOMAIN_UNKNOWN: "The catalog has no such domain.",
-    Reason.DOMAIN_NOT_LIVE: "Names on this domain cannot be claimed yet.",
-    Reason.CATCH_ALL: "All names on this domain belong to one owner.",
-    Reason.TAKEN: "The name is taken.",
-    Reason.QUARANTINED: "The name was released lately; until `available_at` only who had it can have it again.",
-    Reason.HELD: "The name is held for somebody until `available_at`.",
-    Reason.CONFUSABLE: "The name looks like one that somebody has.",
-}
+rule = refusals.rule
+say = refusals.say
 
 
 async def load(
@@ -103,10 +93,9 @@ async def check(conn: Conn, *, catalog: Snapshot, local_part: str, domain: str) 
     Of several reasons against it the first of `Reason` is given. Who has a name is never said.
     """
     asked = find_a_label(domain) or domain
-    known = catalog.by_domain.get(asked)
-    rules = known.rules if known else _USUAL
-    verdict = aliases.judge(local_part, domain=known.domain if known else "", rules=rules)
-    standing = _standing(verdict, known) or await _registered(conn, asked, verdict)
+    ruling = refusals.rule(local_part, catalog.by_domain.get(asked))
+    known, verdict = ruling.domain, ruling.verdict
+    standing = Standing(reason=ruling.refusal) if ruling.refusal else await _registered(conn, asked, verdict)
     named = verdict.normalized or None
     is_premium = verdict.reserved_class is ReservedClass.PREMIUM
     alternatives: tuple[Suggestion, ...] = ()
@@ -116,29 +105,16 @@ async def check(conn: Conn, *, catalog: Snapshot, local_part: str, domain: str) 
     return Check(
         reason=standing.reason,
         detail=verdict.detail,
-        message=_SAID.get(standing.reason, verdict.message),
+        message=refusals.say(standing.reason, verdict),
         local_part=local_part,
         normalized_local_part=named,
         domain=asked,
         price=known.price_for(verdict.key, is_premium=is_premium) if known and named else None,
         alternatives=alternatives,
         available_at=standing.until,
-        rules=rules,
+        rules=known.rules if known else refusals.USUAL,
         checked_at=clock.now(),
     )
-
-
-def _standing(verdict: Verdict, domain: CatalogDomain | None) -> Standing | None:
-    """What stands against a name before the registry is asked."""
-    if verdict.reason is Reason.INVALID:
-        return Standing(reason=Reason.INVALID)
-    if domain is None:
-        return Standing(reason=Reason.DOMAIN_UNKNOWN)
-    if domain.status is not DomainStatus.LIVE:
-        return Standing(reason=Reason.DOMAIN_NOT_LIVE)
-    if domain.catch_all:
-        return Standing(reason=Reason.CATCH_ALL)
-    return None if verdict.is_ok else Standing(reason=verdict.reason)
 
 
 async def _registered(conn: Conn, domain: str, verdict: Verdict) -> Standing:

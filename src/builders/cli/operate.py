@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import click
 
+from builders.cli import asking
 from builders.cli.session import (
     connected,
     fail,
@@ -45,6 +46,7 @@ def doctor_command(*, as_json: bool) -> None:
         host=settings.host,
         port=settings.port,
         pending=migrate.pending,
+        is_ours=asking.is_ours,
     )
     show(findings, as_json=as_json, text="\n".join(map(_line, findings)))
     if not all(finding.ok for finding in findings):

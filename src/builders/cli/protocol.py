@@ -61,9 +61,9 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
+        super().on_headers_complete()
         self._is_in_head, self._is_in_body = False, True
         self._forget_deadline()
-        super().on_headers_complete()
         # What is a trailer comes later, and must not pass for a header (RFC 9110, 6.5.1).
         self.headers = []
 
@@ -85,11 +85,23 @@ class Protocol(HttpToolsProtocol):
         self._refuse(BadRequest("This is not a well-formed HTTP request."))
 
     def _refuse(self, problem: Problem) -> None:
+        """Ends the connection, with an answer if it is this request's turn to be answered."""
+        last = self.cycle  # the last request whose head was whole
+        if last is not None and not last.response_complete and not self._is_in_body:
+            # Asked before, and well: that is answered first, and then nothing more.
+            last.keep_alive = self._is_in_head = False
+            self._forget_deadline()
+            self.flow.pause_reading()
+            return
+        if last is None or not self._is_in_body or not (last.response_started or self.pipeline):
+            self._write(problem)
+        self.transport.close()
+
+    def _write(self, problem: Problem) -> None:
         response = problem.response()
-        headers = [*response.raw_headers, (b"connection", b"close")]
+        headers = [*self.server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
         lines = [name + b": " + value + b"\r\n" for name, value in headers]
         self.transport.write(b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", bytes(response.body)]))
-        self.transport.close()
 
     def _allow_idleness(self) -> None:
         if self.timeout_keep_alive_task is None:

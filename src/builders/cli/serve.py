@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import http.client
 import os
 import socket
 import sys
@@ -15,7 +14,7 @@ import uvicorn
 
 from builders import worker
 from builders.app import create_app, make_keyring
-from builders.cli import operate, protocol
+from builders.cli import asking, operate, protocol
 from builders.cli.session import connected, conninfo_of, fail, note, read_settings
 from builders.demo.records import DemoKey
 from builders.kit import clock, supervisor
@@ -133,7 +132,7 @@ def _environment(settings: Settings) -> Mapping[str, str]:
 def _announce(settings: Settings, keys: Sequence[DemoKey], stopping: threading.Event) -> None:
     """Says where the service listens once it answers."""
     deadline = clock.monotonic() + READY_WITHIN_S
-    while not _is_ready(settings):
+    while not asking.is_ready(settings.host, settings.port):
         if stopping.wait(GLANCE_S):
             return
         if clock.monotonic() > deadline:
@@ -142,15 +141,3 @@ def _announce(settings: Settings, keys: Sequence[DemoKey], stopping: threading.E
     note(f"Builders answers at {settings.url} (documents at {settings.url}/docs)")
     if keys:
         note(f"Demo keys, for the header X-API-Key:\n{operate.describe(keys)}")
-
-
-def _is_ready(settings: Settings) -> bool:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - asked, not bound
-    connection = http.client.HTTPConnection(host, settings.port, timeout=5)
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.HTTPStatus.OK
-    except OSError:
-        return False
-    finally:
-        connection.close()

@@ -1,5 +1,6 @@
 """What is wrong, in words: the checks behind `builders doctor`. None raises, none changes anything."""
 
+import errno
 import shutil
 import socket
 import sys
@@ -36,6 +37,7 @@ REMEDIES = (
 )
 
 Pending = Callable[[str], Collection[str]]  # of a connection string; may raise psycopg.Error
+IsOurs = Callable[[str, int], bool]  # whether this service answers at a host and port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +51,19 @@ class Finding:
 
 
 def examine(
-    *, data_dir: Path, conninfo: str | None, host: str, port: int, pending: Pending | None = None
+    *,
+    data_dir: Path,
+    conninfo: str | None,
+    host: str,
+    port: int,
+    pending: Pending | None = None,
+    is_ours: IsOurs | None = None,
 ) -> list[Finding]:
     """All checks, those of the database last; without a `conninfo` it is the embedded one.
 
     An embedded database that exists is started for this if it does not run; none is made.
     """
-    findings = [python(), writable(data_dir), space(data_dir), listening(host, port)]
+    findings = [python(), writable(data_dir), space(data_dir), listening(host, port, is_ours)]
     return findings + (embedded(data_dir, pending) if conninfo is None else database(conninfo, pending))
 
 
@@ -111,8 +119,8 @@ def space(data_dir: Path) -> Finding:
     )
 
 
-def listening(host: str, port: int) -> Finding:
-    """Whether the service could listen at the address."""
+def listening(host: str, port: int, is_ours: IsOurs | None = None) -> Finding:
+    """Whether the service could listen at the address, or does."""
     check, where = "port", f"{host} port {port}"
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -120,13 +128,15 @@ def listening(host: str, port: int) -> Finding:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service will
                 probe.bind(address)
     except (OSError, UnicodeError) as error:
+        if is_ours is not None and getattr(error, "errno", None) == errno.EADDRINUSE and is_ours(host, port):
+            return Finding(check=check, ok=True, detail=f"{where} is where the service answers.")
         reason = getattr(error, "strerror", None) or str(error)
         return Finding(
             check=check,
             ok=False,
             detail=f"Cannot listen at {where}: {reason}.",
-            next_action="If that is this service, all is well. Else end the program that has the port, or set "
-            "BUILDERS_PORT or BUILDERS_HOST.",
+            next_action="End the program that has the port, or set BUILDERS_PORT or BUILDERS_HOST. If it is this "
+            "service, it does not answer: its log says why.",
         )
     return Finding(check=check, ok=True, detail=f"{where} is free.")
 

@@ -21,10 +21,10 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
-    (b"cross-origin-resource-policy", b"same-origin"),
 ]
 _PRIVATE = (b"cache-control", b"private, no-store")
 _CLOSED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+_OURS_ALONE = (b"cross-origin-resource-policy", b"same-origin")
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 _log = log.get_logger()
@@ -33,9 +33,12 @@ _log = log.get_logger()
 class Edge:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, *, body_limit: int, log_requests: bool = True) -> None:
+    def __init__(
+        self, app: ASGIApp, *, body_limit: int, secret_paths: tuple[str, ...] = (), log_requests: bool = True
+    ) -> None:
         self.app = app
         self.body_limit = body_limit
+        self.secret_paths = secret_paths  # beginnings of paths whose rest belongs in no log
         self.log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,7 +47,7 @@ class Edge:
             await self.app(scope, receive, send)
             return
         clear_contextvars()
-        request = _Passing(scope, receive, send, self.body_limit)
+        request = _Passing(scope, receive, send, self)
         bind_contextvars(request_id=request.id)
         try:
             request.refuse_early()
@@ -66,11 +69,11 @@ class _Passing:
 
     __slots__ = ("_length", "_receive", "_send", "id", "left", "limit", "path", "scope", "started", "status")
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, edge: Edge) -> None:
         self.scope = scope
         self._receive = receive
         self._send = send
-        self.limit = self.left = limit
+        self.limit = self.left = edge.body_limit
         self.started = time.perf_counter()
         self.status = 0
         self.id, self._length = "", b""
@@ -80,9 +83,9 @@ class _Passing:
             elif name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
                 self.id = value.decode()
         self.id = self.id or secrets.token_hex(16)
-        path: str = scope["path"]
-        # Tokens of mail links stand in the path; they do not belong in a log.
-        self.path = "/v1/t/…" if path.startswith("/v1/t/") else path
+        self.path: str = scope["path"]
+        if self.path.startswith(edge.secret_paths):
+            self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
 
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""
@@ -115,6 +118,8 @@ class _Passing:
                 headers.append(_PRIVATE)
             if b"content-security-policy" not in given:
                 headers.append(_CLOSED)
+            if _OURS_ALONE[0] not in given:
+                headers.append(_OURS_ALONE)
             if self.scope.get("scheme") == "https":
                 headers.append(_HSTS)
             message = {**message, "headers": headers}

@@ -30,12 +30,12 @@ CLAIM = """
             SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         ) RETURNING id, created_at
     )
-    SELECT event.id, event.created_at, event.name
+    SELECT event.account_id, event.id, event.created_at, event.name
     FROM kit_outbox AS event JOIN claimed USING (id, created_at)
 """
 GET = """
     SELECT id, name, version, account_id, created_at, data FROM kit_outbox
-    WHERE id = %(id)s AND created_at = %(created_at)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
 """
 
 
@@ -76,8 +76,13 @@ async def dispatch(conn: Conn) -> int:
     """Hands a batch of pending events to their subscribers' jobs; the number of events."""
     events = await (await conn.execute(CLAIM, {"limit": BATCH})).fetchall()
     told = [
-        {"subscriber": subscriber, "event_id": str(event_id), "created_at": created_at.isoformat()}
-        for event_id, created_at, name in events
+        {
+            "subscriber": subscriber,
+            "account_id": str(account_id),
+            "event_id": str(event_id),
+            "created_at": created_at.isoformat(),
+        }
+        for account_id, event_id, created_at, name in events
         for subscriber in _subscribers.get(name, ())
     ]
     if told:
@@ -86,13 +91,18 @@ async def dispatch(conn: Conn) -> int:
 
 
 @jobs.app.task(name="news.tell", retry=jobs.RETRY, pass_context=True)
-async def tell(context: JobContext, subscriber: str, event_id: str, created_at: str) -> None:
+async def tell(context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str) -> None:
     """Tells one subscriber of one event."""
+    event = {
+        "account_id": UUID(account_id),
+        "id": UUID(event_id),
+        "created_at": datetime.fromisoformat(created_at),
+    }
     async with (
         jobs.database(context).transaction() as conn,
         conn.cursor(row_factory=class_row(News)) as cursor,
     ):
-        await cursor.execute(GET, {"id": UUID(event_id), "created_at": datetime.fromisoformat(created_at)})
+        await cursor.execute(GET, event)
         news = await cursor.fetchone()
         function = next((each[subscriber] for each in _subscribers.values() if subscriber in each), None)
         if news is None or function is None:

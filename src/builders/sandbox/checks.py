@@ -49,8 +49,10 @@ class Judged:
         return Name(self.domain.domain, self.verdict.key)
 
 
-def errors(wishes: Sequence[Judged], routes: Routes) -> Iterator[Finding]:
-    """All that stands against the wishes but who has the names; `routes` are those that are there already."""
+def errors(
+    wishes: Sequence[Judged], routes: Routes, standings: Mapping[Name, Standing]
+) -> Iterator[Finding]:
+    """All that stands against the wishes; `routes` are those that are there already."""
     names = Counter(each.name for each in wishes)
     ahead: dict[Name, list[Name]] = {}
     for each in wishes:
@@ -58,9 +60,8 @@ def errors(wishes: Sequence[Judged], routes: Routes) -> Iterator[Finding]:
             ahead.setdefault(each.name, []).extend(each.forwards)
     endless = _endless({**routes, **ahead})
     for each in wishes:
-        refusal = _refusal(each)
-        if refusal is not None:
-            yield Finding(code=refusal[0], address=each.address, message=refusal[1])
+        if each.mine is None and (found := refusal(each.ruling, standings.get(each.name) if each.name else None)):
+            yield Finding(code=found[0], address=each.address, message=found[1])
         if each.name is not None and names[each.name] > 1:
             message = "Another alias of the manifest has this name."
             yield Finding(code="duplicate_name", address=each.address, message=message)
@@ -69,19 +70,12 @@ def errors(wishes: Sequence[Judged], routes: Routes) -> Iterator[Finding]:
             yield Finding(code="destination_loop", address=each.address, message=message)
 
 
-def _refusal(each: Judged) -> tuple[str, str] | None:
-    """Why the name can be nobody's; whoever has it keeps it."""
-    if each.mine is not None:
+def refusal(ruling: catalog.Ruling, standing: Standing | None) -> tuple[str, str] | None:
+    """Code and message for why a name cannot be had, the same as the catalog's check gives; None when it can."""
+    reason = ruling.refusal or (standing and standing.reason)
+    if reason is None:
         return None
-    if each.domain is None or each.verdict is None:
-        return Reason.DOMAIN_UNKNOWN, f"{each.wish.domain} is not a domain of the catalog."
-    if each.domain.catch_all:
-        return Reason.CATCH_ALL, f"All names on {each.domain.domain} belong to one owner."
-    if not each.domain.claimable:
-        return Reason.DOMAIN_NOT_LIVE, f"Names on {each.domain.domain} cannot be claimed now."
-    if not each.verdict.is_ok:
-        return each.verdict.detail or each.verdict.reason, each.verdict.message
-    return None
+    return ruling.verdict.detail or reason, catalog.say(reason, ruling.verdict)
 
 
 def _endless(routes: Routes) -> set[Name]:

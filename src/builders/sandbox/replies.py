@@ -28,6 +28,8 @@ from builders.sandbox.records import (
     StepStatus,
 )
 
+_CAUSED = ("alias.", "promotion.")  # the events of what a promotion does
+
 
 class PriceReply(Reply):
     """What a name costs."""
@@ -267,6 +269,12 @@ def status_reply(status: Status, *, caller: Caller, manifest_bytes: int, plan_tt
         counts=CountsReply(plans_open=status.plans_open, promotions_running=status.promotions_running),
         limits=LimitsReply(max_resources=MAX_RESOURCES, manifest_bytes=manifest_bytes, plan_ttl_s=plan_ttl_s),
         supported=SupportedReply(
-            api_versions=["v1"], kinds=["alias"], events=[event.name for event in outbox.list_events()]
+            api_versions=["v1"],
+            kinds=["alias"],
+            events=[
+                event.name
+                for event in outbox.list_events()
+                if event.name.startswith(_CAUSED) and not event.internal
+            ],
         ),
     )

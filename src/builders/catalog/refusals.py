@@ -1,0 +1,54 @@
+"""Why nobody can have a name, and how it is said: one rule for a check, a plan and a promotion. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from builders.aliases import service as aliases
+from builders.aliases.records import Reason, Rules, Verdict
+from builders.catalog.records import CatalogDomain, DomainStatus
+
+USUAL = Rules()  # of a domain that the catalog does not have, or does not show
+_SAID: Mapping[Reason, str] = {
+    Reason.DOMAIN_UNKNOWN: "The catalog has no such domain.",
+    Reason.DOMAIN_NOT_LIVE: "Names on this domain cannot be claimed yet.",
+    Reason.CATCH_ALL: "All names on this domain belong to one owner.",
+    Reason.TAKEN: "The name is taken.",
+    Reason.QUARANTINED: "The name was released lately; for a while only who had it can have it again.",
+    Reason.HELD: "The name is held for somebody; it may be free again soon.",
+    Reason.CONFUSABLE: "The name looks like one that somebody has.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What the catalog and the rules say of a name, before the registry is asked."""
+
+    domain: CatalogDomain | None  # None: unknown, or not shown, which nobody can tell apart
+    verdict: Verdict  # by the domain's rules, or the usual ones
+    refusal: Reason | None  # None: nothing but the registry can be against it
+
+
+def rule(local_part: str, domain: CatalogDomain | None) -> Ruling:
+    """The ruling on a name; a domain that is not public counts as unknown, its rules too."""
+    shown = domain if domain is not None and domain.public else None
+    rules, label = (shown.rules, shown.domain) if shown else (USUAL, "")
+    verdict = aliases.judge(local_part, domain=label, rules=rules)
+    return Ruling(domain=shown, verdict=verdict, refusal=_refusal(verdict, shown))
+
+
+def say(reason: Reason, verdict: Verdict) -> str:
+    """A reason in words, for people; what the rules refuse, their verdict says best. Empty for `ok`."""
+    return _SAID.get(reason, verdict.message)
+
+
+def _refusal(verdict: Verdict, domain: CatalogDomain | None) -> Reason | None:
+    """The first of `Reason` that holds, but for those of the registry, which come last."""
+    if verdict.reason is Reason.INVALID:
+        return Reason.INVALID
+    if domain is None:
+        return Reason.DOMAIN_UNKNOWN
+    if domain.status is not DomainStatus.LIVE:
+        return Reason.DOMAIN_NOT_LIVE
+    if domain.catch_all:
+        return Reason.CATCH_ALL
+    return None if verdict.is_ok else verdict.reason
