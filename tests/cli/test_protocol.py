@@ -32,10 +32,13 @@ async def patient(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, *, patience_s: float = LONG_S, idle_s: float = LONG_S) -> AsyncIterator[Connect]:
+async def serving(
+    app: ASGIApp, *, patience_s: float = LONG_S, idle_s: float = LONG_S, unread_s: float = LONG_S
+) -> AsyncIterator[Connect]:
     """A server of the application, with our protocol."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "PATIENCE_S", patience_s)
+        patch.setattr(protocol, "UNREAD_S", unread_s)
         config = uvicorn.Config(app, http=protocol.bounded(1024), ws="none", log_config=None)
         patch.setattr(config, "timeout_keep_alive", idle_s)
         config.load()
@@ -169,3 +172,72 @@ async def test_more_than_a_request_can_hold_ends_the_connection() -> None:
         await answered(reader)
         writer.write(b"400\r\n%s\r\n" % (b"a" * 1024) * 100)
         assert await ended(reader) == b""
+
+
+async def test_fifty_requests_at_once_are_all_answered() -> None:
+    async with serving(hasty) as connect, connect() as (reader, writer):
+        writer.write(GET * 50)
+        for _ in range(50):
+            await answered(reader)
+
+
+async def test_a_connection_has_so_many_requests_waiting_and_no_more() -> None:
+    heard = 0
+
+    async def counting(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal heard
+        heard += 1
+        await hasty(scope, receive, send)
+
+    async with serving(counting) as connect, connect() as (reader, writer):
+        writer.write(GET * 5000)
+        said = await ended(reader)
+    assert heard <= protocol.MOST_WAITING + 1
+    assert said.count(b"HTTP/1.1 200") == heard
+
+
+async def test_trailers_are_dropped_and_not_kept() -> None:
+    kept: list[int] = []
+
+    class Watched(protocol.Protocol):
+        longest_message = 1 << 20
+
+        def on_message_complete(self) -> None:
+            kept.append(len(self.headers))
+            super().on_message_complete()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "bounded", lambda _: Watched)
+        async with serving(patient) as connect, connect() as (reader, writer):
+            trailers = b"X-API-Key: guess\r\n" * 5000
+            writer.write(
+                b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + trailers + b"\r\n"
+            )
+            await answered(reader)
+    assert kept == [2]  # Host and Transfer-Encoding
+
+
+async def test_who_does_not_read_an_answer_is_let_go() -> None:
+    lost = asyncio.Event()
+
+    async def lavish(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        try:
+            while not lost.is_set():
+                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+                await asyncio.sleep(0)
+        finally:
+            lost.set()
+
+    class Leaving(protocol.Protocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            lost.set()
+            super().connection_lost(exc)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "bounded", lambda _: Leaving)
+        async with serving(lavish, unread_s=0.05) as connect, connect() as (_, writer):
+            writer.write(GET)
+            async with asyncio.timeout(10):
+                await lost.wait()

@@ -14,6 +14,8 @@ from builders.kit.errors import BadRequest, HeadTooLarge, Problem
 
 LONGEST_HEAD = 64 * 1024  # bytes of request line and headers, beyond which a read that is under way may go
 PATIENCE_S = 15.0  # for a head that has begun, and for the rest of a request that was answered early
+UNREAD_S = 60.0  # for an answer that the client does not read on
+MOST_WAITING = 100  # requests of a connection whose turn has not come (HTTP pipelining)
 FRAMING = 8  # times: the smallest chunks take six bytes for each of the body
 
 
@@ -27,6 +29,7 @@ class Protocol(HttpToolsProtocol):
         self._is_in_head = self._is_in_body = False
         self._received = 0  # bytes of the message, but for the read that began it
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """A new connection may be idle as long as one between two requests."""
@@ -36,10 +39,24 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The end."""
         self._forget_deadline()
+        self._forget_unread()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client does not read; an answer is not kept for it without end."""
+        super().pause_writing()
+        # To close would be to wait for the very bytes that nobody reads.
+        self._unread = self._unread or self.loop.call_later(UNREAD_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads on."""
+        self._forget_unread()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Reads on, while the message is neither too long nor too slow."""
+        if self.transport.is_closing():
+            return
         self._received += len(data)
         super().data_received(data)
         if self.transport.is_closing():
@@ -55,17 +72,22 @@ class Protocol(HttpToolsProtocol):
             self._allow_idleness()
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """The first byte of a request; that too many are waiting is not well-formed, and the parser stops."""
+        if len(self.pipeline) >= MOST_WAITING:
+            raise ValueError("too many requests wait for their turn")
         self._is_in_head, self._received = True, 0
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; a trailer comes after the head, must not pass for one, and is dropped (RFC 9110, 6.5.1)."""
+        if self._is_in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
         super().on_headers_complete()
         self._is_in_head, self._is_in_body = False, True
         self._forget_deadline()
-        # What is a trailer comes later, and must not pass for a header (RFC 9110, 6.5.1).
-        self.headers = []
 
     def on_message_complete(self) -> None:
         """The request is whole."""
@@ -108,6 +130,11 @@ class Protocol(HttpToolsProtocol):
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
+
+    def _forget_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _forget_deadline(self) -> None:
         if self._deadline is not None:

@@ -79,16 +79,18 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """SIGTERM ends the command as Ctrl-C does, so that our own PostgreSQL is not left behind."""
+    """SIGTERM, or a closed terminal, ends the command as Ctrl-C does: our own PostgreSQL is not left behind."""
 
     def end(number: int, _: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, end) for each in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @contextmanager

@@ -105,8 +105,11 @@ async def tell(context: JobContext, subscriber: str, account_id: str, event_id: 
         await cursor.execute(GET, event)
         news = await cursor.fetchone()
         function = next((each[subscriber] for each in _subscribers.values() if subscriber in each), None)
-        if news is None or function is None:
-            _log.warning("news_without_listener", subscriber=subscriber, event_id=event_id)
+        if function is None:
+            # Of another revision: the job is tried again until a worker comes that knows the subscriber.
+            raise LookupError(f"no subscriber {subscriber} in this worker")
+        if news is None:
+            _log.warning("news_is_gone", subscriber=subscriber, event_id=event_id)
             return
         await function(conn, news)
 

@@ -68,7 +68,7 @@ class _Child:
 
 
 class Supervisor:
-    """Runs programs until it is told to stop by SIGTERM or SIGINT."""
+    """Runs programs until it is told to stop: by SIGTERM or SIGINT, or by SIGHUP when its terminal closes."""
 
     def __init__(self, programs: Sequence[Program], *, environment: Mapping[str, str]) -> None:
         # The write end is kept open here: its end is how children learn of ours.
@@ -79,8 +79,9 @@ class Supervisor:
 
     def run(self) -> None:
         """Keeps all running; returns when they have stopped."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._tell)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
+                signal.signal(number, self._tell)
         while not self._told:
             for child in self._children:
                 child.keep()
