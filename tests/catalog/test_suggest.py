@@ -186,7 +186,7 @@ def test_alternatives_are_on_the_asked_domain_first_and_then_the_same_name_elsew
 def test_alternatives_to_an_unknown_domain_are_on_similar_ones() -> None:
     themes = make_snapshot(*SHOP).themes
     near, far = suggest.alternatives(themes, "ada", domain="harbor.example", categories=())
-    assert near == []
+    assert near == ()
     assert suggest.best_alternatives(near, far)[0].address == "ada@harbour.example"
 
 

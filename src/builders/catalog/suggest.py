@@ -10,7 +10,7 @@ from builders.catalog.domain_names import find_a_label
 from builders.catalog.records import Suggestion
 from builders.catalog.scoring import Candidate, cross, greedy, suggestion
 from builders.catalog.themes import Themes
-from builders.catalog.words import Local, greetings, locals_of, tokenise
+from builders.catalog.words import MAX_QUERY, Local, greetings, locals_of, tokenise
 
 ALTERNATIVES = 5
 _ON_DOMAIN = 3  # alternatives on the asked domain, as long as there are some elsewhere
@@ -18,12 +18,17 @@ _PER_ITEM = 4  # names looked up for each one asked for, since some are taken
 _SAME_NAME = 95  # weight of the asked name on another domain
 
 
-def candidates(themes: Themes, q: str, *, limit: int) -> list[Candidate]:
+def candidates(themes: Themes, q: str, *, limit: int) -> tuple[Candidate, ...]:
     """The names to look up for a query, at most four times the limit, each once.
 
     What stands after an @ pins the domain, or those whose name begins so; a pin that fits nothing is passed
     over.
     """
+    asked = q[:MAX_QUERY]
+    return themes.once(("candidates", asked, limit), lambda: _candidates(themes, asked, limit))
+
+
+def _candidates(themes: Themes, q: str, limit: int) -> tuple[Candidate, ...]:
     head, at, tail = q.partition("@")
     words = tokenise(head)
     positions = themes.pinned(find_a_label(tail) or tail.strip().lower()) if at else []
@@ -34,12 +39,19 @@ def candidates(themes: Themes, q: str, *, limit: int) -> list[Candidate]:
 
 def alternatives(
     themes: Themes, local_part: str, *, domain: str, categories: Sequence[str]
-) -> tuple[list[Candidate], list[Candidate]]:
+) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
     """The names to look up in place of one that is not free: others on its domain, and the same elsewhere.
 
     Elsewhere is on domains that share a category, or of a similar name when it has none (as of an unknown
     domain).
     """
+    question = ("alternatives", local_part[:MAX_QUERY], domain, tuple(categories))
+    return themes.once(question, lambda: _alternatives(themes, local_part[:MAX_QUERY], domain, categories))
+
+
+def _alternatives(
+    themes: Themes, local_part: str, domain: str, categories: Sequence[str]
+) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
     words, asked = tokenise(local_part), tokenise(domain.partition(".")[0])
     here = themes.find(domain)
     near = [] if here is None else cross(themes, [here], words, locals_of(words))
@@ -61,5 +73,5 @@ def best_alternatives(near: Iterable[Candidate], far: Iterable[Candidate]) -> li
     return [*here[:kept], *elsewhere][:ALTERNATIVES]
 
 
-def _first(made: Iterable[Candidate], count: int) -> list[Candidate]:
-    return [picked.candidate for picked in greedy(made, count)]
+def _first(made: Iterable[Candidate], count: int) -> tuple[Candidate, ...]:
+    return tuple(picked.candidate for picked in greedy(made, count))

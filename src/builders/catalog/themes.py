@@ -7,14 +7,16 @@ word leads to. Positions are ranks, so lists cut short keep the best.
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from builders.catalog.records import CatalogDomain
 from builders.catalog.words import MIN_SAID
 
 Positions: TypeAlias = "array[int]"  # a string, since array takes no [] before Python 3.12
+
+T = TypeVar("T")
 
 POOL = 200  # domains looked at for a query
 _EACH = 40  # domains taken from one list
@@ -23,6 +25,7 @@ _NONE = array("I")
 _MIN_PREFIX = 3  # letters a word needs to stand for a longer category or tag
 _POSTINGS = 2000  # entries read of the trigram lists of a word, the rarest trigrams first
 
+_REMEMBERED = 256  # questions, of some 50 KB each at most
 _ROOMY = 254 - len("@") - 64  # RFC 5321, 4.5.3.1: on a longer name not every local part fits
 
 SAME_THEME, THEME_PREFIX, MOST_ALIKE = 20, 12, 10  # points
@@ -61,10 +64,14 @@ class Fit:
 
 
 class Themes:
-    """Claimable domains by name, by category and tag, and by the trigrams of the label. Immutable."""
+    """Claimable domains by name, by category and tag, and by the trigrams of the label.
+
+    Immutable but for what was made of the last questions, which people repeat letter by letter.
+    """
 
     def __init__(self, domains: Iterable[CatalogDomain]) -> None:
         self.domains = [each for each in domains if each.claimable and len(each.domain) <= _ROOMY]
+        self._made: dict[Hashable, Any] = {}
         self._by_theme: dict[str, Positions] = {}
         self._by_trigram: dict[str, Positions] = {}
         for position, domain in enumerate(self.domains):
@@ -79,6 +86,15 @@ class Themes:
         featured = (position for position, domain in enumerate(self.domains) if domain.featured)
         self._featured = tuple(islice(featured, _EACH))
         self._highest = range(min(_EACH, len(self.domains)))
+
+    def once(self, question: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives for the question, remembered for a few hundred of them. It must be immutable."""
+        made: T | None = self._made.get(question)
+        if made is None:
+            if len(self._made) >= _REMEMBERED:
+                self._made.clear()
+            made = self._made[question] = make()
+        return made
 
     def sharing(self, categories: Iterable[str]) -> list[int]:
         """Domains with one of the categories, by rank within each."""
