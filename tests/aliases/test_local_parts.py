@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from builders.aliases.local_parts import DEFAULT_RULES, RESERVED, LocalPartRefused, judge, key, parse
+from builders.aliases.local_parts import DEFAULT_RULES, RESERVED, judge, key
 from builders.aliases.lookalikes import skeleton, squash
 from builders.aliases.records import Detail, Reason, ReservedClass, Rules, SeparatorPolicy, Verdict
 from builders.aliases.shape import mend, normalize
@@ -138,12 +138,9 @@ def test_a_policy_decides_which_names_are_one(policy: SeparatorPolicy, same: lis
     assert ours not in {key(name, policy) for name in others}
 
 
-def test_parse_gives_the_name_or_raises_the_verdict() -> None:
-    assert parse("Mail", domain=DOMAIN).is_premium
-    assert not parse("m-a-i-l", domain=DOMAIN).is_premium
-    with pytest.raises(LocalPartRefused, match="name\\+tag reaches name") as refused:
-        parse("jane+shop", domain=DOMAIN)
-    assert refused.value.verdict.suggestion == "jane"
+def test_only_a_word_as_it_is_written_is_premium() -> None:
+    assert judge("Mail", domain=DOMAIN).reserved_class is ReservedClass.PREMIUM
+    assert judge("m-a-i-l", domain=DOMAIN).reserved_class is None
 
 
 def test_reasons_are_in_the_order_in_which_they_win() -> None:
@@ -175,7 +172,8 @@ def test_any_text_gets_a_verdict_that_can_be_shown(
     assert (verdict.reason is Reason.INVALID) == (verdict.detail is not None)
     assert bool(verdict.message) != verdict.is_ok
     if verdict.suggestion is not None:
-        assert parse(verdict.suggestion, domain=domain, rules=Rules(min_length=least, separator_policy=policy))
+        rules = Rules(min_length=least, separator_policy=policy)
+        assert judge(verdict.suggestion, domain=domain, rules=rules).is_ok
 
 
 @given(NEARLY, POLICIES)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Name, Reason
 from builders.aliases.service import NamesRefused
 from builders.kit import clock, ids
@@ -172,6 +173,61 @@ async def test_names_whose_time_is_over_are_pruned(ada: Owner, bob: Owner, datab
     assert await prune(database) >= 3
     assert await registry(conn, domain) == {Name(domain, "kept"): "claimed"}
     await bob.claim(spec("gone", domain))
+
+
+async def looks(conn: Conn, domain: str) -> set[str]:
+    rows = await conn.execute("SELECT skeleton FROM aliases_skeletons WHERE domain = %s", [domain])
+    return {row[0] for row in await rows.fetchall()}
+
+
+async def test_looks_that_nobody_has_any_more_are_forgotten(ada: Owner, database: Database, conn: Conn) -> None:
+    domain = fresh()
+    await ada.claim(spec("kept", domain))
+    await ada.hold(wish("gone", domain), wish("n0rman", domain), wish("norman", domain), for_=HOLD)
+    await ada.hold(wish("norrnan", domain), for_=2 * HOLD)
+    clock.move(HOLD)
+    await prune(database)
+    norman = wish("norman", domain).skeleton
+    assert await looks(conn, domain) == {wish("kept", domain).skeleton, norman}
+    clock.move(HOLD)
+    await prune(database)
+    assert await looks(conn, domain) == {wish("kept", domain).skeleton}
+
+
+async def test_who_wants_a_look_that_is_just_being_forgotten_waits_and_has_it(
+    ada: Owner, bob: Owner, database: Database, conn: Conn
+) -> None:
+    domain = fresh()
+    await ada.hold(wish("norman", domain), for_=HOLD)
+    clock.move(HOLD)
+    async with database.transaction() as pruning:
+        assert await aliases.prune(pruning) >= 1
+        claiming = asyncio.create_task(bob.claim(spec("n0rman", domain)))
+        while not await waiting(conn, pruning):
+            assert not claiming.done()
+    await claiming
+    assert await registry(conn, domain) == {Name(domain, "n0rman"): "claimed"}
+    assert await refusal(ada.claim(spec("norman", domain))) == {"norman": "confusable"}
+
+
+async def waiting(conn: Conn, other: Conn) -> bool:
+    """Whether somebody waits for what the other has locked."""
+    rows = await conn.execute(
+        "SELECT FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))", [other.info.backend_pid]
+    )
+    return await rows.fetchone() is not None
+
+
+async def test_names_are_claimed_and_forgotten_at_once(database: Database, conn: Conn) -> None:
+    domain = fresh()
+    owners = [Owner(database) for _ in range(8)]
+    for _ in range(10):
+        tries = [owner.hold(wish("norman" if at % 2 else "n0rman", domain)) for at, owner in enumerate(owners)]
+        outcomes = await asyncio.gather(prune(database), *tries, prune(database), return_exceptions=True)
+        failed = [type(outcome) for outcome in outcomes if isinstance(outcome, BaseException)]
+        assert failed == [NamesRefused] * 7, outcomes
+        assert len(await registry(conn, domain)) == 1
+        clock.move(HOLD)
 
 
 async def test_a_sandbox_neither_takes_nor_reveals_a_live_name(database: Database, ada: Owner, conn: Conn) -> None:

@@ -38,7 +38,7 @@ async def test_all_errors_are_named_at_once(alice: Person, bob: Person, domains:
         ("alias.at", "bad_char"),
         ("alias.unknown", "domain_unknown"),
         ("alias.nonsense", "domain_unknown"),
-        ("alias.paused", "domain_not_live"),
+        ("alias.paused", "domain_unknown"),
         ("alias.catchall", "catch_all"),
         ("alias.taken", "taken"),
         ("alias.lookalike", "confusable"),

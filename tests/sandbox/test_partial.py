@@ -2,7 +2,10 @@
 
 from datetime import timedelta
 
-from builders.kit import clock
+import pytest
+
+from builders.aliases import service as aliases
+from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from tests.cast import Person
 from tests.sandbox.make import (
@@ -99,6 +102,26 @@ async def test_a_key_that_was_taken_in_the_meantime_fails_its_step(
     promotion = await promote(alice, planned)
     assert steps(promotion) == {"alias.boss": "failed", "alias.linus": "succeeded"}
     assert errors(promotion) == {"alias.boss": ("key_in_use", True)}
+
+
+async def test_a_batch_that_fails_with_nobody_to_blame_fails_whole_and_can_be_tried_again(
+    alice: Person, conn: Conn, domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise aliases.AliasesChanged(frozenset({ids.new()}))
+
+    await apply(alice, alias(f"grace@{domain}"))
+    planned = await plan(
+        alice, alias(f"ada@{domain}"), alias(f"linus@{domain}"), alias(f"grace@{domain}", note="x")
+    )
+    with monkeypatch.context() as broken:
+        broken.setattr(aliases, "create", refuse)
+        promotion = await promote(alice, planned)
+    assert (promotion["status"], promotion["next_actions"]) == ("partial", ["resume", "replan"])
+    assert steps(promotion) == {"alias.ada": "failed", "alias.linus": "failed", "alias.grace": "succeeded"}
+    assert errors(promotion) == {f"alias.{each}": ("unexpected", True) for each in ("ada", "linus")}
+    assert "promotion.failed" in {name for name, _ in await events(conn, alice)}
+    assert (await promote(alice, planned, resume=True))["status"] == "succeeded"
 
 
 async def test_what_waits_for_the_key_of_a_failed_step_fails_too(

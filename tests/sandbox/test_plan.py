@@ -16,6 +16,8 @@ from tests.sandbox.make import (
     promote,
 )
 
+KEYS = "/v1/api-keys"
+
 
 async def test_a_free_name_is_created(alice: Person, domain: str) -> None:
     planned = await plan(alice, alias(f"ada@{domain}", "ada@example.net"))
@@ -162,6 +164,15 @@ async def test_a_plan_can_be_read_again(alice: Person, domain: str) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
     answer = await alice.get(f"/v1/sandbox/plans/{planned['id']}")
     assert answer.json() == planned
+
+
+async def test_a_plan_shows_the_labels_of_its_manifest_and_who_made_it(alice: Person, domain: str) -> None:
+    metadata = {"name": "acme-mail", "labels": {"team": "one", "": "100 % \U0001f600"}}
+    keys = {each["key_kind"]: each["id"] for each in (await alice.get(KEYS)).json()["items"]}
+    for kind, client in (("live", alice), ("test", alice.test)):
+        planned = await plan(client, alias(f"ada@{domain}"), metadata=metadata)
+        assert (planned["labels"], planned["created_by"]) == (metadata["labels"], keys[kind])
+    assert (await plan(alice))["labels"] == {}
 
 
 async def test_a_plan_expires_after_a_day(alice: Person, domain: str) -> None:

@@ -7,6 +7,8 @@ from builders.kit.db import Conn
 from tests.cast import Client, Person
 from tests.sandbox.make import PROMOTE, alias, apply, crew, events, findings, order, plan, promote, steps
 
+KEYS = "/v1/api-keys"
+
 
 async def test_the_way_of_the_readme(alice: Person, bob: Person, domain: str) -> None:
     """A test key plans, a live key promotes; the name is taken then, and promoting again changes nothing."""
@@ -33,6 +35,13 @@ async def test_a_promotion_can_be_read_again(alice: Person, domain: str) -> None
     assert step["finished_at"] is not None
     read = await alice.get(f"/v1/sandbox/plans/{promotion['plan_id']}")
     assert (read.json()["status"], read.json()["promotable"]) == ("promoted", False)
+
+
+async def test_a_promotion_says_by_which_key(alice: Person, domain: str) -> None:
+    planned = await plan(alice.test, alias(f"ada@{domain}"))
+    promotion = await promote(alice, planned)
+    keys = {each["id"]: each["key_kind"] for each in (await alice.get(KEYS)).json()["items"]}
+    assert (keys[planned["created_by"]], keys[promotion["created_by"]]) == ("test", "live")
 
 
 async def test_each_name_is_told_of_once(alice: Person, conn: Conn, domain: str) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders.kit import ids
 from builders.sandbox import plan
-from builders.sandbox.records import ActionKind, Manifest
+from builders.sandbox.records import ACTIONS, ActionKind, Manifest
 from tests.sandbox.worlds import OURS, World, manifests, name_of, worlds
 
 ALICE, BOB = ids.new(), ids.new()
@@ -120,5 +120,5 @@ def bound(manifest: Manifest, actions: tuple[object, ...]) -> str:
 def test_a_plan_reads_the_same_when_it_was_stored(world: World, manifest: Manifest) -> None:
     """The journal compares with what was digested: nothing may be lost on the way through JSON."""
     actions = world.draft(manifest).actions
-    stored = json.loads(plan.ACTIONS.dump_json(actions))
-    assert plan.ACTIONS.validate_python(stored) == actions
+    stored = json.loads(ACTIONS.dump_json(actions))
+    assert ACTIONS.validate_python(stored) == actions

@@ -102,17 +102,24 @@ async def test_the_price_changed(alice: Person, domains: Domains) -> None:
 async def test_the_domain_is_not_live_any_more(alice: Person, domains: Domains) -> None:
     domain = await domains()
     planned = await plan(alice, alias(f"ada@{domain}"))
-    for columns in ({"status": "paused"}, {"status": "retired"}, {"status": "live", "catch_all": "yes"}):
+    for columns, code in (
+        ({"status": "paused"}, "domain_unknown"),
+        ({"status": "retired"}, "domain_unknown"),
+        ({"status": "coming_soon", "catch_all": "yes"}, "domain_not_live"),
+        ({"status": "live"}, "catch_all"),
+    ):
         await domains(domain, **columns)
-        assert await changed(alice, planned) == {("alias.ada", "domain_not_live")}
+        assert await changed(alice, planned) == {("alias.ada", code)}
 
 
 async def test_the_rules_of_the_domain_changed(alice: Person, domains: Domains) -> None:
     domain = await domains()
     planned = await plan(alice, alias(f"a.da@{domain}", key="ada"))
-    for columns in ({"min_local_length": "4"}, {"separator_policy": "distinct"}):
-        await domains(domain, **columns)
-        assert await changed(alice, planned) == {("alias.ada", "rules_changed")}
+    await domains(domain, min_local_length="4")
+    assert await changed(alice, planned) == {("alias.ada", "too_short")}
+    await domains(domain, status="coming_soon", min_local_length="1")
+    await domains(domain, status="live", separator_policy="distinct")
+    assert await changed(alice, planned) == {("alias.ada", "rules_changed")}
 
 
 async def test_a_key_stands_for_another_name_by_now(alice: Person, domain: str) -> None:
@@ -134,7 +141,7 @@ async def test_all_that_changed_is_named(alice: Person, bob: Person, domains: Do
     assert await changed(alice, planned) == {
         ("alias.ada", "taken"),
         ("alias.grace", "alias_changed"),
-        ("alias.linus", "domain_not_live"),
+        ("alias.linus", "domain_unknown"),
     }
 
 

@@ -4,7 +4,6 @@ Pure: no database, no clock. What the registry of names knows (taken, held, like
 here.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from builders.aliases.lookalikes import skeleton, squash
@@ -27,24 +26,6 @@ RESERVED = ReservedNames.load()
 DEFAULT_RULES = Rules()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalPart:
-    """A local part that the rules accept; the fields are those of its verdict."""
-
-    normalized: str
-    key: str
-    skeleton: str
-    is_premium: bool
-
-
-class LocalPartRefused(ValueError):
-    """The rules refuse a name; the verdict says why."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.message)
-        self.verdict = verdict
-
-
 def key(local_part: str, policy: SeparatorPolicy) -> str:
     """The availability key of a normalized local part."""
     match policy:
@@ -54,19 +35,6 @@ def key(local_part: str, policy: SeparatorPolicy) -> str:
             return squash(local_part)
         case SeparatorPolicy.DISTINCT:
             return local_part
-
-
-def parse(text: str, *, domain: str, rules: Rules = DEFAULT_RULES) -> LocalPart:
-    """The local part that a text names; raises LocalPartRefused."""
-    verdict = judge(text, domain=domain, rules=rules)
-    if not verdict.is_ok:
-        raise LocalPartRefused(verdict)
-    return LocalPart(
-        normalized=verdict.normalized,
-        key=verdict.key,
-        skeleton=verdict.skeleton,
-        is_premium=verdict.reserved_class is ReservedClass.PREMIUM,
-    )
 
 
 def judge(text: str, *, domain: str, rules: Rules = DEFAULT_RULES) -> Verdict:

@@ -57,6 +57,12 @@ CLEAR_ENDED = """
     )
     SELECT count(*) FROM gone
 """
+# Run while they are locked: who waits for the lock makes the look anew.
+DROP_LOOKS = """
+    DELETE FROM aliases_skeletons WHERE names = 0 AND (realm, domain, skeleton) IN (
+        SELECT * FROM unnest(%(realms)s::uuid[], %(domains)s::text[], %(skeletons)s::text[])
+    )
+"""
 # A hold does not shorten a quarantine: should what it is for never happen, the name is as safe as before. Others'
 # names are not even tried, since a conflict would wait for them.
 TAKE = """
@@ -193,20 +199,19 @@ async def lock_looks(
 ) -> None:
     """Locks the looks of names for the transaction, and frees names of them whose hold or quarantine is over."""
     cursor = await conn.execute(LOCK_LOOKS, {"realm": realm, "account_id": account_id, **_columns(wanted)})
-    await _clear_ended(conn, await cursor.fetchall(), now)
+    await conn.execute(CLEAR_ENDED, {**_looks(await cursor.fetchall()), "now": now})
 
 
 async def prune_ended(conn: Conn, *, now: datetime, limit: int) -> int:
     """Frees `limit` names whose hold or quarantine is over, and what ended of their looks; their number."""
-    cursor = await conn.execute(LOCK_ENDED, {"now": now, "limit": limit})
-    return await _clear_ended(conn, await cursor.fetchall(), now)
-
-
-async def _clear_ended(conn: Conn, looks: Sequence[TupleRow], now: datetime) -> int:
-    realms, domains, skeletons = zip(*looks, strict=True) if looks else ((), (), ())
-    row = {"realms": list(realms), "domains": list(domains), "skeletons": list(skeletons), "now": now}
-    freed = await (await conn.execute(CLEAR_ENDED, row)).fetchone()
+    looks = _looks(await (await conn.execute(LOCK_ENDED, {"now": now, "limit": limit})).fetchall())
+    freed = await (await conn.execute(CLEAR_ENDED, {**looks, "now": now})).fetchone()
+    await conn.execute(DROP_LOOKS, looks)
     return int(freed[0]) if freed else 0
+
+
+def _looks(rows: Sequence[TupleRow]) -> dict[str, list[object]]:
+    return {name: [row[at] for row in rows] for at, name in enumerate(("realms", "domains", "skeletons"))}
 
 
 async def take(
@@ -236,8 +241,7 @@ async def list_taken_keys(
 
 async def insert(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
     """New aliases, without where they forward to."""
-    rows = _SPECS.dump_json(specs).decode()
-    await conn.execute(INSERT, {"account_id": account_id, "specs": rows, "now": now})
+    await conn.execute(INSERT, {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now})
 
 
 async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> set[UUID]:
@@ -280,15 +284,10 @@ async def list_aliases(
     conn: Conn, *, account_id: UUID, manifest: str | None, names: Sequence[Name], alias_ids: Sequence[UUID]
 ) -> list[Alias]:
     """The account's aliases that the manifest manages, or that have one of the names or ids."""
-    row = {
-        "account_id": account_id,
-        "manifest": manifest,
-        "domains": [name.domain for name in names],
-        "keys": [name.key for name in names],
-        "alias_ids": list(alias_ids),
-    }
+    row = {"account_id": account_id, "manifest": manifest, "alias_ids": list(alias_ids)}
+    columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
     async with conn.cursor(row_factory=class_row(Alias)) as cursor:
-        await cursor.execute(LIST, row)
+        await cursor.execute(LIST, {**row, **columns})
         return await cursor.fetchall()
 
 

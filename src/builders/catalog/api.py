@@ -13,7 +13,7 @@ from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatis
 from builders.catalog.records import Check
 from builders.catalog.snapshot import Snapshot
 from builders.kit.db import Reads
-from builders.kit.errors import problems
+from builders.kit.errors import UNAVAILABLE, problems
 from builders.kit.pages import PageQuery, PageReply
 from builders.kit.routes import Router
 
@@ -24,6 +24,7 @@ _DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
 _CATEGORIES = TypeAdapter(schemas.CategoriesReply)
 _SUGGESTED = TypeAdapter(schemas.SuggestReply)
 _KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
+_SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
 _IMAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The image; with a `Range` of bytes its part, as 206.",
@@ -52,7 +53,7 @@ def _json(form: TypeAdapter[Any], value: object) -> bytes:  # of any of the repl
     return form.dump_json(form.validate_python(value, from_attributes=True), by_alias=True)
 
 
-@router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_KNOWN)
+@router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_SHOWN)
 async def list_domains(
     request: Request,
     shown: Current,
@@ -74,7 +75,7 @@ async def list_domains(
 @router.get(
     "/domains/{domain}",
     response_model=schemas.CatalogDomainReply,
-    responses={**_KNOWN, **problems(DomainNotFound)},
+    responses={**_SHOWN, **problems(DomainNotFound)},
 )
 async def get_domain(request: Request, shown: Current, domain: str) -> Response:
     """Read one domain of the catalog; its name is taken in either form, `bücher.example` or its A-label."""
@@ -82,7 +83,7 @@ async def get_domain(request: Request, shown: Current, domain: str) -> Response:
     return answers.of_version(request, found.serial, lambda: _json(_DOMAIN, found))
 
 
-@router.get("/categories", response_model=schemas.CategoriesReply, responses=_KNOWN)
+@router.get("/categories", response_model=schemas.CategoriesReply, responses=_SHOWN)
 async def list_categories(request: Request, shown: Current) -> Response:
     """List the categories of the catalog in the order to show them."""
     return answers.of_version(request, shown.version, lambda: _json(_CATEGORIES, {"items": shown.categories}))

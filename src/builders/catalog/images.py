@@ -130,6 +130,7 @@ def _measure(content: bytes, image_format: str) -> tuple[int, int]:
         OSError,
         ValueError,
         SyntaxError,
+        RuntimeError,  # what the AVIF decoder makes of a file without its image
         Image.DecompressionBombError,
         Image.DecompressionBombWarning,
     ) as error:

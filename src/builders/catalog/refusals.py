@@ -36,9 +36,9 @@ def rule(local_part: str, domain: CatalogDomain | None) -> Ruling:
     return Ruling(domain=shown, verdict=verdict, refusal=_refusal(verdict, shown))
 
 
-def say(reason: Reason, verdict: Verdict) -> str:
-    """A reason in words, for people; what the rules refuse, their verdict says best. Empty for `ok`."""
-    return _SAID.get(reason, verdict.message)
+def say(reason: Reason, verdict: Verdict | None = None) -> str:
+    """A reason in words, for people; what the rules refuse, their verdict says. Empty for `ok`."""
+    return _SAID.get(reason, verdict.message if verdict else "")
 
 
 def _refusal(verdict: Verdict, domain: CatalogDomain | None) -> Reason | None:

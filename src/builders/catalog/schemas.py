@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from builders.aliases.records import Detail, Reason, SeparatorPolicy
+from builders.catalog import examples
 from builders.catalog.records import DomainStatus, MailMode, PriceInterval, PriceTier
-from builders.kit.bodies import Reply
+from builders.kit.bodies import Reply, by_example
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
 Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
@@ -61,6 +62,8 @@ class RulesReply(Reply):
 class CatalogDomainReply(Reply):
     """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
 
+    model_config = ConfigDict(json_schema_extra=by_example(examples.DOMAIN))
+
     id: UUID
     domain: ALabel
     unicode_domain: Annotated[str, Field(description="As people read it; for most the same.")]
@@ -99,6 +102,8 @@ class CategoryReply(Reply):
 class CategoriesReply(Reply):
     """All categories, in the order to show them."""
 
+    model_config = ConfigDict(json_schema_extra=by_example(examples.CATEGORIES))
+
     items: list[CategoryReply]
 
 
@@ -125,6 +130,8 @@ class SuggestionReply(Reply):
 class SuggestReply(Reply):
     """Free names, the best first."""
 
+    model_config = ConfigDict(json_schema_extra=by_example(examples.SUGGESTED))
+
     query: str
     tokens: Annotated[list[str], Field(description="The words that were read in the query.")]
     items: list[SuggestionReply]
@@ -133,6 +140,8 @@ class SuggestReply(Reply):
 
 class CheckReply(Reply):
     """Whether a name can be claimed."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.FREE, examples.TAKEN))
 
     available: bool
     reason: Annotated[Reason, Field(description="The first of these that holds; `ok` when available.")]

@@ -24,6 +24,7 @@ from builders.kit.pages import Page, PageRequest
 
 Shelf = shelf.Shelf
 find_a_label = domain_names.find_a_label
+Ruling = refusals.Ruling
 rule = refusals.rule
 say = refusals.say
 

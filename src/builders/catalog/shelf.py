@@ -31,7 +31,6 @@ class Shelf:
         self._database = database
         self._snapshot = snapshot.EMPTY
         self._checked = -inf  # on the monotonic clock
-        self._is_expecting = False
         self._checking: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
 
@@ -44,18 +43,13 @@ class Shelf:
             await asyncio.shield(self._checking)
         return self._snapshot
 
-    def expect_change(self) -> None:
-        """Lets the next request wait for what has changed, as when this very process has loaded a file."""
-        self._is_expecting = True
-
     def _is_due(self) -> bool:
         # A clock that was set back is no reason to trust the snapshot for longer.
-        return self._is_expecting or not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S
+        return not 0 <= clock.monotonic() - self._checked < CHECKED_EVERY_S
 
     async def _check(self) -> None:
         shown = self._snapshot
-        patience = None if self._is_expecting or shown is snapshot.EMPTY else _PATIENCE_S
-        self._is_expecting = False
+        patience = None if shown is snapshot.EMPTY else _PATIENCE_S
         async with self._database.reading() as conn:
             version = await store.get_version(conn)
         if patience is None and self._following is not None:

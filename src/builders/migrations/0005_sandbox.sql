@@ -3,7 +3,8 @@
 CREATE TABLE sandbox_plans (
     account_id uuid NOT NULL,
     id uuid NOT NULL,
-    manifest text NOT NULL,
+    manifest text NOT NULL, -- its name
+    labels jsonb NOT NULL, -- the manifest's, which say to people and programs what it is for
     status text NOT NULL CHECK (status IN ('ready', 'empty', 'blocked', 'promoting', 'promoted', 'partial')),
     digest text NOT NULL,
     actions jsonb NOT NULL,

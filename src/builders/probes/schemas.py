@@ -2,17 +2,21 @@
 
 from typing import Literal
 
-from builders.kit.bodies import Reply
+from pydantic import ConfigDict
+
+from builders.kit.bodies import Reply, by_example
 from builders.probes.records import Readiness
 
 
 class LivenessReply(Reply):
     """The process answers."""
 
+    model_config = ConfigDict(json_schema_extra=by_example({"status": "ok"}))
+
     status: Literal["ok"]
 
 
-class CheckReply(Reply):
+class ProbeReply(Reply):
     """One thing that the service stands on."""
 
     status: Literal["ok", "degraded", "away", "skipped"]
@@ -22,12 +26,25 @@ class CheckReply(Reply):
 class ChecksReply(Reply):
     """All of them."""
 
-    database: CheckReply
-    cache: CheckReply
+    database: ProbeReply
+    cache: ProbeReply
 
 
 class ReadinessReply(Reply):
     """Whether requests can be answered, and what is away if not."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {
+                "status": "ready",
+                "detail": "ready",
+                "checks": {
+                    "database": {"status": "ok", "latency_ms": 1},
+                    "cache": {"status": "skipped", "latency_ms": None},
+                },
+            }
+        )
+    )
 
     status: Literal["ready", "not_ready"]
     detail: str

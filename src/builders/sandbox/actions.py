@@ -20,9 +20,8 @@ from builders.sandbox.records import (
 
 def claim(each: Judged, old: Alias | None) -> Action:
     """Claims a free name; gives up the old one when the manifest's key had another."""
-    assert each.domain is not None  # noqa: S101 - only what can be had is claimed
-    assert each.verdict is not None  # noqa: S101 - as above
-    domain, verdict = each.domain, each.verdict
+    domain, verdict = each.ruling.domain, each.ruling.verdict
+    assert domain is not None  # noqa: S101 - only what can be had is claimed
     price = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
     before, after = None if old is None else view(old), _wanted(each)
     return Action(

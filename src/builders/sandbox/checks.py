@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from builders.aliases.records import Alias, Name, Reason, Verdict
-from builders.catalog.records import CatalogDomain
+from builders.aliases.records import Alias, Name, Standing
+from builders.catalog import service as catalog
 from builders.sandbox.records import AliasWish, Finding
 
 Routes = Mapping[Name, Sequence[Name]]  # from a name to those that mail to it is sent on to
@@ -17,8 +17,9 @@ class Judged:
     """A wish, with what the catalog and the rules say of it."""
 
     wish: AliasWish
-    domain: CatalogDomain | None
-    verdict: Verdict | None  # None without a domain
+    written: str  # the address as the manifest has it, but for case and the form of the domain
+    own: Name | None  # where it is unique if the account has it already, on a domain that is not shown too
+    ruling: catalog.Ruling  # if it has not
     forwards: Sequence[Name]  # those of its destinations that are on domains of the catalog
     mine: Alias | None = None  # of this name, which the account has already
 
@@ -28,30 +29,23 @@ class Judged:
         return f"alias.{self.wish.key}"
 
     @property
-    def written(self) -> str:
-        """The address as the manifest has it, but for case and the form of the domain."""
-        return f"{self.wish.local_part.strip().lower()}@{self.domain.domain if self.domain else ''}"
-
-    @property
     def normal(self) -> str:
         """The address as it is delivered; one that is there keeps the spelling it was claimed in."""
         if self.mine is not None:
             return self.mine.address
-        return f"{self.verdict.normalized}@{self.domain.domain}" if self.verdict and self.domain else self.written
+        domain = self.ruling.domain
+        return f"{self.ruling.verdict.normalized}@{domain.domain}" if domain else self.written
 
     @property
     def name(self) -> Name | None:
         """Where it is unique; None for what can be no name."""
         if self.mine is not None:
             return self.mine.name
-        if self.domain is None or self.verdict is None or not self.verdict.key:
-            return None
-        return Name(self.domain.domain, self.verdict.key)
+        domain, key = self.ruling.domain, self.ruling.verdict.key
+        return Name(domain.domain, key) if domain and key else None
 
 
-def errors(
-    wishes: Sequence[Judged], routes: Routes, standings: Mapping[Name, Standing]
-) -> Iterator[Finding]:
+def errors(wishes: Sequence[Judged], routes: Routes, standings: Mapping[Name, Standing]) -> Iterator[Finding]:
     """All that stands against the wishes; `routes` are those that are there already."""
     names = Counter(each.name for each in wishes)
     ahead: dict[Name, list[Name]] = {}
@@ -72,7 +66,7 @@ def errors(
 
 def refusal(ruling: catalog.Ruling, standing: Standing | None) -> tuple[str, str] | None:
     """Code and message for why a name cannot be had, the same as the catalog's check gives; None when it can."""
-    reason = ruling.refusal or (standing and standing.reason)
+    reason = ruling.refusal or (standing.reason if standing else None)
     if reason is None:
         return None
     return ruling.verdict.detail or reason, catalog.say(reason, ruling.verdict)

@@ -8,23 +8,14 @@ from uuid import UUID
 import rfc8785
 from pydantic import TypeAdapter
 
-from builders.aliases.records import Alias, Name, Reason, Standing
+from builders.aliases.records import Alias, Name, Standing
 from builders.catalog.records import CatalogDomain
 from builders.kit.money import Money
 from builders.sandbox import actions, checks
 from builders.sandbox.checks import Judged, Routes
-from builders.sandbox.records import Action, Draft, Finding, Manifest, Total
+from builders.sandbox.records import ACTIONS, Action, Draft, Manifest, Total
 
-ACTIONS = TypeAdapter(tuple[Action, ...])
-FINDINGS = TypeAdapter(tuple[Finding, ...])
 MANIFEST = TypeAdapter(Manifest)
-
-REFUSED: Mapping[Reason, str] = {
-    Reason.TAKEN: "This name is taken.",
-    Reason.QUARANTINED: "This name was released lately and is kept from others for a while.",
-    Reason.HELD: "This name is held for somebody; try again later.",
-    Reason.CONFUSABLE: "This name looks like one that somebody else has.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +38,14 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Draft:
     left = [alias for alias in dropped if alias.manifest_key not in keys]
     going = {alias.name for alias in (*replaced.values(), *(left if manifest.prune else ()))}
 
-    errors = list(checks.errors(wishes, {name: on for name, on in live.routes.items() if name not in going}))
+    routes = {name: on for name, on in live.routes.items() if name not in going}
+    errors = list(checks.errors(wishes, routes, live.standings))
     wrong = {error.address for error in errors}
     planned: list[Action] = []
     for each in wishes:
         old = replaced.get(each.wish.key)
-        standing = live.standings.get(each.name) if each.name is not None else None
         if each.mine is not None:
             outcome = actions.keep(manifest, each, each.mine, old)
-        elif standing is not None:
-            outcome = Finding(code=standing.reason, address=each.address, message=REFUSED[standing.reason])
         elif each.address in wrong:
             continue
         else:
@@ -78,8 +67,7 @@ def _recognised(judged: Sequence[Judged], aliases: Sequence[Alias]) -> list[Judg
     by_name = {alias.name: alias for alias in aliases}
     by_address = {alias.address: alias for alias in aliases}
     return [
-        replace(each, mine=(each.name and by_name.get(each.name)) or by_address.get(each.written))
-        for each in judged
+        replace(each, mine=(each.own and by_name.get(each.own)) or by_address.get(each.written)) for each in judged
     ]
 
 

@@ -6,9 +6,11 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import AliasChange, AliasSpec, Name, Reason, ReservedClass, Wanted
+from builders.aliases.records import AliasChange, AliasSpec, Name, ReservedClass, Wanted
+from builders.catalog import service as catalog
 from builders.kit.db import Conn
-from builders.sandbox.plan import REFUSED, Live
+from builders.sandbox.checks import refusal
+from builders.sandbox.plan import Live
 from builders.sandbox.records import Action, ActionKind, Finding, Price, StepError
 
 # Updates first: they give up the keys that others take. Deletions last: what goes wrong before has lost nothing.
@@ -49,19 +51,16 @@ def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Find
 def _claim_drift(action: Action, live: Live, mine: set[Name]) -> Iterator[Finding]:
     assert action.place is not None  # noqa: S101 - only claims come here
     place, name = action.place, Name(action.place.domain, action.place.key)
-    domain, standing = live.domains.get(place.domain), live.standings.get(name)
     if name in mine:
         yield Finding(code="alias_exists", address=action.address, message="The account has this name by now.")
         return
-    if standing is not None:
-        yield Finding(code=standing.reason, address=action.address, message=REFUSED[standing.reason])
+    ruling = catalog.rule(place.local_part, live.domains.get(place.domain))
+    if found := refusal(ruling, live.standings.get(name)):
+        yield Finding(code=found[0], address=action.address, message=found[1])
         return
-    if domain is None or not domain.claimable:
-        message = f"Names on {place.domain} cannot be claimed any more."
-        yield Finding(code=Reason.DOMAIN_NOT_LIVE, address=action.address, message=message)
-        return
-    verdict = aliases.judge(place.local_part, domain=place.domain, rules=domain.rules)
-    if not verdict.is_ok or verdict.key != place.key:
+    domain, verdict = ruling.domain, ruling.verdict
+    assert domain is not None  # noqa: S101 - or the ruling would refuse
+    if verdict.key != place.key:
         yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
         return
     now = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
@@ -114,7 +113,7 @@ def _fault(manifest: str, action: Action, refusal: Refusal) -> StepError | None:
         case aliases.NamesRefused():
             standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
             if standing:
-                return StepError(code=standing.reason, message=REFUSED[standing.reason], retryable=True)
+                return StepError(code=standing.reason, message=catalog.say(standing.reason), retryable=True)
         case aliases.KeysTaken():
             if action.after is not None and (manifest, action.after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)

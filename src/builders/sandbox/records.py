@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from pydantic import TypeAdapter
+
 from builders.kit.money import Money
 
 MAX_RESOURCES = 2000  # in a manifest
@@ -138,6 +140,9 @@ class Action:
     place: Place | None  # of a name that is claimed
 
 
+ACTIONS = TypeAdapter(tuple[Action, ...])  # as they are stored, and digested
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """An error or a warning of a plan."""
@@ -173,11 +178,13 @@ class Plan:
     id: UUID
     account_id: UUID
     manifest: str  # its name
+    labels: Mapping[str, str]  # the manifest's own
     status: PlanStatus
     digest: str  # sha256:HEX over the canonical JSON of account, manifest and actions
     actions: Sequence[Action]
     errors: Sequence[Finding]
     warnings: Sequence[Finding]
+    created_by: str  # the id of a key, or how else the caller came
     created_at: datetime
     expires_at: datetime
 
@@ -219,6 +226,7 @@ class Promotion:
     status: PromotionStatus
     on_error: OnError
     steps: Sequence[Step]
+    created_by: str  # who promoted, in the form of the plan's
     started_at: datetime
     finished_at: datetime | None
 

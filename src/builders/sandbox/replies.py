@@ -6,13 +6,14 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from builders.aliases import service as aliases
 from builders.kit import clock, outbox
-from builders.kit.bodies import Reply
+from builders.kit.bodies import Reply, by_example
 from builders.kit.callers import Caller
 from builders.kit.money import Money
+from builders.sandbox import examples
 from builders.sandbox import plan as plans
 from builders.sandbox.records import (
     MAX_RESOURCES,
@@ -31,7 +32,7 @@ from builders.sandbox.records import (
 _CAUSED = ("alias.", "promotion.")  # the events of what a promotion does
 
 
-class PriceReply(Reply):
+class ActionPriceReply(Reply):
     """What a name costs."""
 
     amount: str
@@ -67,7 +68,7 @@ class ActionReply(Reply):
     changed_fields: list[str]
     reason: str
     risk: Literal["low", "medium", "high"]
-    price: PriceReply | None
+    price: ActionPriceReply | None
     precondition: PreconditionReply | None
 
 
@@ -88,13 +89,19 @@ class TotalReply(Reply):
     year: Money
 
 
+Maker = Annotated[str, Field(description="The id of an API key, or how else the caller came: `jwt`, `cookie`.")]
+
+
 class PlanReply(Reply):
     """A reviewable plan. Promote it with its id and digest."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.PLAN))
 
     id: UUID
     format_version: Literal["1.0"]
     status: PlanStatus
     manifest: str
+    labels: Annotated[dict[str, str], Field(description="The manifest's own.")]
     digest: str
     actions: list[ActionReply]
     summary: dict[ActionKind, int]
@@ -103,6 +110,7 @@ class PlanReply(Reply):
     warnings: list[FindingReply]
     promotable: bool
     confirm_deletes: Annotated[int, Field(description="What a promotion must confirm.")]
+    created_by: Maker
     created_at: datetime
     expires_at: datetime
 
@@ -130,6 +138,8 @@ class StepReply(Reply):
 class PromotionReply(Reply):
     """The execution of a plan."""
 
+    model_config = ConfigDict(json_schema_extra=by_example(examples.PROMOTION))
+
     id: UUID
     plan_id: UUID
     status: PromotionStatus
@@ -137,6 +147,7 @@ class PromotionReply(Reply):
     steps: list[StepReply]
     summary: dict[StepStatus, int]
     next_actions: list[Literal["resume", "replan"]]
+    created_by: Maker
     started_at: datetime
     finished_at: datetime | None
 
@@ -174,6 +185,8 @@ class SupportedReply(Reply):
 class StatusReply(Reply):
     """The sandbox, as this caller has it."""
 
+    model_config = ConfigDict(json_schema_extra=by_example(examples.STATUS))
+
     mode: Literal["live", "test"]
     livemode: bool
     can: CanReply
@@ -195,6 +208,7 @@ def plan_reply(plan: Plan, *, masked: bool) -> PlanReply:
         format_version="1.0",
         status=PlanStatus.EXPIRED if expired else plan.status,
         manifest=plan.manifest,
+        labels=dict(plan.labels),
         digest=plan.digest,
         actions=[_action(action, masked=masked) for action in plan.actions],
         summary=dict(Counter(action.action for action in plan.actions)),
@@ -203,6 +217,7 @@ def plan_reply(plan: Plan, *, masked: bool) -> PlanReply:
         warnings=[FindingReply.model_validate(each) for each in plan.warnings],
         promotable=ready and not expired,
         confirm_deletes=plan.removals,
+        created_by=plan.created_by,
         created_at=plan.created_at,
         expires_at=plan.expires_at,
     )
@@ -219,7 +234,7 @@ def _action(action: Action, *, masked: bool) -> ActionReply:
         changed_fields=list(action.changed_fields),
         reason=action.reason,
         risk=action.risk,
-        price=price and PriceReply(**price.money.to_wire(), interval=price.interval),
+        price=price and ActionPriceReply(**price.money.to_wire(), interval=price.interval),
         precondition=None if action.version is None else PreconditionReply(version=action.version),
     )
 
@@ -249,6 +264,7 @@ def promotion_reply(promotion: Promotion) -> PromotionReply:
         steps=[StepReply.model_validate(step) for step in promotion.steps],
         summary=dict(Counter(step.status for step in promotion.steps)),
         next_actions=["resume", "replan"] if unfinished else [],
+        created_by=promotion.created_by,
         started_at=promotion.started_at,
         finished_at=promotion.finished_at,
     )

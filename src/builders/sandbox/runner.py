@@ -11,7 +11,7 @@ from uuid import UUID
 
 from builders.aliases import service as aliases
 from builders.identity import service as identity
-from builders.kit import clock, ids, outbox
+from builders.kit import clock, ids, log, outbox
 from builders.kit.db import Conn, Database
 from builders.sandbox import plan as plans
 from builders.sandbox import promotion as promotions
@@ -46,6 +46,12 @@ from builders.sandbox.records import (
 
 BATCH = MAX_RESOURCES  # so that all updates of a plan are one, and may swap their keys
 HELD = timedelta(minutes=15)  # names of a promotion under way, so that one cut short loses none
+
+UNEXPECTED = StepError(
+    code="unexpected", message="It could not be done, and we do not know why. Try again.", retryable=True
+)
+
+_log = log.get_logger()
 
 
 async def begin(database: Database, *, account_id: UUID, order: Order, created_by: str) -> UUID:
@@ -203,14 +209,20 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, quarant
             )
             await store.finish_steps(conn, **owner, outcomes=[_done(step) for step in steps], now=clock.now())
     except (aliases.NamesRefused, aliases.KeysTaken, aliases.AliasesChanged) as refusal:
-        await _fail(database, plan, promotion, promotions.blame(plan.manifest, tasks, refusal))
+        await _fail(database, plan, promotion, _blame(plan, tasks, refusal))
     return True
+
+
+def _blame(plan: Plan, tasks: Sequence[Task], refusal: promotions.Refusal) -> Mapping[int, StepError]:
+    """Which steps failed: the whole batch when the refusal fits none, or it would be tried again for ever."""
+    if blamed := promotions.blame(plan.manifest, tasks, refusal):
+        return blamed
+    _log.error("batch_failed_unexplained", plan=str(plan.id), refusal=type(refusal).__name__)
+    return {task.position: UNEXPECTED for task in tasks}
 
 
 async def _fail(database: Database, plan: Plan, promotion: Promotion, blamed: Mapping[int, StepError]) -> None:
     """Journals the steps (by position) that a batch could not do, so that the next one is without them."""
-    if not blamed:
-        raise AssertionError("a batch failed, and none of its steps is to blame")
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
     async with database.transaction() as conn:
         running = await store.lock_running(conn, **owner)

@@ -1,6 +1,6 @@
 """What is sent to the sandbox."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from email_validator import EmailNotValidError, validate_email
@@ -16,8 +16,9 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.kit.bodies import StrictBody
+from builders.kit.bodies import StrictBody, by_example
 from builders.kit.money import Money
+from builders.sandbox import examples
 from builders.sandbox.records import MAX_RESOURCES, AliasWish, Manifest, OnConflict, OnError, Order
 
 
@@ -43,14 +44,6 @@ Mailbox = Annotated[
 Labels = Annotated[
     dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=500)]], Field(max_length=20)
 ]
-EXAMPLE: dict[str, Any] = {  # JSON
-    "api_version": "v1",
-    "kind": "Manifest",
-    "metadata": {"name": "acme-mail"},
-    "resources": {
-        "aliases": [{"key": "ada", "address": "ada@harbour.example", "destinations": ["ada@example.net"]}]
-    },
-}
 
 
 class ManifestAlias(StrictBody):
@@ -116,7 +109,7 @@ class ManifestResources(StrictBody):
 class SandboxManifest(StrictBody):
     """Wanted state. Unknown members are refused, since a typo would change what is planned."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+    model_config = ConfigDict(json_schema_extra=by_example(examples.MANIFEST))
 
     api_version: Literal["v1"]
     kind: Literal["Manifest"]
@@ -142,6 +135,8 @@ class SandboxManifest(StrictBody):
 
 class SandboxPromoteRequest(StrictBody):
     """Consent to a plan as it was reviewed."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.CONSENT))
 
     plan_id: str
     digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]

@@ -42,15 +42,17 @@ async def make_plan(conn: Conn, *, account_id: UUID, manifest: Manifest, created
         id=ids.new(),
         account_id=account_id,
         manifest=manifest.name,
+        labels=manifest.labels,
         status=status,
         digest=plans.digest(account_id, manifest, draft.actions),
         actions=draft.actions,
         errors=draft.errors,
         warnings=draft.warnings,
+        created_by=created_by,
         created_at=now,
         expires_at=now + PLAN_LIFE,
     )
-    await store.insert_plan(conn, plan=plan, created_by=created_by)
+    await store.insert_plan(conn, plan=plan)
     return plan
 
 

@@ -47,15 +47,17 @@ async def directory(conn: Conn, *, manifest: Manifest) -> Directory:
 
 
 def judge(manifest: Manifest, known: Directory) -> list[Judged]:
-    """The wishes, each with its catalog domain and what the rules say of its name."""
+    """The wishes, each with what the catalog and the rules say of its name."""
     judged = []
     for wish in manifest.aliases:
         domain = known.find(wish.domain)
+        key = known.judge(domain, wish.local_part).key if domain else ""
         judged.append(
             Judged(
                 wish=wish,
-                domain=domain,
-                verdict=None if domain is None else known.judge(domain, wish.local_part),
+                written=f"{wish.local_part.strip().lower()}@{domain.domain if domain else ''}",
+                own=Name(domain.domain, key) if domain and key else None,
+                ruling=catalog.rule(wish.local_part, domain),
                 forwards=tuple(known.names(wish.destinations)),
             )
         )
@@ -67,12 +69,12 @@ async def of_wishes(
 ) -> Live:
     """What the account has of the manifest, and why it cannot have the rest. Two statements."""
     wanted = [
-        Wanted(domain=name.domain, key=name.key, skeleton=each.verdict.skeleton)
+        Wanted(domain=name.domain, key=name.key, skeleton=each.ruling.verdict.skeleton)
         for each in wishes
-        if (name := each.name) is not None and each.verdict is not None
+        if (name := each.name) is not None
     ]
     # One step beyond the manifest: a circle by way of an alias that is there already is seen too.
-    names = {each.name for each in wanted} | {name for each in wishes for name in each.forwards}
+    names = {each.own for each in wishes if each.own} | {name for each in wishes for name in each.forwards}
     there = await aliases.list_aliases(conn, account_id=account_id, manifest=manifest.name, names=sorted(names))
     return Live(
         aliases=there,

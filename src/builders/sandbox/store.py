@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 
 from builders.kit.db import Conn
 from builders.sandbox.records import (
+    ACTIONS,
     Abandoned,
-    Action,
     Finding,
     OnError,
     Plan,
@@ -25,7 +25,6 @@ from builders.sandbox.records import (
     StepStatus,
 )
 
-_ACTIONS = TypeAdapter(tuple[Action, ...])
 _FINDINGS = TypeAdapter(tuple[Finding, ...])
 _ERROR = TypeAdapter(StepError)
 _PLAN = TypeAdapter(Plan)
@@ -33,16 +32,19 @@ _STEP = TypeAdapter(Step)
 
 INSERT_PLAN = """
     INSERT INTO sandbox_plans
-        (account_id, id, manifest, status, digest, actions, errors, warnings, created_by, created_at, expires_at)
-    VALUES (%(account_id)s, %(id)s, %(manifest)s, %(status)s, %(digest)s, %(actions)s, %(errors)s, %(warnings)s,
-            %(created_by)s, %(created_at)s, %(expires_at)s)
+        (account_id, id, manifest, labels, status, digest, actions, errors, warnings,
+         created_by, created_at, expires_at)
+    VALUES (%(account_id)s, %(id)s, %(manifest)s, %(labels)s, %(status)s, %(digest)s, %(actions)s, %(errors)s,
+            %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s)
 """
 FIND_PLAN = """
-    SELECT account_id, id, manifest, status, digest, actions, errors, warnings, created_at, expires_at
+    SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
+           expires_at
     FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s
 """
 LOCK_PLAN = """
-    SELECT account_id, id, manifest, status, digest, actions, errors, warnings, created_at, expires_at
+    SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
+           expires_at
     FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s FOR UPDATE
 """
 MARK_PLAN = """
@@ -62,12 +64,12 @@ INSERT_STEPS = """
          AS new (position, address, action, resource_id)
 """
 FIND_PROMOTION = """
-    SELECT id, plan_id, status, on_error, started_at, finished_at FROM sandbox_promotions
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at FROM sandbox_promotions
     WHERE account_id = %(account_id)s
       AND (id = %(promotion_id)s::uuid OR plan_id = %(plan_id)s::uuid)
 """
 LOCK_RUNNING = """
-    SELECT id, plan_id, status, on_error, started_at, finished_at FROM sandbox_promotions
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at FROM sandbox_promotions
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s AND status = 'running' FOR UPDATE
 """
 LIST_STEPS = """
@@ -139,18 +141,19 @@ class Outcome:
     error: StepError | None = None
 
 
-async def insert_plan(conn: Conn, *, plan: Plan, created_by: str) -> None:
+async def insert_plan(conn: Conn, *, plan: Plan) -> None:
     """A new plan."""
     row = {
         "account_id": plan.account_id,
         "id": plan.id,
         "manifest": plan.manifest,
+        "labels": Jsonb(plan.labels),
         "status": plan.status,
         "digest": plan.digest,
-        "actions": Jsonb(_ACTIONS.dump_python(tuple(plan.actions), mode="json")),
+        "actions": Jsonb(ACTIONS.dump_python(tuple(plan.actions), mode="json")),
         "errors": Jsonb(_FINDINGS.dump_python(tuple(plan.errors), mode="json")),
         "warnings": Jsonb(_FINDINGS.dump_python(tuple(plan.warnings), mode="json")),
-        "created_by": created_by,
+        "created_by": plan.created_by,
         "created_at": plan.created_at,
         "expires_at": plan.expires_at,
     }
@@ -291,6 +294,7 @@ def _promotion(row: dict[str, Any], steps: Sequence[dict[str, Any]]) -> Promotio
         status=PromotionStatus(row["status"]),
         on_error=OnError(row["on_error"]),
         steps=[_STEP.validate_python(step) for step in steps],
+        created_by=row["created_by"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
     )

@@ -1,0 +1,86 @@
+"""The check of the catalog and a plan say the same of a name: one reason, in the same words, and no more."""
+
+import pytest
+
+from builders.app import Service
+from tests.cast import Client, Person
+from tests.catalog.make import catch_up
+from tests.sandbox.make import Domains, Json, alias, apply, findings, fresh, plan, promote
+
+CHECK = "/v1/catalog/check"
+# Of a kind each: free, three that the rules refuse, taken, in quarantine, like another's.
+NAMES = ("ada", "ad+shop", "a", "postmaster", "linus", "grace", "n0rman")
+STATES = (
+    {"status": "live"},
+    {"status": "live", "catch_all": "yes"},
+    {"status": "coming_soon"},
+    {"status": "coming_soon", "catch_all": "yes"},
+    {"status": "paused"},
+    {"status": "retired", "catch_all": "yes"},
+)
+
+
+async def checked(anyone: Client, address: str) -> set[tuple[str, str]]:
+    """Code and message of what stands against the name, as the check has it."""
+    local_part, _, domain = address.partition("@")
+    answer = await anyone.get(CHECK, params={"local_part": local_part, "domain": domain})
+    found: Json = answer.json()
+    return set() if found["available"] else {(found["detail"] or found["reason"], found["message"])}
+
+
+async def planned(person: Person, *addresses: str) -> list[set[tuple[str, str]]]:
+    """The same as a plan has it, for each of the names."""
+    errors = (await plan(person, *(alias(each, key=f"k{at}") for at, each in enumerate(addresses))))["errors"]
+    return [
+        {(error["code"], error["message"]) for error in errors if error["address"] == f"alias.k{at}"}
+        for at in range(len(addresses))
+    ]
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_a_check_and_a_plan_give_the_same_reason(
+    service: Service, anyone: Client, alice: Person, bob: Person, domains: Domains, state: dict[str, str]
+) -> None:
+    domain = await domains(min_local_length="2")
+    await apply(bob, alias(f"grace@{domain}"))
+    await apply(bob, alias(f"linus@{domain}"), alias(f"norman@{domain}"), prune=True)
+    await domains(domain, **state)
+    await catch_up(service.api.state.catalog)
+    addresses = [f"{name}@{domain}" for name in NAMES]
+    assert await planned(alice, *addresses) == [await checked(anyone, each) for each in addresses]
+
+
+@pytest.mark.parametrize("status", ["paused", "retired"])
+async def test_a_hidden_domain_is_planned_on_like_one_that_does_not_exist(
+    alice: Person, bob: Person, domains: Domains, status: str
+) -> None:
+    hidden, nowhere = await domains(min_local_length="2"), fresh()
+    await apply(bob, alias(f"linus@{hidden}"))
+    await domains(hidden, status=status)
+    names = [*NAMES, "li.nus", "grace", "gra.ce"]  # also ones that would be one name by the domain's rules
+    ours, theirs = [await planned(alice, *(f"{each}@{domain}" for each in names)) for domain in (hidden, nowhere)]
+    assert ours == theirs
+    assert {code for each in ours for code, _ in each} == {"domain_unknown", "plus_tag"}
+
+
+async def test_mail_may_go_round_on_a_hidden_domain_unseen(alice: Person, domains: Domains) -> None:
+    hidden, nowhere = await domains(status="paused"), fresh()
+    for domain in (hidden, nowhere):
+        found = await plan(
+            alice, alias(f"ada@{domain}", f"grace@{domain}"), alias(f"grace@{domain}", f"ada@{domain}")
+        )
+        assert findings(found["errors"]) == {("alias.ada", "domain_unknown"), ("alias.grace", "domain_unknown")}
+
+
+@pytest.mark.parametrize("status", ["coming_soon", "paused", "retired"])
+async def test_who_has_a_name_on_a_hidden_domain_still_plans_with_it(
+    alice: Person, bob: Person, domains: Domains, status: str
+) -> None:
+    domain = await domains()
+    await apply(alice, alias(f"jane.doe@{domain}", key="jane"))
+    await domains(domain, status=status)
+    wanted = alias(f"janedoe@{domain}", "new@example.net", key="jane")
+    changed = await plan(alice, wanted)
+    assert (changed["status"], changed["summary"]) == ("ready", {"update": 1})
+    assert (await promote(alice, changed))["status"] == "succeeded"
+    assert (await plan(bob, wanted))["status"] == "blocked"
