@@ -44,9 +44,7 @@ class Person(Client):
         await super().aclose()
 
 
-async def make_person(
-    service: Service, *, name: str, preset: Preset, verified: bool = True
-) -> Person:
+async def make_person(service: Service, *, name: str, preset: Preset, verified: bool = True) -> Person:
     """A fresh account with a live and a test key, made through the door."""
     database: Database = service.api.state.database
     async with database.transaction() as conn:

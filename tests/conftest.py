@@ -141,5 +141,3 @@ def assets(settings: Settings) -> Path:
     folder = settings.data_dir / "assets"
     folder.mkdir(exist_ok=True)
     return folder
-
-

@@ -11,7 +11,7 @@ import jsonschema_rs
 from builders.app import Service
 
 # What every operation may answer, whatever its own list says.
-EVERYWHERE = {"413", "500", "503"}
+EVERYWHERE = {"500"}
 
 
 class Published:

@@ -11,6 +11,7 @@ from pathlib import Path
 from builders.aliases.records import Rules, SeparatorPolicy
 from builders.app import Service
 from builders.catalog import service as catalog
+from builders.catalog import store
 from builders.catalog.domain_names import unicode_of
 from builders.catalog.records import (
     Assets,
@@ -47,10 +48,15 @@ def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
 
 async def catch_up(shelf: catalog.Shelf) -> None:
     """Lets a process show what is in the database by now, as it does by itself within a second."""
-    shelf._checked = -inf
-    await shelf.current()
-    if shelf._following is not None:
-        await shelf._following  # however slow the machine is
+    async with shelf._database.reading() as conn:
+        version = await store.get_version(conn)
+    while True:
+        shelf._checked = -inf
+        await shelf.current()
+        if shelf._following is not None:
+            await shelf._following  # however slow the machine is
+        if shelf._snapshot.version >= version:  # not yet, when the reading had begun before the change
+            return
 
 
 class Loader:

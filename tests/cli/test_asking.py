@@ -48,7 +48,7 @@ def http(status: str, body: str) -> bytes:
         (b"", False),
     ],
 )
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - asked, not bound
 def test_only_our_own_answer_is_ours(answerer: Answerer, host: str, answer: bytes, *, ours: bool) -> None:
     assert asking.is_ours(host, answerer(answer)) == ours
 

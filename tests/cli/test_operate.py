@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from builders.cli import serve
-from builders.cli import asking
+from builders.cli import asking, serve
 from builders.kit import doctor, migrate
 from builders.kit.embedded import binaries
 from tests.cli.conftest import Cli

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+import jsonschema_rs
+
 from tests.contract.document import (
     BOUNDS,
     Json,
@@ -14,6 +16,7 @@ from tests.contract.document import (
     parameters,
     references,
     resolve,
+    success_schemas,
     successes,
 )
 from tests.contract.shape import Auth, Body, Operation
@@ -146,6 +149,40 @@ def refusals(document: Json, reports: Collection[str] = ()) -> Iterator[str]:
             yield f"{name}: needs a scope, but does not say 401 and 403"
 
 
+def whole(document: Json) -> Iterator[str]:
+    """What every operation of its kind can be refused with is said of it."""
+    for name, operation in operations(document).items():
+        if "requestBody" in operation and "413" not in operation["responses"]:
+            yield f"{name}: has a body, but does not say 413"
+        if "x-scope" in operation and "503" not in operation["responses"]:
+            yield f"{name}: needs the database to know the caller, but does not say 503"
+
+
+def examples(document: Json) -> Iterator[str]:
+    """Every JSON body and answer of an operation has examples, and they are what their schema allows."""
+    if not document["info"].get("description"):
+        yield "info: has no description"
+    for name, operation in operations(document).items():
+        for schema in (*body_schemas(operation), *success_schemas(operation)):
+            if not resolve(document, schema).get("examples"):
+                yield f"{name}: no example of {schema.get('$ref', 'a schema').rpartition('/')[2]}"
+    for name, schema in document.get("components", {}).get("schemas", {}).items():
+        if "examples" not in schema:
+            continue
+        judge = jsonschema_rs.validator_for({**schema, "components": document["components"]})
+        for example in schema["examples"]:
+            for error in judge.iter_errors(example):
+                yield f"{name}: its example is wrong at {error.instance_path}: {error.message}"
+            unknown = example.keys() - schema.get("properties", {}).keys()
+            yield from (f"{name}: its example has {each}, which is no member" for each in sorted(unknown))
+
+
+def is_sentence(summary: str) -> bool:
+    """Whether someone wrote it; FastAPI makes Title Case of a function's name."""
+    first, *others = summary.split() or [""]
+    return first[:1].isupper() and summary[-1:] != "." and any(not word[0].isupper() for word in others)
+
+
 def fit_for_clients(document: Json) -> Iterator[str]:
     """Each operation has an identifier of its own, a summary and a typed answer."""
     shown = operations(document)
@@ -156,8 +193,9 @@ def fit_for_clients(document: Json) -> Iterator[str]:
             yield f"{name}: {identifier!r} is no fit operationId"
         if ids[identifier] > 1:
             yield f"{name}: shares its operationId {identifier}"
-        if not operation.get("summary"):
-            yield f"{name}: has no summary"
+        summary = operation.get("summary", "")
+        if not is_sentence(summary):
+            yield f"{name}: {summary!r} is no sentence without its full stop"
         for status, answer in successes(operation).items():
             content = answer.get("content", {})
             if (status == "204") == bool(content):
@@ -165,5 +203,8 @@ def fit_for_clients(document: Json) -> Iterator[str]:
             json = content.get("application/json")
             if json is not None and not is_typed(document, json.get("schema", {})):
                 yield f"{name}: {status} is untyped JSON"
-    known = {f"#/components/schemas/{name}" for name in document.get("components", {}).get("schemas", {})}
+    names = document.get("components", {}).get("schemas", {})
+    # FastAPI puts the module before the name where two schemas share one.
+    yield from (f"{name}: another schema has this name" for name in names if "__" in name)
+    known = {f"#/components/schemas/{name}" for name in names}
     yield from (f"{target}: referred to, but not there" for target in sorted(references(document) - known))

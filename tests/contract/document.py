@@ -51,6 +51,14 @@ def body_schemas(operation: Json) -> Iterator[Json]:
         yield from branches(content["application/json"]["schema"])
 
 
+def success_schemas(operation: Json) -> Iterator[Json]:
+    """What a JSON answer to a good request may be, null left out."""
+    for answer in successes(operation).values():
+        content = answer.get("content", {})
+        if "application/json" in content:
+            yield from branches(content["application/json"]["schema"])
+
+
 def is_typed(document: Json, schema: Json) -> bool:
     """Whether a schema says something that a generated client can use."""
     known = resolve(document, schema)

@@ -5,8 +5,8 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 import pytest
-from fastapi import Cookie, FastAPI, Header, Query
-from pydantic import BaseModel
+from fastapi import Cookie, Depends, FastAPI, Header, Query
+from pydantic import BaseModel, ConfigDict
 
 from tests.contract import checks
 from tests.contract.document import Json
@@ -23,13 +23,30 @@ CLOSED = {MAKE.name: {"kind": {"live", "test"}}}
 
 
 class ThingCreate(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"label": "a thing", "kind": "test"}]})
+
     label: str
     kind: Literal["live", "test"]
     note: str | None = None
 
 
 class ThingReply(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "1"}]})
+
     id: str
+
+
+class ThingsReply(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [{"id": "1"}]}]})
+
+    items: list[ThingReply]
+
+
+def credentials(
+    authorization: Annotated[str | None, Header(alias="Authorization")] = None,
+    x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
+    svc_access_token: Annotated[str | None, Cookie()] = None,
+) -> None: ...
 
 
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -40,36 +57,40 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
 @cache
 def kept() -> Json:
     """The document of a small service that keeps the whole contract."""
-    app = FastAPI()
+    app = FastAPI(description="Things.")
 
-    @app.get("/v1/things", operation_id="things_list", response_model=list[ThingReply])
+    @app.get("/v1/things", operation_id="things_list", response_model=ThingsReply, summary="List the things")
     async def listed(limit: Annotated[int, Query(ge=1, le=24)] = 12, q: str | None = None) -> None: ...
 
     @app.post(
         "/v1/things/{shelf}",
         operation_id="things_create",
+        summary="Put a thing on a shelf",
+        dependencies=[Depends(credentials)],
         status_code=201,
         response_model=ThingReply,
-        responses=refused(401, 403),
+        responses=refused(401, 403, 413, 503),
         openapi_extra={"x-scope": "things:write"},
     )
-    async def create(
-        shelf: str,
-        body: ThingCreate,
-        authorization: Annotated[str | None, Header(alias="Authorization")] = None,
-        x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
-        svc_access_token: Annotated[str | None, Cookie()] = None,
-    ) -> None: ...
+    async def create(shelf: str, body: ThingCreate) -> None: ...
 
-    @app.post("/v1/notes", operation_id="notes_create", response_model=ThingReply)
-    async def note(
-        body: ThingReply | None = None,
-        authorization: Annotated[str | None, Header(alias="Authorization")] = None,
-        x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
-        svc_access_token: Annotated[str | None, Cookie()] = None,
-    ) -> None: ...
+    @app.post(
+        "/v1/notes",
+        operation_id="notes_create",
+        summary="Make a note",
+        dependencies=[Depends(credentials)],
+        response_model=ThingReply,
+        responses=refused(413),
+    )
+    async def note(body: ThingReply | None = None) -> None: ...
 
-    @app.get("/v1/more", operation_id="more_list", tags=["beyond"], response_model=list[ThingReply])
+    @app.get(
+        "/v1/more",
+        operation_id="more_list",
+        summary="List more",
+        tags=["beyond"],
+        response_model=ThingsReply,
+    )
     async def more() -> None: ...
 
     return app.openapi()
@@ -86,6 +107,8 @@ def complaints(document: Json, pending: frozenset[str] = PENDING) -> list[str]:
         *checks.credentials(document, EXPECTED),
         *checks.named_scopes(document, EXPECTED),
         *checks.refusals(document),
+        *checks.whole(document),
+        *checks.examples(document),
         *checks.fit_for_clients(document),
     ]
 
@@ -161,7 +184,19 @@ BREACHES: list[tuple[tuple[str | int, ...], object, str]] = [
     ((*MAKE_AT, "responses", "401", "content"), {"application/json": {}}, "401 is not application/problem"),
     ((*READ_AT, "operationId"), "list_v1_things__get", "is no fit operationId"),
     ((*READ_AT, "operationId"), "more_list", "shares its operationId more_list"),
-    ((*READ_AT, "summary"), "", "has no summary"),
+    ((*MAKE_AT, "responses", "413"), GONE, "has a body, but does not say 413"),
+    ((*MAKE_AT, "responses", "503"), GONE, "needs the database to know the caller, but does not say 503"),
+    (("info", "description"), "", "info: has no description"),
+    ((*THING_AT, "examples"), GONE, "POST /v1/things/{shelf}: no example of ThingCreate"),
+    (("components", "schemas", "ThingsReply", "examples"), [], "GET /v1/things: no example of ThingsReply"),
+    ((*THING_AT, "examples", 0, "kind"), "dead", "ThingCreate: its example is wrong at ['kind']: \"dead\""),
+    ((*THING_AT, "examples", 0, "labels"), {}, "ThingCreate: its example has labels, which is no member"),
+    ((*READ_AT, "summary"), GONE, "GET /v1/things: '' is no sentence"),
+    ((*READ_AT, "summary"), "List", "GET /v1/things: 'List' is no sentence"),
+    ((*READ_AT, "summary"), "List Things", "GET /v1/things: 'List Things' is no sentence"),
+    ((*READ_AT, "summary"), "list of things", "GET /v1/things: 'list of things' is no sentence"),
+    ((*READ_AT, "summary"), "List the things.", "GET /v1/things: 'List the things.' is no sentence"),
+    (("components", "schemas", "rooms__things__ThingReply"), {}, "another schema has this name"),
     ((*READ_AT, "responses", "200", "content"), {}, "200 with content []"),
     ((*READ_AT, "responses", "200", "content", "application/json", "schema"), {}, "200 is untyped JSON"),
     (

@@ -62,6 +62,16 @@ def test_every_operation_documents_its_refusals() -> None:
     assert not said, "\n".join(said)
 
 
+def test_every_operation_says_what_all_of_its_kind_can_answer() -> None:
+    said = list(checks.whole(document()))
+    assert not said, "\n".join(said)
+
+
+def test_every_body_and_answer_has_a_good_example() -> None:
+    said = list(checks.examples(document()))
+    assert not said, "\n".join(said)
+
+
 def test_every_operation_is_fit_for_generated_clients() -> None:
     said = list(checks.fit_for_clients(document()))
     assert not said, "\n".join(said)

@@ -20,6 +20,8 @@ async def test_a_page_asks_nobody_but_us(anyone: Client, page: str) -> None:
     for address in asked:
         found = await anyone.get(address)
         assert (address[0], found.status_code) == ("/", 200)
+        is_file = address.startswith("/docs/assets/")
+        assert found.headers["cache-control"].startswith("public" if is_file else "private")
     assert not re.search(r"https?://", re.sub(r"<noscript>.*</noscript>", "", answer.text, flags=re.DOTALL))
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -41,6 +43,44 @@ def test_every_reference_in_the_document_leads_somewhere(service: Service) -> No
     names = set(re.findall(r"'#/components/schemas/([^']+)'", str(document)))
     assert names
     assert names <= document["components"]["schemas"].keys()
+
+
+def test_a_summary_is_the_first_sentence_and_is_not_said_twice(service: Service) -> None:
+    paths = service.openapi()["paths"]
+    mint, read = paths["/v1/api-keys"]["post"], paths["/v1/api-keys/{key_id}"]["get"]
+    assert mint["summary"] == "Mint an API key"
+    assert mint["description"] == "Mint an API key. The secret is in this answer and nowhere else."
+    assert (read["summary"], "description" in read) == ("Read one API key", False)
+
+
+def test_an_example_keeps_its_nulls(service: Service) -> None:
+    [example] = service.openapi()["components"]["schemas"]["ApiKeyItem"]["examples"]
+    assert example["expires_at"] is None
+
+
+def test_a_list_shows_the_example_of_its_item(service: Service) -> None:
+    schemas = service.openapi()["components"]["schemas"]
+    item = schemas["ApiKeyItem"]["examples"]
+    assert schemas["PageReply_ApiKeyItem_"]["examples"] == [{"items": item, "next_cursor": None}]
+    assert schemas["Listing_ScopeReply_"]["examples"] == [{"items": schemas["ScopeReply"]["examples"]}]
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "statuses"),
+    [
+        ("/livez", "get", set()),
+        ("/v1/catalog/domains", "get", {"503"}),
+        ("/v1/catalog/check", "get", {"503"}),
+        ("/v1/catalog/assets/{filename}", "get", set()),
+        ("/v1/api-keys", "get", {"503"}),
+        ("/v1/api-keys", "post", {"413", "503"}),
+    ],
+)
+def test_what_can_be_refused_for_us_is_said(service: Service, path: str, method: str, statuses: set[str]) -> None:
+    answers = service.openapi()["paths"][path][method]["responses"]
+    assert {"413", "503"} & answers.keys() == statuses
+    for status in statuses:
+        assert "application/problem+json" in answers[status]["content"]
 
 
 @pytest.mark.parametrize(

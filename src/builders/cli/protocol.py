@@ -15,7 +15,7 @@ from builders.kit.errors import BadRequest, HeadTooLarge, Problem
 LONGEST_HEAD = 64 * 1024  # bytes of request line and headers, beyond which a read that is under way may go
 PATIENCE_S = 15.0  # for a head that has begun, and for the rest of a request that was answered early
 UNREAD_S = 60.0  # for an answer that the client does not read on
-MOST_WAITING = 100  # requests of a connection whose turn has not come (HTTP pipelining)
+MOST_WAITING = 200  # requests of a connection whose turn has not come (HTTP pipelining)
 FRAMING = 8  # times: the smallest chunks take six bytes for each of the body
 
 

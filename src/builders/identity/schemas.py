@@ -5,16 +5,32 @@ from typing import Annotated, ClassVar
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints
+from pydantic.config import JsonDict
 
 from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
-from builders.kit.bodies import Body, Reply, WriteReply
+from builders.identity.scopes import DESCRIPTIONS, of_preset
+from builders.kit.bodies import Body, Reply, WriteReply, by_example
+
+_ITEM: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000001",
+    "label": "ci",
+    "key_kind": "test",
+    "preset": "developer_full",
+    "prefix": "svc_test_4fGh7Kq2LmN8",
+    "last4": "mple",
+    "created_at": "2026-01-05T09:30:00Z",
+    "expires_at": None,
+    "revoked_at": None,
+    "last_used_at": None,
+}
+_KEY: JsonDict = {**_ITEM, "scopes": [*of_preset(Preset.DEVELOPER_FULL)]}
 
 
 class ApiKeyCreate(Body):
     """A request for an API key: the preset decides what it may do."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"label": "ci", "key_kind": "test", "preset": "developer_full"}]}
+        json_schema_extra=by_example({"label": "ci", "key_kind": "test", "preset": "developer_full"})
     )
 
     label: Annotated[
@@ -29,11 +45,15 @@ class ApiKeyCreate(Body):
 class ApiKeyRotate(Body):
     """How long the old key goes on."""
 
+    model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
+
     overlap_hours: Annotated[int, Field(ge=0, le=168)] = 24
 
 
 class ApiKeyItem(Reply):
     """An API key in a list."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     id: UUID
     label: str
@@ -50,11 +70,17 @@ class ApiKeyItem(Reply):
 class ApiKeyReply(ApiKeyItem):
     """An API key."""
 
+    model_config = ConfigDict(json_schema_extra=by_example(_KEY))
+
     scopes: list[str]
 
 
 class ApiKeyCreated(ApiKeyReply, WriteReply):
     """A new API key. Store the secret at once: it is never shown again."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({**_KEY, "secret": "svc_test_4fGh7Kq2LmN8_onlyAnExample", "warnings": []})
+    )
 
     shown_once: ClassVar[frozenset[str]] = frozenset({"secret"})
 
@@ -65,6 +91,12 @@ class ApiKeyCreated(ApiKeyReply, WriteReply):
 
 class ScopeReply(Reply):
     """A scope."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"scope": "keys:read", "description": DESCRIPTIONS["keys:read"], "presets": list(Preset)}
+        )
+    )
 
     scope: str
     description: str

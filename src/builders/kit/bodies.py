@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
 
 from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
@@ -25,6 +26,11 @@ MOST_WARNINGS = 20
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
 # A NUL, or a number that may be larger than a float: only a body that matches is searched.
 _SUSPECT = re.compile(rb"\\u0000|\d[eE]\+?\d{3}|(?<!\d)\d{309}")
+
+
+def by_example(*examples: JsonDict) -> JsonDict:
+    """What a model shows of itself in the document: JSON text, since FastAPI drops the nulls of anything else."""
+    return {"examples": [json.dumps(each) for each in examples]}
 
 
 class UnknownField(BaseModel):

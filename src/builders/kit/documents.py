@@ -1,5 +1,6 @@
 """The published interface: the OpenAPI document and the pages that show it, without the internet."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,17 @@ from builders.kit.errors import (
 
 REVISION = "0.2.54"
 ASSETS = "/docs/assets"
+DESCRIPTION = """
+Claim names such as `ada@harbour.example` on a catalog of curated domains. Write down the names you want in a
+manifest; a test key turns it into a plan, and a live key promotes that very plan.
+
+- **Credentials**: an API key in `X-API-Key`. `x-scope` of an operation is the scope that the key must have.
+- **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form.
+- **Repeating**: with an `Idempotency-Key` a POST is done once, however often it is sent. After 429 and 503 wait
+  for the seconds of `Retry-After`.
+- **Lists**: send `next_cursor` of one page as `cursor` for the next; the last one has null.
+- **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.
+""".strip()
 # The pages run their own inline start script and the package's files, and ask this service only.
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
@@ -37,6 +49,7 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
     """A FastAPI with our documents, and our form for the refusals that FastAPI itself makes."""
     app = FastAPI(
         title="Builders Automation API",
+        description=DESCRIPTION,
         version=REVISION,
         docs_url=None,
         redoc_url=None,
@@ -56,12 +69,30 @@ def publish(app: FastAPI) -> None:
             schema = get_openapi(
                 title=app.title, version=app.version, routes=app.routes, description=app.description
             )
-            schema.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+            schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+            _read_examples(schemas)
+            schemas["Problem"] = PROBLEM_SCHEMA
+            _drop_echoes(schema)
             app.openapi_schema = schema
         return app.openapi_schema
 
     openapi: Callable[[], dict[str, Any]] = document
     app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
+
+
+def _read_examples(schemas: dict[str, Any]) -> None:
+    """Those of `bodies.by_example`."""
+    for schema in schemas.values():
+        if "examples" in schema:
+            schema["examples"] = [json.loads(example) for example in schema["examples"]]
+
+
+def _drop_echoes(document: dict[str, Any]) -> None:
+    """A description that is no more than the summary is read twice on every page that shows the document."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            if operation.get("description", "").removesuffix(".") == operation["summary"]:
+                del operation["description"]
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -90,9 +121,19 @@ def _add_pages(app: FastAPI) -> None:
         page.headers.update(headers)
         return page
 
-    app.mount(ASSETS, StaticFiles(directory=folder), name="assets")
+    app.mount(ASSETS, _Assets(directory=folder), name="assets")
     app.add_route("/docs", swagger, include_in_schema=False)
     app.add_route("/redoc", redoc, include_in_schema=False)
+
+
+class _Assets(StaticFiles):
+    """The files of the package, a megabyte and more, which stay the same until its next version."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:  # Starlette's own
+        """The file, which a browser may keep for a day."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "public, max-age=86400"
+        return response
 
 
 async def _refuse(_: Request, error: Exception) -> Response:

@@ -158,11 +158,25 @@ def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
     }
 
 
+# What may be answered by whatever asks the database.
+UNAVAILABLE = problems(DatabaseAway, DatabaseBusy, TookTooLong)
+
 PROBLEM_SCHEMA: dict[str, Any] = {
     "title": "Problem",
     "description": "RFC 9457 problem details. Branch on `code`; `detail` is for people.",
     "type": "object",
     "required": ["type", "title", "status", "detail", "code"],
+    "examples": [
+        {
+            "type": "urn:builders:problem:database_busy",
+            "title": "The database is too busy",
+            "status": 503,
+            "detail": "The database did not answer in time; repeat the request.",
+            "code": "database_busy",
+            "request_id": "9f8c1d2e3b4a59687786958473625140",
+            "retry_after": 1,
+        }
+    ],
     "properties": {
         "type": {"type": "string"},
         "title": {"type": "string"},

@@ -1,14 +1,16 @@
 """Pages of a list: keyset paging with opaque, signed cursors, so that a page costs the same anywhere."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar, get_args
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
+from pydantic.config import JsonDict
 
 from builders.kit import cursors
-from builders.kit.bodies import Reply
+from builders.kit.bodies import Reply, by_example
 from builders.kit.errors import Invalid
 
 DEFAULT_LIMIT = 50
@@ -39,8 +41,19 @@ class JsonPage:
         return f'{{"items":{self.items},"next_cursor":{cursor}}}'.encode()
 
 
+def _example_of_item(schema: JsonDict, model: type[BaseModel]) -> None:
+    """A list's example is one of its item's; it has none where the item has none."""
+    item = next(iter(get_args(model.model_fields["items"].annotation)), None)
+    extra = getattr(item, "model_config", {}).get("json_schema_extra")
+    if isinstance(extra, dict):
+        cursor: JsonDict = {"next_cursor": None} if "next_cursor" in model.model_fields else {}
+        schema.update(by_example({"items": [json.loads(each) for each in extra["examples"]], **cursor}))
+
+
 class PageReply(Reply, Generic[T]):
     """Some items of a list; ask again with `cursor` for more, null at the end."""
+
+    model_config = ConfigDict(json_schema_extra=_example_of_item)
 
     items: list[T]
     next_cursor: str | None
@@ -104,5 +117,7 @@ PageQuery = Annotated[PageRequest, Depends(page_request)]
 
 class Listing(BaseModel, Generic[T]):
     """A short list that needs no pages."""
+
+    model_config = ConfigDict(json_schema_extra=_example_of_item)
 
     items: list[T]

@@ -16,12 +16,13 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
 from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from builders.kit import bodies, callers, db, idempotency
 from builders.kit.callers import Caller, Needs
-from builders.kit.errors import Invalid, MethodNotAllowed, Problem, problems
+from builders.kit.errors import UNAVAILABLE, BodyTooLarge, Invalid, MethodNotAllowed, Problem, problems
 from builders.kit.pages import JsonPage
 from builders.kit.parameters import Parameters, Values
 from builders.kit.path_table import PathTable
@@ -47,7 +48,12 @@ class Route(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # APIRoute's options
         super().__init__(path, endpoint, **options)
+        self.summary = self.summary or _first_sentence(self.description)
         self.needs = self.compiled.needs
+        if self.compiled.has_body:
+            self.responses = _joined(problems(BodyTooLarge), self.responses)
+        if self.needs is not None or self.compiled.conn_name:
+            self.responses = _joined(UNAVAILABLE, self.responses)
         if self.needs is not None:
             self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
             if self.compiled.repeatable:
@@ -73,6 +79,10 @@ def _joined(
         described = f"{first[status]['description']}; {second[status]['description']}"
         joined[status] = {**second[status], "description": described}
     return joined
+
+
+def _first_sentence(docstring: str) -> str:
+    return " ".join(docstring.split()).partition(". ")[0].removesuffix(".")
 
 
 class Router(APIRouter):
@@ -108,7 +118,8 @@ class Compiled:
         self.body_fields = dependant.body_params
         self.has_body = route.body_field is not None
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
-        self.reply, self.status = route.response_field, route.status_code or 200
+        self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
+        self.status = route.status_code or 200
         self.repeatable = self.needs is not None and "POST" in (route.methods or ())
 
     def _supply(self, route: Route, dependency: Dependant) -> None:
@@ -195,13 +206,14 @@ class Compiled:
             if result is not None or self.status not in _EMPTY:
                 raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
             return Response(status_code=self.status), b""
-        value, errors = self.reply.validate(result, loc=("response",))
-        if errors:
-            raise TypeError(f"{self.call.__name__} answered what its reply does not allow: {errors}")
+        try:
+            value = self.reply.validator.validate_python(result, from_attributes=True)
+        except ValidationError as error:
+            raise TypeError(f"{self.call.__name__} answered what its reply does not allow") from error
         bodies.warn(value, *(values[field.name] for field in self.body_fields))
-        text = self.reply.serialize_json(value)
+        text = self.reply.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.WriteReply) else ()
-        stored = self.reply.serialize_json(value, exclude=set(once)) if once else text
+        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=set(once)) if once else text
         return Response(text, self.status, media_type="application/json"), stored
 
 
