@@ -1,4 +1,4 @@
-"""The three that are measured, each a process of its own on the same core: `python -m bench.contenders NAME ...`."""
+"""The three that are measured, each a process of its own on the same core: `python -m bench.contenders NAME`."""
 
 import argparse
 import logging
@@ -17,8 +17,7 @@ from builders.kit.settings import Settings
 
 
 def make_service(data_dir: Path, conninfo: str) -> Service:
-    """The service as it is; its log goes where it costs all but the disk."""
-    log.configure(stream=Path(os.devnull).open("w"))  # noqa: SIM115 - for the life of the process
+    """The service as it is."""
     return create_app(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo}))
 
 
@@ -42,12 +41,15 @@ def main() -> None:
     parser.add_argument("--conninfo", required=True)
     given = parser.parse_args()
     pin(given.core)
+    # Where it costs all but the disk; open for the life of the process.
+    nowhere = Path(os.devnull).open("w")  # noqa: SIM115
+    log.configure(stream=nowhere)
     app = CONTENDERS[given.name](given.data_dir, given.conninfo)
-    if given.name == "usual":  # uvicorn's access line, to the same place
+    if given.name == "usual":  # uvicorn's access line as it comes, to the same place
         access = logging.getLogger("uvicorn.access")
         access.setLevel(logging.INFO)
         access.propagate = False
-        access.addHandler(logging.StreamHandler(Path(os.devnull).open("w")))  # noqa: SIM115 - as above
+        access.addHandler(logging.StreamHandler(nowhere))
     config = uvicorn.Config(
         app,
         loop="uvloop",

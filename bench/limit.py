@@ -1,13 +1,13 @@
 """The limit: what an ASGI function can do that is written for these five requests and nothing else.
 
-The same statements over the same pool, the same domain functions (judging a name, ranking suggestions), the
-same answers. What is missing is the machinery: routes, validated parameters, records, models of answers, request
-ids, headers for safety, a log. Authentication is the hash of the key and a look into a dictionary.
+The same statements over the same pool, the same doors of the catalog (judging a name, ranking suggestions), the
+same answers. What is missing is the machinery: routes, validated parameters, models of answers, time limits,
+request ids, headers for safety, a log. Authentication is the hash of the key and a look into a dictionary.
 """
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,9 @@ from uuid import UUID
 from starlette.types import Receive, Scope, Send
 
 from bench.staff import staff
-from builders.aliases import store as alias_store
-from builders.aliases.records import LIVE, Reason, ReservedClass, Rules
-from builders.aliases.service import judge
-from builders.catalog import suggest
-from builders.catalog.domain_names import find_a_label
-from builders.catalog.records import CatalogDomain, Price, Suggestion
-from builders.catalog.scoring import Candidate
-from builders.catalog.snapshot import Snapshot
-from builders.catalog.words import tokenise
+from builders.aliases.records import Rules
+from builders.catalog import service as catalog
+from builders.catalog.records import Price, Suggestion
 from builders.identity import scopes
 from builders.identity import store as identity_store
 from builders.identity.records import Preset
@@ -34,11 +28,9 @@ from builders.kit import clock, cursors
 from builders.kit.settings import Settings
 
 Query = Mapping[str, str]
-Place = tuple[str, str]  # a domain and a key
 
 _dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _JSON = (b"content-type", b"application/json")
-_REASONS = {"claimed": "taken", "quarantined": "quarantined", "held": "held"}
 _SCOPES = {preset.value: scopes.of_preset(preset) for preset in Preset}
 
 
@@ -122,66 +114,39 @@ class Limit:
         }
         return _dumps(found).encode()
 
-    async def _look_up(self, wanted: Sequence[tuple[str, str, str]]) -> dict[Place, str]:
-        """Why those of the (domain, key, skeleton) that are not free are not."""
-        domains, keys, skeletons = zip(*wanted, strict=True)
-        row = {"realm": LIVE, "now": clock.now(), "domains": list(domains), "keys": list(keys)}
-        found = await self._fetch(alias_store.LOOK_UP, {**row, "skeletons": list(skeletons)})
-        return {(each[0], each[1]): _REASONS.get(each[2], "confusable") for each in found}
-
-    async def _free(self, candidates: Sequence[Candidate]) -> set[Place]:
-        wanted = [(each.domain.domain, each.key, each.skeleton) for each in candidates]
-        return {each[:2] for each in wanted} - (await self._look_up(wanted)).keys()
-
     async def _suggest(self, query: Query) -> bytes:
-        shown, q, limit = await self._current(), query["q"], int(query.get("limit", 12))
-        candidates = suggest.candidates(shown.themes, q, limit=limit)
-        free = await self._free(candidates)
-        found = {
-            "query": q,
-            "tokens": tokenise(q.partition("@")[0]),
-            "items": [_suggestion(each) for each in suggest.best(_in(free, candidates), limit=limit)],
-            "catalog_version": shown.version,
+        shown, limit = await self._current(), int(query.get("limit", 12))
+        async with self._pool.connection() as conn:
+            found = await catalog.suggest_names(conn, catalog=shown, q=query["q"], limit=limit)
+        said = {
+            "query": found.query,
+            "tokens": found.tokens,
+            "items": [_suggestion(each) for each in found.items],
+            "catalog_version": found.catalog_version,
         }
-        return _dumps(found).encode()
+        return _dumps(said).encode()
 
     async def _check(self, query: Query) -> bytes:
-        shown, asked = await self._current(), find_a_label(query["domain"]) or ""
-        domain = shown.by_domain[asked]
-        verdict = judge(query["local_part"], domain=asked, rules=domain.rules)
-        reason = verdict.reason.value
-        if verdict.is_ok:
-            wanted = [(asked, verdict.key, verdict.skeleton)]
-            reason = (await self._look_up(wanted)).get((asked, verdict.key), "ok")
-        is_premium = verdict.reserved_class is ReservedClass.PREMIUM
-        found = {
-            "available": reason == "ok",
-            "reason": reason,
-            "detail": verdict.detail,
-            "message": "The name is taken." if reason == "taken" else verdict.message,
-            "local_part": query["local_part"],
-            "normalized_local_part": verdict.normalized,
-            "domain": asked,
-            "address": f"{verdict.normalized}@{asked}",
-            "price": _price(domain.price_for(verdict.key, is_premium=is_premium)),
-            "alternatives": [] if reason == Reason.OK else await self._others(shown, domain, verdict.normalized),
-            "available_at": None,
-            "rules": _rules(domain.rules),
+        shown, local_part, domain = await self._current(), query["local_part"], query["domain"]
+        async with self._pool.connection() as conn:
+            found = await catalog.check(conn, catalog=shown, local_part=local_part, domain=domain)
+        said = {
+            "available": found.available,
+            "reason": found.reason,
+            "detail": found.detail,
+            "message": found.message,
+            "local_part": local_part,
+            "normalized_local_part": found.normalized_local_part,
+            "domain": found.domain,
+            "address": found.address,
+            "price": None if found.price is None else _price(found.price),
+            "alternatives": [_suggestion(each) for each in found.alternatives],
+            "available_at": _time(found.available_at),
+            "rules": _rules(found.rules),
             "definitive": True,
-            "checked_at": _time(clock.now()),
+            "checked_at": _time(found.checked_at),
         }
-        return _dumps(found).encode()
-
-    async def _others(self, shown: Snapshot, domain: CatalogDomain, name: str) -> list[dict[str, object]]:
-        near, far = suggest.alternatives(
-            shown.themes, name, domain=domain.domain, categories=domain.categories
-        )
-        free = await self._free([*near, *far])
-        return [_suggestion(each) for each in suggest.best_alternatives(_in(free, near), _in(free, far))]
-
-
-def _in(free: set[Place], candidates: Sequence[Candidate]) -> list[Candidate]:
-    return [each for each in candidates if (each.domain.domain, each.key) in free]
+        return _dumps(said).encode()
 
 
 def _time(moment: Any) -> str | None:

@@ -99,14 +99,12 @@ async def run(port: int, requests: Sequence[bytes], *, seconds: float, connectio
     """
     loop = asyncio.get_running_loop()
     load = _Load(itertools.cycle(requests), loop.create_future(), running=connections)
-    opened = [
-        await loop.create_connection(lambda: _Connection(load), HOST, port) for _ in range(connections)
-    ]
+    opened = [await loop.create_connection(lambda: _Connection(load), HOST, port) for _ in range(connections)]
     try:
         began = time.perf_counter()
         for _, connection in opened:
             connection.send()
-        loop.call_later(seconds, setattr, load, "over", True)  # noqa: FBT003 - setattr has no keywords
+        loop.call_later(seconds, setattr, load, "over", True)
         async with asyncio.timeout(seconds + STALLED_S):
             await load.finished
         return Ran(load.answers, time.perf_counter() - began)

@@ -7,7 +7,61 @@ from urllib.parse import quote
 FREE_NAMES = ("quill", "otter.bay", "maple-nine", "tessera", "norn", "bluefinch", "kestrel.four", "umbra")
 TAKEN_NAMES = ("ada", "grace", "linus", "margaret.h", "edsger", "barbara-l", "alan.t", "katherine")
 DOMAINS = ("harbour.example", "pixel.example", "cool.example", "compile.example")
-QUERIES = ("jane doe", "ada lovelace", "pixel studio", "john@har", "noor", "blue otter", "Grace Hopper", "café ami")
+GIVEN = (
+    "jane",
+    "noor",
+    "ada",
+    "mei",
+    "olu",
+    "ines",
+    "tomas",
+    "yuki",
+    "omar",
+    "lena",
+    "ravi",
+    "sofia",
+    "amir",
+    "kofi",
+)
+FAMILY = (
+    "doe",
+    "silva",
+    "okafor",
+    "tanaka",
+    "novak",
+    "haddad",
+    "meyer",
+    "rossi",
+    "larsen",
+    "quispe",
+    "moreau",
+    "adeyemi",
+)
+TRADES = (
+    "",
+    "studio",
+    "music",
+    "shop",
+    "garden",
+    "code",
+    "bakery",
+    "films",
+    "yoga",
+    "travel",
+    "law",
+    "bikes",
+    "books",
+)
+QUERIES = (
+    "jane doe",
+    "ada lovelace",
+    "pixel studio",
+    "john@har",
+    "noor",
+    "blue otter",
+    "Grace Hopper",
+    "café ami",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +79,7 @@ class Scenario:
     name: str
     says: str
     requests: Sequence[bytes]
+    has_aim: bool = True
 
 
 def get(target: str, key: str | None = None) -> bytes:
@@ -38,6 +93,10 @@ def target(request: bytes) -> str:
     return request.split(b" ", 2)[1].decode()
 
 
+def _suggest(query: str) -> bytes:
+    return get(f"/v1/catalog/suggest?q={quote(query.strip())}")
+
+
 def _check(names: Sequence[str]) -> list[bytes]:
     pairs = [(name, domain) for name in names for domain in DOMAINS]
     return [get(f"/v1/catalog/check?local_part={name}&domain={domain}") for name, domain in pairs]
@@ -46,9 +105,7 @@ def _check(names: Sequence[str]) -> list[bytes]:
 def scenarios(stage: Stage) -> dict[str, Scenario]:
     """All scenarios by name."""
     made = (
-        Scenario(
-            name="list", says="a list of 50 with a key", requests=[get("/v1/api-keys?limit=50", stage.key)]
-        ),
+        Scenario(name="list", says="a list of 50 with a key", requests=[get("/v1/api-keys?limit=50", stage.key)]),
         Scenario(
             name="read",
             says="read of one with a key",
@@ -59,7 +116,13 @@ def scenarios(stage: Stage) -> dict[str, Scenario]:
         Scenario(
             name="suggest",
             says="suggest",
-            requests=[get(f"/v1/catalog/suggest?q={quote(each)}") for each in QUERIES],
+            requests=[_suggest(each) for each in QUERIES],
+        ),
+        Scenario(
+            name="suggest-new",
+            says="suggest, each query new",
+            requests=[_suggest(f"{a} {b} {c}") for c in TRADES for b in FAMILY for a in GIVEN],
+            has_aim=False,
         ),
     )
     return {each.name: each for each in made}

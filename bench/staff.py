@@ -1,4 +1,4 @@
-"""What the limit and the usual stack have in common with the service: its pool, its keyring, its catalog in memory.
+"""What the limit and the usual stack share with the service: its pool, its keyring, its catalog in memory.
 
 None of it is machinery of HTTP, so whoever would build the service otherwise would have it too.
 """

@@ -42,31 +42,27 @@ def built() -> Iterator[Built]:
     try:
         with Embedded(folder, durable=False) as embedded:
             migrate.migrate(embedded.conninfo)
-            yield prepared(folder, embedded.conninfo)
+            yield asyncio.run(prepared(folder, embedded.conninfo))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def prepared(data_dir: Path, conninfo: str) -> Built:
-    """The stage on a migrated database."""
+async def prepared(data_dir: Path, conninfo: str) -> Built:
+    """The stage on a migrated database that nobody else uses."""
     settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
     make_keyring(settings)  # once, before three processes could want to
-    return Built(data_dir=data_dir, conninfo=conninfo, stage=asyncio.run(_prepare(settings, conninfo)))
-
-
-async def _prepare(settings: Settings, conninfo: str) -> Stage:
     database = Database(conninfo, settings)
     await database.open()
     try:
-        await demo.set_up(database, data_dir=settings.data_dir)
+        await demo.set_up(database, data_dir=data_dir)
         async with database.transaction() as conn:
             stage = await _make_keys(conn)
             await _claim(conn)
         async with database.reading() as conn:
             await conn.execute("ANALYZE")
-        return stage
     finally:
         await database.close()
+    return Built(data_dir=data_dir, conninfo=conninfo, stage=stage)
 
 
 async def _make_keys(conn: Conn) -> Stage:

@@ -1,17 +1,25 @@
 """The tables as the usual stack maps them."""
 
 from datetime import datetime
-from typing import ClassVar
+from decimal import Decimal
+from typing import Any, ClassVar
 from uuid import UUID
 
-from sqlalchemy import DateTime, Text
+from sqlalchemy import ARRAY, DateTime, Text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class Table(DeclarativeBase):
     """The registry of mapped classes."""
 
-    type_annotation_map: ClassVar = {datetime: DateTime(timezone=True), str: Text()}
+    type_annotation_map: ClassVar = {
+        datetime: DateTime(timezone=True),
+        str: Text(),
+        list[str]: ARRAY(Text()),
+        dict[str, Any]: JSONB(),
+        list[dict[str, Any]]: JSONB(),
+    }
 
 
 class Account(Table):
@@ -50,6 +58,38 @@ class ApiKeyId(Table):
     digest: Mapped[bytes]
     account_id: Mapped[UUID]
     key_id: Mapped[UUID]
+
+
+class CatalogDomain(Table):
+    """A domain of the catalog."""
+
+    __tablename__ = "catalog_domains"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    domain: Mapped[str]
+    title: Mapped[str]
+    tagline: Mapped[str]
+    description: Mapped[str]
+    categories: Mapped[list[str]]
+    tags: Mapped[list[str]]
+    status: Mapped[str]
+    mail_mode: Mapped[str]
+    catch_all: Mapped[bool]
+    price_amount: Mapped[Decimal]
+    price_currency: Mapped[str]
+    price_interval: Mapped[str]
+    price_tier: Mapped[str]
+    short_name_prices: Mapped[list[dict[str, Any]]]
+    min_local_length: Mapped[int]
+    separator_policy: Mapped[str]
+    featured: Mapped[bool]
+    rank: Mapped[int]
+    logo: Mapped[dict[str, Any]]
+    cover: Mapped[dict[str, Any]]
+    icon: Mapped[dict[str, Any]]
+    serial: Mapped[int]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
 
 
 class AliasName(Table):

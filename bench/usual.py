@@ -1,33 +1,36 @@
 """The usual stack: FastAPI with routers, dependencies for credentials and session, an async ORM, response models.
 
-Written as a competent team would: keys are cached as the service caches them, the catalog is in memory, a look-up
-of many names is one statement, answers are serialised by pydantic's own JSON writer. It does less than the service: no
-request ids, no headers for safety, no structured log beyond uvicorn's access line.
+Written as a competent team would: keys are cached as the service caches them, a look-up of many names is one
+statement, answers are serialised by pydantic's own JSON writer, headers are added by the cheapest kind of
+middleware, uvicorn writes its access line. Rows are read through the ORM, as usual; only the index that
+suggestions are ranked with is in memory, since nobody would build it for each request.
 """
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
-from uuid import UUID
+from typing import Annotated, Any, cast
+from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Cookie, Depends, FastAPI, Header, HTTPException, Query, Request
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import ARRAY, DateTime, Text, and_, bindparam, column, func, or_, select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import aliased
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bench import registry
 from bench.staff import staff
-from bench.tables import Account, AliasLook, AliasName, ApiKey, ApiKeyId
+from bench.tables import Account, ApiKey, ApiKeyId, CatalogDomain
 from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.service import judge
 from builders.catalog import suggest as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
 from builders.catalog.schemas import CheckReply, SuggestReply
-from builders.catalog.scoring import Candidate
 from builders.catalog.snapshot import Snapshot
+from builders.catalog.store import Row, record
 from builders.catalog.words import tokenise
 from builders.identity import scopes
 from builders.identity.records import Preset
@@ -38,6 +41,14 @@ from builders.kit.pages import PageReply
 from builders.kit.settings import Settings
 
 KEY_CACHE_S = 5.0
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"private, no-store"),
+]
 AREAS = {  # prefix -> stand-ins for the other operations of the specification, in its order
     "/v1/t": 2,
     "/v1/leads": 4,
@@ -60,6 +71,21 @@ async def open_session(request: Request) -> AsyncIterator[AsyncSession]:
 
 
 Session = Annotated[AsyncSession, Depends(open_session)]
+
+
+class Headers:
+    """The headers that the service adds, by a plain ASGI middleware, the cheapest way there is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [*HEADERS, (b"x-request-id", uuid4().hex.encode())]
+            await send(message)
+
+        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
 async def current_account(
@@ -152,18 +178,19 @@ async def check(
     domain: Annotated[str, Query(min_length=1)],
 ) -> Any:
     """Check whether a name can be claimed."""
-    known = shown.by_domain.get(domain)
-    if known is None:
+    row = await session.scalar(select(CatalogDomain).where(CatalogDomain.domain == domain))
+    if row is None:
         raise HTTPException(404, "The catalog has no such domain.")
+    known = record(cast(Row, row))  # it has the same attributes
     verdict = judge(local_part, domain=domain, rules=known.rules)
     reason, alternatives = verdict.reason, list[Suggestion]()
-    if verdict.is_ok and await _taken(session, [(domain, verdict.key, verdict.skeleton)]):
+    if verdict.is_ok and await registry.taken(session, [(domain, verdict.key, verdict.skeleton)]):
         reason = Reason.TAKEN
     if reason is not Reason.OK:
         themes, near_name = shown.themes, verdict.normalized or local_part
         near, far = suggesting.alternatives(themes, near_name, domain=domain, categories=known.categories)
-        taken = await _taken(session, _wanted([*near, *far]))
-        alternatives = suggesting.best_alternatives(_free(near, taken), _free(far, taken))
+        taken = await registry.taken(session, registry.wanted([*near, *far]))
+        alternatives = suggesting.best_alternatives(registry.free(near, taken), registry.free(far, taken))
     return Check(
         reason=reason,
         detail=verdict.detail,
@@ -185,58 +212,13 @@ async def suggest(
 ) -> Any:
     """Suggest free names."""
     candidates = suggesting.candidates(shown.themes, q, limit=limit)
-    taken = await _taken(session, _wanted(candidates))
+    taken = await registry.taken(session, registry.wanted(candidates))
     return Suggestions(
         query=q,
         tokens=tokenise(q.partition("@")[0]),
-        items=tuple(suggesting.best(_free(candidates, taken), limit=limit)),
+        items=tuple(suggesting.best(registry.free(candidates, taken), limit=limit)),
         catalog_version=shown.version,
     )
-
-
-_wanted_rows = func.unnest(
-    bindparam("domains", type_=ARRAY(Text)),
-    bindparam("keys", type_=ARRAY(Text)),
-    bindparam("skeletons", type_=ARRAY(Text)),
-).table_valued(column("domain", Text), column("key", Text), column("skeleton", Text), name="wanted").render_derived()
-_LOOK_UP = (
-    select(_wanted_rows.c.domain, _wanted_rows.c.key)
-    .select_from(_wanted_rows)
-    .outerjoin(
-        AliasName,
-        and_(
-            AliasName.realm == LIVE,
-            AliasName.domain == _wanted_rows.c.domain,
-            AliasName.key == _wanted_rows.c.key,
-            or_(AliasName.until.is_(None), AliasName.until > bindparam("now", type_=DateTime(timezone=True))),
-        ),
-    )
-    .outerjoin(
-        AliasLook,
-        and_(
-            AliasLook.realm == LIVE,
-            AliasLook.domain == _wanted_rows.c.domain,
-            AliasLook.skeleton == _wanted_rows.c.skeleton,
-            AliasLook.names > 0,
-        ),
-    )
-    .where(or_(AliasName.realm.is_not(None), AliasLook.realm.is_not(None)))
-)
-
-
-async def _taken(session: AsyncSession, wanted: Sequence[tuple[str, str, str]]) -> set[tuple[str, str]]:
-    """Those of the (domain, key, skeleton) that are not free, in one statement."""
-    domains, names, skeletons = (list(each) for each in zip(*wanted, strict=True))
-    row = {"domains": domains, "keys": names, "skeletons": skeletons, "now": clock.now()}
-    return {(each[0], each[1]) for each in await session.execute(_LOOK_UP, row)}
-
-
-def _wanted(candidates: Sequence[Candidate]) -> list[tuple[str, str, str]]:
-    return [(each.domain.domain, each.key, each.skeleton) for each in candidates]
-
-
-def _free(candidates: Sequence[Candidate], taken: set[tuple[str, str]]) -> list[Candidate]:
-    return [each for each in candidates if (each.domain.domain, each.key) not in taken]
 
 
 def _stand_in(prefix: str, count: int) -> APIRouter:
@@ -279,6 +261,7 @@ def make(data_dir: Path, conninfo: str) -> FastAPI:
         await engine.dispose()
 
     app = FastAPI(lifespan=lifespan)
+    app.add_middleware(Headers)
     for prefix, count in AREAS.items():
         app.include_router(_stand_in(prefix, count))
         if prefix == "/v1/t":

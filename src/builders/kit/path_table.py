@@ -25,6 +25,9 @@ class PathTable(Generic[T]):
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()
         self._plain: dict[tuple[str, str], T] = {}
+        self._ending: dict[
+            tuple[str, str], tuple[T, str]
+        ] = {}  # literal but for the last segment: most of the others
 
     def add(self, method: str, path: str, endpoint: T) -> None:
         """Registers an endpoint. Raises ValueError when the place is taken or the path is of another form."""
@@ -43,12 +46,18 @@ class PathTable(Generic[T]):
         node.endpoints[method] = (endpoint, tuple(names))
         if not names:
             self._plain[method, path] = endpoint
+        elif len(names) == 1 and path.endswith("}"):
+            self._ending[method, path.rpartition("/")[0]] = endpoint, names[0]
 
     def find(self, method: str, path: str) -> tuple[T, dict[str, Any]] | None:
         """The endpoint and its path parameters, or None when no path or no method fits."""
         endpoint = self._plain.get((method, path))
         if endpoint is not None:
             return endpoint, {}
+        before, _, last = path.rpartition("/")
+        ending = self._ending.get((method, before))
+        if ending is not None and last:
+            return ending[0], {ending[1]: last}
         for node, values in self._fitting(path):
             found = node.endpoints.get(method)
             if found is not None:

@@ -1,0 +1,85 @@
+"""The load counts every answer once, and takes no figure from a server that does not answer well."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bench import load
+
+REQUEST = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
+Answer = Callable[[int], bytes]  # to the nth request
+
+
+@asynccontextmanager
+async def serving(answer: Answer) -> AsyncIterator[tuple[int, list[int]]]:
+    """A server that writes raw answers; its port, and how many requests it has seen."""
+    seen = [0]
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readline():
+            while await reader.readline() not in {b"", b"\r\n"}:
+                pass
+            seen[0] += 1
+            for part in answer(seen[0]).split(b"|"):  # a bar stands for a pause within an answer
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(0)
+        writer.close()
+
+    server = await asyncio.start_server(talk, load.HOST, 0)
+    try:
+        yield server.sockets[0].getsockname()[1], seen
+    finally:
+        server.close()
+
+
+def said(status: str = "200 OK", body: bytes = b"hello") -> bytes:
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status.encode(), len(body), body)
+
+
+@pytest.mark.parametrize("pause", [b"", b"HTTP", b"\r\nCont", b"\r\n\r\n", b"hel"])
+async def test_each_answer_counts_once_in_however_many_parts_it_comes(pause: bytes) -> None:
+    async with serving(lambda _: said().replace(pause, pause + b"|") if pause else said()) as (port, seen):
+        ran = await load.run(port, [REQUEST], seconds=0.05, connections=3)
+    assert ran.answers == seen[0] > 3
+    assert ran.rate == pytest.approx(ran.answers / ran.seconds)
+
+
+async def test_requests_are_sent_in_turn() -> None:
+    asked: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            asked.append(line.split()[1])
+            while await reader.readline() not in {b"", b"\r\n"}:
+                pass
+            writer.write(said())
+        writer.close()
+
+    server = await asyncio.start_server(talk, load.HOST, 0)
+    requests = [b"GET /%d HTTP/1.1\r\n\r\n" % n for n in range(3)]
+    await load.run(server.sockets[0].getsockname()[1], requests, seconds=0.02, connections=1)
+    server.close()
+
+    assert asked == [b"/%d" % (n % 3) for n in range(len(asked))]
+
+
+@pytest.mark.parametrize(
+    "answer", [said("500 Oops"), said("404 Not Found"), b"HTTP/1.1 200 OK\r\n\r\n", b"SSH-2.0\r\n\r\n"]
+)
+async def test_a_bad_answer_ends_the_load(answer: bytes) -> None:
+    async with serving(lambda n: answer if n == 5 else said()) as (port, _):
+        with pytest.raises(load.LoadFailed, match="answered"):
+            await load.run(port, [REQUEST], seconds=5, connections=2)
+
+
+async def test_a_server_that_hangs_up_ends_the_load() -> None:
+    async def leave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(leave, load.HOST, 0)
+    with pytest.raises(load.LoadFailed, match="closed"):
+        await load.run(server.sockets[0].getsockname()[1], [REQUEST], seconds=5, connections=1)
+    server.close()
