@@ -12,6 +12,7 @@ import uvicorn
 
 from bench import limit, usual
 from builders.app import Service, create_app
+from builders.cli import protocol
 from builders.kit import log
 from builders.kit.settings import Settings
 
@@ -21,6 +22,7 @@ def make_service(data_dir: Path, conninfo: str) -> Service:
     return create_app(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo}))
 
 
+BODY_LIMIT = 2 * 1024 * 1024  # bytes, as it is by default
 Make = Callable[[Path, str], Any]  # an ASGI application
 CONTENDERS: dict[str, Make] = {"limit": limit.make, "ours": make_service, "usual": usual.make}
 
@@ -53,7 +55,8 @@ def main() -> None:
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=protocol.bounded(BODY_LIMIT) if given.name == "ours" else "httptools",
+        ws="none",
         log_config=None,
         access_log=given.name == "usual",
         server_header=False,
