@@ -78,13 +78,15 @@ def list_domains(
 
 async def suggest_names(conn: Conn, *, catalog: Snapshot, q: str, limit: int) -> Suggestions:
     """Free names for a query, the best first; featured domains for an empty one. One statement."""
-    candidates = suggest.candidates(catalog.themes, q, limit=limit)
-    free = _free(candidates, await _look_up(conn, candidates))
+    asked = q[:MAX_QUERY]
+    candidates = suggest.candidates(catalog.themes, asked, limit=limit)
+    standings = await _look_up(conn, catalog, (asked, limit), candidates)
+    items = catalog.themes.once(
+        ("best", asked, limit, frozenset(standings)),
+        lambda: tuple(suggest.best(_free(candidates, standings), limit=limit)),
+    )
     return Suggestions(
-        query=q[:MAX_QUERY],
-        tokens=tokenise(q.partition("@")[0]),
-        items=tuple(suggest.best(free, limit=limit)),
-        catalog_version=catalog.version,
+        query=asked, tokens=tokenise(asked.partition("@")[0]), items=items, catalog_version=catalog.version
     )
 
 
@@ -129,14 +131,24 @@ async def _alternatives(
 ) -> tuple[Suggestion, ...]:
     categories = known.categories if known else ()
     near, far = suggest.alternatives(catalog.themes, local_part, domain=domain, categories=categories)
-    standings = await _look_up(conn, [*near, *far])
-    return tuple(suggest.best_alternatives(_free(near, standings), _free(far, standings)))
+    question = (local_part[:MAX_QUERY], domain)
+    standings = await _look_up(conn, catalog, question, (*near, *far))
+    return catalog.themes.once(
+        ("best alternatives", *question, frozenset(standings)),
+        lambda: tuple(suggest.best_alternatives(_free(near, standings), _free(far, standings))),
+    )
 
 
-async def _look_up(conn: Conn, candidates: Sequence[Candidate]) -> Mapping[Name, Standing]:
-    """Why those that are not free are not, in one statement."""
-    wanted = [Wanted(domain=each.domain.domain, key=each.key, skeleton=each.skeleton) for each in candidates]
+async def _look_up(
+    conn: Conn, catalog: Snapshot, question: tuple[str | int, ...], candidates: Sequence[Candidate]
+) -> Mapping[Name, Standing]:
+    """Why those of a question that are not free are not, in one statement."""
+    wanted = catalog.themes.once(("wanted", *question), lambda: tuple(map(_wanted, candidates)))
     return await aliases.look_up(conn, realm=LIVE, wanted=wanted) if wanted else {}
+
+
+def _wanted(candidate: Candidate) -> Wanted:
+    return Wanted(domain=candidate.domain.domain, key=candidate.key, skeleton=candidate.skeleton)
 
 
 def _free(candidates: Iterable[Candidate], standings: Mapping[Name, Standing]) -> list[Candidate]:
