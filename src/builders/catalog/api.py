@@ -1,6 +1,7 @@
 """/v1/catalog, but for the funnel beacon."""
 
 import asyncio
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from pydantic import TypeAdapter
 from builders.catalog import answers, schemas
 from builders.catalog import service as catalog
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
-from builders.catalog.records import Check
+from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import Snapshot
 from builders.kit.db import Reads
 from builders.kit.errors import UNAVAILABLE, problems
@@ -51,6 +52,11 @@ Assets = Annotated[Path, Depends(assets)]
 
 def _json(form: TypeAdapter[Any], value: object) -> bytes:  # of any of the replies above
     return form.dump_json(form.validate_python(value, from_attributes=True), by_alias=True)
+
+
+@lru_cache(maxsize=256)  # by identity: the same question has the same record while the same names are free
+def _suggested(found: Suggestions) -> bytes:
+    return _json(_SUGGESTED, found)
 
 
 @router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_SHOWN)
@@ -112,7 +118,7 @@ async def suggest(
 ) -> Response:
     """Suggest free names, each with its price and why it stands where it does."""
     found = await catalog.suggest_names(conn, catalog=shown, q=q, limit=limit)
-    return answers.of_content(request, _json(_SUGGESTED, found))
+    return answers.of_content(request, _suggested(found))
 
 
 @router.head("/assets/{filename}", include_in_schema=False)

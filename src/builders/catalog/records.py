@@ -232,7 +232,8 @@ class Check:
         return f"{self.normalized_local_part}@{self.domain}" if self.normalized_local_part else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Equal only to itself: one is made for a question, and what is made of it in turn is found by it.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Suggestions:
     """Free names for a query, the best first."""
 

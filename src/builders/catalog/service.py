@@ -81,12 +81,14 @@ async def suggest_names(conn: Conn, *, catalog: Snapshot, q: str, limit: int) ->
     asked = q[:MAX_QUERY]
     candidates = suggest.candidates(catalog.themes, asked, limit=limit)
     standings = await _look_up(conn, catalog, (asked, limit), candidates)
-    items = catalog.themes.once(
+    return catalog.themes.once(
         ("best", asked, limit, frozenset(standings)),
-        lambda: tuple(suggest.best(_free(candidates, standings), limit=limit)),
-    )
-    return Suggestions(
-        query=asked, tokens=tokenise(asked.partition("@")[0]), items=items, catalog_version=catalog.version
+        lambda: Suggestions(
+            query=asked,
+            tokens=tokenise(asked.partition("@")[0]),
+            items=tuple(suggest.best(_free(candidates, standings), limit=limit)),
+            catalog_version=catalog.version,
+        ),
     )
 
 
