@@ -4,9 +4,8 @@ Raw sockets, since a client library would cost more than the server that is meas
 """
 
 import asyncio
-import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -92,13 +91,13 @@ class _Connection(asyncio.Protocol):
             self.load.finished.set_exception(LoadFailed(reason))
 
 
-async def run(port: int, requests: Sequence[bytes], *, seconds: float, connections: int = 16) -> Ran:
-    """Sends the requests in turn, again and again, for about so many seconds. Raises LoadFailed.
+async def run(port: int, requests: Iterator[bytes], *, seconds: float, connections: int = 16) -> Ran:
+    """Sends the requests in turn for about so many seconds; there must be no end of them. Raises LoadFailed.
 
     The time is that of all answers, the last ones too, so nothing is left under way for whoever is next.
     """
     loop = asyncio.get_running_loop()
-    load = _Load(itertools.cycle(requests), loop.create_future(), running=connections)
+    load = _Load(requests, loop.create_future(), running=connections)
     opened = [await loop.create_connection(lambda: _Connection(load), HOST, port) for _ in range(connections)]
     try:
         began = time.perf_counter()

@@ -7,6 +7,7 @@ ratios is told: what the machine does meanwhile happens to all three. docs/expla
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import socket
@@ -127,10 +128,10 @@ def compare(servers: Sequence[Server], scenario: Scenario) -> None:
                 raise load.LoadFailed(said)
 
 
-def sliced(server: Server, scenario: Scenario, seconds: float) -> Slice:
+def sliced(server: Server, requests: Iterator[bytes], seconds: float) -> Slice:
     """Measures one contender for a slice."""
     before = server.cpu_s()
-    ran = uvloop.run(load.run(server.port, scenario.requests, seconds=seconds))
+    ran = uvloop.run(load.run(server.port, requests, seconds=seconds))
     after = server.cpu_s()
     cpu_s = None if before is None or after is None else (after - before) / ran.answers
     return Slice(rate=ran.rate, cpu_s=cpu_s)
@@ -142,12 +143,13 @@ Round = Mapping[str, Slice]  # of each contender, one right after the other
 def measure(servers: Sequence[Server], scenario: Scenario, seconds: float) -> list[Round]:
     """Measures all contenders for so many seconds each, in turn."""
     compare(servers, scenario)
-    for server in servers:
-        sliced(server, scenario, min(SLICE_S, seconds))  # prepared statements, caches
-    return [
-        {server.name: sliced(server, scenario, min(SLICE_S, seconds)) for server in servers}
-        for _ in range(max(1, round(seconds / SLICE_S)))
+    # Each goes on where it stopped, so that what is asked once in a while is not asked in every slice.
+    asked = {server.name: itertools.cycle(scenario.requests) for server in servers}
+    slices: list[Round] = [
+        {server.name: sliced(server, asked[server.name], min(SLICE_S, seconds)) for server in servers}
+        for _ in range(1 + max(1, round(seconds / SLICE_S)))
     ]
+    return slices[1:]  # the first prepares statements and fills caches
 
 
 def summed_up(scenario: Scenario, rounds: Sequence[Round]) -> Line:

@@ -1,6 +1,7 @@
 """The load counts every answer once, and takes no figure from a server that does not answer well."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -42,7 +43,7 @@ def said(status: str = "200 OK", body: bytes = b"hello") -> bytes:
 @pytest.mark.parametrize("pause", [b"", b"HTTP", b"\r\nCont", b"\r\n\r\n", b"hel"])
 async def test_each_answer_counts_once_in_however_many_parts_it_comes(pause: bytes) -> None:
     async with serving(lambda _: said().replace(pause, pause + b"|") if pause else said()) as (port, seen):
-        ran = await load.run(port, [REQUEST], seconds=0.05, connections=3)
+        ran = await load.run(port, itertools.repeat(REQUEST), seconds=0.05, connections=3)
     assert ran.answers == seen[0] > 3
     assert ran.rate == pytest.approx(ran.answers / ran.seconds)
 
@@ -59,7 +60,7 @@ async def test_requests_are_sent_in_turn() -> None:
         writer.close()
 
     server = await asyncio.start_server(talk, load.HOST, 0)
-    requests = [b"GET /%d HTTP/1.1\r\n\r\n" % n for n in range(3)]
+    requests = itertools.cycle([b"GET /%d HTTP/1.1\r\n\r\n" % n for n in range(3)])
     await load.run(server.sockets[0].getsockname()[1], requests, seconds=0.02, connections=1)
     server.close()
 
@@ -72,7 +73,7 @@ async def test_requests_are_sent_in_turn() -> None:
 async def test_a_bad_answer_ends_the_load(answer: bytes) -> None:
     async with serving(lambda n: answer if n == 5 else said()) as (port, _):
         with pytest.raises(load.LoadFailed, match="answered"):
-            await load.run(port, [REQUEST], seconds=5, connections=2)
+            await load.run(port, itertools.repeat(REQUEST), seconds=5, connections=2)
 
 
 async def test_a_server_that_hangs_up_ends_the_load() -> None:
@@ -81,5 +82,5 @@ async def test_a_server_that_hangs_up_ends_the_load() -> None:
 
     server = await asyncio.start_server(leave, load.HOST, 0)
     with pytest.raises(load.LoadFailed, match="closed"):
-        await load.run(server.sockets[0].getsockname()[1], [REQUEST], seconds=5, connections=1)
+        await load.run(server.sockets[0].getsockname()[1], itertools.repeat(REQUEST), seconds=5, connections=1)
     server.close()

@@ -8,7 +8,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr
 
-from builders.kit import jobs, log, migrate, news, outbox, partitions
+from builders.kit import access, jobs, log, migrate, news, outbox, partitions
 from builders.kit.db import Conn, Database
 from builders.kit.edge import Edge
 from builders.kit.settings import Settings
@@ -27,6 +27,7 @@ async def edge(settings: Settings) -> AsyncIterator[Edge]:
 @pytest.fixture
 def logged() -> Iterator[StringIO]:
     """What is logged meanwhile."""
+    access.flush()  # lines of requests before, whose timer went with their event loop
     stream = StringIO()
     log.configure(level="info", stream=stream)
     yield stream

@@ -7,7 +7,6 @@ mints keys or promotes plans asks the database each time.
 import hmac
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
 
 from builders.identity import keys, scopes, store
 from builders.identity.records import KeyKind, Preset
@@ -38,7 +37,7 @@ class Authenticator:
         # Apart, so that a flood of made-up keys pushes out no good one.
         self._good: dict[bytes, _Answer] = {}
         self._bad: dict[bytes, _Answer] = {}
-        self._used: set[tuple[UUID, UUID]] = set()
+        self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
 
     async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
         """The caller; `fresh` asks the database whatever is remembered. Raises CredentialsInvalid."""
@@ -51,21 +50,21 @@ class Authenticator:
             self._remember(digest, answer)
         if answer.caller is None:
             raise refused(_BAD_KEY)
-        if answer.caller.key_id is not None:
-            self._used.add((answer.caller.live_account_id, answer.caller.key_id))
+        self._used[digest] = answer.caller
         return answer.caller
 
     async def flush(self) -> None:
         """Writes down which keys were used since the last flush; on failure they wait for the next one."""
-        used, self._used = self._used, set()
-        if not used:
+        used, self._used = self._used, {}
+        pairs = {(each.live_account_id, each.key_id) for each in used.values() if each.key_id is not None}
+        if not pairs:
             return
         now = clock.now()
         try:
             async with self._database.transaction() as conn:
-                await store.touch_keys(conn, used=used, now=now, before=now - NOTED_EVERY)
+                await store.touch_keys(conn, used=pairs, now=now, before=now - NOTED_EVERY)
         except BaseException:
-            self._used |= used
+            self._used = used | self._used
             raise
 
     def _find(self, digest: bytes) -> _Answer | None:

@@ -60,7 +60,7 @@ class Database:
             reconnect_timeout=2,
             open=False,
         )
-        self._held = 0
+        self.held = 0  # connections that are in use
         self._checking: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -83,20 +83,6 @@ class Database:
         """A connection in autocommit, for a handler of single statements."""
         return _Reading(self)
 
-    async def take(self) -> Conn:
-        """A connection of the pool, to be given back. Raises DatabaseAway, DatabaseBusy."""
-        try:
-            conn = await self.pool.getconn()
-        except AWAY as error:
-            raise self.refusal(error) from error
-        self._held += 1
-        return conn
-
-    async def give_back(self, conn: Conn) -> None:
-        """Takes a connection back; the pool ends what it was left in, and replaces a broken one."""
-        self._held -= 1
-        await self.pool.putconn(conn)
-
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Conn]:
         """A connection in a transaction, committed at the end of the block."""
@@ -111,7 +97,7 @@ class Database:
     def refusal(self, error: Exception) -> Problem:
         """What to tell a client of an error of the database."""
         state = getattr(error, "sqlstate", None)
-        exhausted = isinstance(error, PoolTimeout) and self._held >= self.pool.max_size
+        exhausted = isinstance(error, PoolTimeout) and self.held >= self.pool.max_size
         if state in BUSY or exhausted or isinstance(error, TooManyRequests):
             return DatabaseBusy("The database did not answer in time; repeat the request.", retry_after=1)
         _log.warning("database_away", error=str(error))
@@ -136,15 +122,22 @@ class _Reading(AbstractAsyncContextManager[Conn]):
         self._database = database
 
     async def __aenter__(self) -> Conn:
-        self._conn = await self._database.take()
+        database = self._database
+        try:
+            self._conn = await database.pool.getconn()
+        except AWAY as error:
+            raise database.refusal(error) from error
+        database.held += 1
         return self._conn
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._database.give_back(self._conn)
+        database = self._database
+        database.held -= 1
+        await database.pool.putconn(self._conn)
         if isinstance(error, AWAY):
-            raise self._database.refusal(error) from error
+            raise database.refusal(error) from error
 
 
 async def _configure(conn: Conn) -> None:

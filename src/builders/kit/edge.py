@@ -112,7 +112,7 @@ class _Passing:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), *_HEADERS]
-            given = {name for name, _ in headers}
+            given = [name for name, _ in headers]
             headers.append((b"x-request-id", self.id.encode()))
             if b"cache-control" not in given:
                 headers.append(_PRIVATE)

@@ -201,7 +201,7 @@ class Compiled:
             return result, bytes(result.body) if hasattr(result, "body") else b""
         if isinstance(result, JsonPage):
             text = result.json()
-            return Response(text, self.status, media_type="application/json"), text
+            return _Json(text, self.status), text
         if self.reply is None:
             if result is not None or self.status not in _EMPTY:
                 raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
@@ -214,7 +214,15 @@ class Compiled:
         text = self.reply.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.WriteReply) else ()
         stored = self.reply.serializer.to_json(value, by_alias=True, exclude=set(once)) if once else text
-        return Response(text, self.status, media_type="application/json"), stored
+        return _Json(text, self.status), stored
+
+
+class _Json(Response):
+    """JSON that is written already; the headers that Starlette would work out are known."""
+
+    def __init__(self, body: bytes, status: int) -> None:
+        self.body, self.status_code, self.background = body, status, None
+        self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
 
 
 _EMPTY = {204, 205}  # answers without a body

@@ -1,0 +1,136 @@
+"""The line of a request says what the logger would have said, and is written soon."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.kit import access, clock, log
+
+REQUEST: dict[str, Any] = {
+    "request_id": "request-1",
+    "method": "GET",
+    "path": "/v1/catalog/check",
+    "status": 200,
+    "ms": 1.25,
+    "client": "192.0.2.1",
+}
+SECRETS = ["svc_live_hidden", "whsec_hidden", "?password=hidden", "Bearer hidden", "eyJhidden.hidden.hidden"]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_behind() -> Iterator[None]:
+    access.flush()
+    yield
+    access.flush()
+
+
+async def note(**changes: object) -> None:
+    access.note(**{**REQUEST, **changes})
+
+
+def events(stream: StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+async def test_lines_are_written_together_within_the_time(logged: StringIO) -> None:
+    await note(status=200)
+    await note(status=404)
+    assert logged.getvalue() == ""
+
+    await asyncio.sleep(2 * access.WRITTEN_EVERY.total_seconds())
+    assert [each["status"] for each in events(logged)] == [200, 404]
+
+    await note(status=500)  # the timer is set anew
+    await asyncio.sleep(2 * access.WRITTEN_EVERY.total_seconds())
+    assert [each["status"] for each in events(logged)] == [200, 404, 500]
+
+
+async def test_a_line_has_the_time_of_its_request(logged: StringIO) -> None:
+    noted = clock.now()
+    await note()
+    clock.move(timedelta(minutes=1))
+    access.flush()
+
+    [event] = events(logged)
+    assert event["timestamp"] == log.stamp(noted) or event["timestamp"] > log.stamp(noted)
+    assert event["timestamp"] < log.stamp(clock.now())
+
+
+async def test_not_more_are_held_back_than_fit_in_memory(
+    logged: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "_MOST", 3)
+    for _ in range(7):
+        await note()
+    assert len(events(logged)) == 6
+
+
+def test_a_line_whose_loop_ended_is_written_with_the_next_one(logged: StringIO) -> None:
+    asyncio.run(note(status=1))
+    assert logged.getvalue() == ""
+    clock.move(3 * access.WRITTEN_EVERY)
+
+    async def later() -> None:
+        await note(status=2)
+        await asyncio.sleep(2 * access.WRITTEN_EVERY.total_seconds())
+
+    asyncio.run(later())
+    assert [each["status"] for each in events(logged)] == [1, 2]
+
+
+async def test_nothing_is_held_back_at_a_level_that_shows_nothing(logged: StringIO) -> None:
+    log.configure(level="warning", stream=logged)
+    await note()
+    access.flush()
+    assert logged.getvalue() == ""
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("field", ["request_id", "path", "client", "method"])
+async def test_no_text_of_a_client_shows_a_secret(logged: StringIO, field: str, secret: str) -> None:
+    await note(**{field: f"/{secret}"})
+    access.flush()
+    [event] = events(logged)
+    assert "hidden" not in logged.getvalue()
+    assert log.MASK in event[field]
+
+
+texts = st.text(max_size=300) | st.sampled_from(SECRETS)
+
+
+@given(
+    st.tuples(
+        texts,
+        texts,
+        texts,
+        st.integers(0, 599),
+        st.floats(0, 1e6).map(lambda ms: round(ms, 2)),
+        st.none() | st.text(max_size=60),
+    )
+)
+def test_a_line_is_what_the_logger_would_have_written(values: tuple[object, ...]) -> None:
+    said: dict[str, Any] = dict(zip(REQUEST, values, strict=True))
+
+    async def both() -> tuple[StringIO, StringIO]:
+        ours, theirs = StringIO(), StringIO()
+        log.configure(stream=ours)
+        await note(**said)
+        access.flush()
+        log.configure(stream=theirs)
+        log.get_logger().info("request", **said)
+        return ours, theirs
+
+    try:
+        ours, theirs = asyncio.run(both())
+    finally:
+        log.configure(level="error")
+    [our_line], [their_line] = (stream.getvalue().split("\n")[:-1] for stream in (ours, theirs))
+    assert list(json.loads(our_line)) == list(json.loads(their_line))
+    assert {**json.loads(our_line), "timestamp": ""} == {**json.loads(their_line), "timestamp": ""}
