@@ -21,9 +21,9 @@ from builders.aliases.records import Rules
 from builders.catalog import service as catalog
 from builders.catalog.records import Price, Suggestion
 from builders.identity import scopes
-from builders.identity import store as identity_store
 from builders.identity.records import Preset
 from builders.identity.service import LAST_ID
+from builders.identity.store import keys as key_store
 from builders.kit import clock, cursors
 from builders.kit.settings import Settings
 
@@ -84,21 +84,21 @@ class Limit:
         account_id = self._known.get(digest)
         if account_id is None:
             row = {"public_id": key.decode().split("_")[2], "now": clock.now()}
-            [holder] = await self._fetch(identity_store.FIND_HOLDER, row)
+            [holder] = await self._fetch(key_store.FIND_HOLDER, row)
             assert holder[0] == digest
             account_id = self._known[digest] = holder[1]
         return account_id
 
     async def _list(self, account_id: UUID, query: Query) -> bytes:
         row = {"account_id": account_id, "after": LAST_ID, "limit": int(query["limit"])}
-        [(items, last, more)] = await self._fetch(identity_store.LIST_KEYS, row)
+        [(items, last, more)] = await self._fetch(key_store.LIST_KEYS, row)
         cursor = "null"
         if more:
             cursor = f'"{cursors.encode(self._staff.keyring, scope="/v1/api-keys []", values=[last])}"'
         return f'{{"items":{items},"next_cursor":{cursor}}}'.encode()
 
     async def _read(self, account_id: UUID, key_id: str) -> bytes:
-        [row] = await self._fetch(identity_store.FIND_KEY, {"account_id": account_id, "key_id": UUID(key_id)})
+        [row] = await self._fetch(key_store.FIND_KEY, {"account_id": account_id, "key_id": UUID(key_id)})
         found = {
             "id": str(row[0]),
             "label": row[1],

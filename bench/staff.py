@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from builders.app import make_keyring
 from builders.catalog.service import Shelf
-from builders.kit.crypto import Keyring
+from builders.kit.crypto import Keyring, keyring_of
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 
@@ -32,7 +31,7 @@ async def staff(settings: Settings) -> AsyncIterator[Staff]:
     try:
         yield Staff(
             database=database,
-            keyring=make_keyring(settings),
+            keyring=keyring_of(settings),
             shelf=Shelf(database, assets=settings.data_dir / "assets"),
         )
     finally:

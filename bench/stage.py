@@ -11,12 +11,13 @@ from pathlib import Path
 from bench.scenarios import DOMAINS, TAKEN_NAMES, Stage
 from builders.aliases import service as aliases
 from builders.aliases.records import AliasSpec
-from builders.app import make_keyring
 from builders.catalog import service as catalog
 from builders.demo import service as demo
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit import ids, migrate
+from builders.kit.callers import OPERATOR
+from builders.kit.crypto import keyring_of
 from builders.kit.db import Conn, Database
 from builders.kit.embedded.server import Embedded
 from builders.kit.settings import Settings
@@ -50,7 +51,7 @@ def built() -> Iterator[Built]:
 async def prepared(data_dir: Path, conninfo: str) -> Built:
     """The stage on a migrated database that nobody else uses."""
     settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
-    make_keyring(settings)  # once, before three processes could want to
+    keyring_of(settings)  # once, before three processes could want to
     database = Database(conninfo, settings)
     await database.open()
     try:
@@ -75,7 +76,7 @@ async def _make_keys(conn: Conn) -> Stage:
             kind=KeyKind.LIVE,
             preset=Preset.DEVELOPER_FULL,
             minted_by=KeyKind.LIVE,
-            created_by="bench",
+            actor=OPERATOR,
         )
         for n in range(KEYS)
     ]

@@ -34,7 +34,7 @@ from builders.catalog.store import Row, record
 from builders.catalog.words import tokenise
 from builders.identity import scopes
 from builders.identity.records import Preset
-from builders.identity.schemas import ApiKeyItem, ApiKeyReply
+from builders.identity.schemas.keys import ApiKeyItem, ApiKeyReply
 from builders.identity.service import LAST_ID
 from builders.kit import clock, cursors
 from builders.kit.pages import PageReply

@@ -7,6 +7,7 @@ import httpx
 from builders.app import Service
 from builders.identity import service as identity
 from builders.identity.records import Account, KeyKind, Preset
+from builders.kit.callers import OPERATOR
 from builders.kit.db import Database
 from tests.published import Published
 
@@ -58,7 +59,7 @@ async def make_person(service: Service, *, name: str, preset: Preset, verified: 
                 kind=kind,
                 preset=preset,
                 minted_by=KeyKind.LIVE,
-                created_by="operator",
+                actor=OPERATOR,
             )
             for kind in (KeyKind.LIVE, KeyKind.TEST)
         ]

@@ -10,8 +10,8 @@ from starlette.types import Receive, Scope, Send
 
 from builders.catalog import api as catalog_api
 from builders.catalog import service as catalog
-from builders.identity import api as identity_api
 from builders.identity import service as identity
+from builders.identity.api import keys as keys_api
 from builders.kit import crypto, documents, log
 from builders.kit.db import Database
 from builders.kit.edge import Edge
@@ -21,7 +21,7 @@ from builders.kit.settings import Settings
 from builders.probes import api as probes_api
 from builders.sandbox import api as sandbox_api
 
-ROUTERS = [probes_api.router, catalog_api.router, sandbox_api.router, identity_api.router]
+ROUTERS = [probes_api.router, catalog_api.router, sandbox_api.router, keys_api.router]
 # Tokens of mail links stand in the path.
 SECRET_PATHS = ("/v1/t/",)
 FLUSH_S = 30
@@ -61,7 +61,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     authenticator = identity.make_authenticator(database, cache_s=settings.key_cache_s)
     api.state.database = database
     api.state.authenticate = authenticator
-    api.state.keyring = make_keyring(settings)
+    api.state.keyring = crypto.keyring_of(settings)
     api.state.cache = _cache(settings)
     api.state.catalog = catalog.Shelf(database, assets=settings.data_dir / "assets")
     await database.open()
@@ -77,15 +77,6 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         if api.state.cache is not None:
             await api.state.cache.aclose()
         await database.close()
-
-
-def make_keyring(settings: Settings) -> crypto.Keyring:
-    """The keyring of the settings, or of the data folder, where one is made when there is none."""
-    given = [secret.get_secret_value() for secret in settings.secret_keys]
-    if given:
-        return crypto.Keyring(given)
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return crypto.Keyring(crypto.load_or_create(settings.data_dir / "secret_keys"))
 
 
 def _cache(settings: Settings) -> redis.Redis | None:

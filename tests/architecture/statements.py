@@ -25,6 +25,7 @@ EXECUTE = {"execute", "executemany", "stream", "copy"}
 NAMED, UNNAMED = re.compile(r"%\((\w+)\)[sbt]"), re.compile(r"%[sbt]")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ACCOUNT = re.compile(r"%\(account_ids?\)s")  # as a parameter: a column of that name alone narrows nothing
+STORE = "store"  # a file, or a folder with a file for each family of tables
 OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timestamp\(\)|localtime)", re.IGNORECASE)
 
 
@@ -44,8 +45,8 @@ class Statement:
 
     @property
     def room(self) -> str:
-        """The folder that holds it, as table names begin: `projects`, `portfolio_ledger`."""
-        return "_".join(self.place.split("/")[1:-1])
+        """The room that holds it, as table names begin: `projects`, `portfolio_ledger`."""
+        return "_".join(part for part in self.place.split("/")[1:-1] if part != STORE)
 
 
 def in_kit(file: Source) -> bool:
@@ -55,7 +56,7 @@ def in_kit(file: Source) -> bool:
 
 def holds_sql(file: Source) -> bool:
     """Whether SQL may stand in the file."""
-    return file.path.name == "store.py" or in_kit(file)
+    return STORE in {file.path.stem, file.package[-1]} or in_kit(file)
 
 
 def constants(file: Source) -> dict[str, ast.expr]:

@@ -27,7 +27,7 @@ MEANT = {
     "builders/kit/migrate.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
     "builders/kit/idempotency.py:PRUNE": "keys of all accounts grow old alike",
     "builders/kit/news.py:CLAIM": "events of all accounts are told in one batch",
-    "builders/identity/store.py:FIND_HOLDER": "a key arrives without its account, and this is how it is found",
+    "builders/identity/store/keys.py:FIND_HOLDER": "a key arrives without its account",
     "builders/sandbox/store.py:LIST_ABANDONED": "promotions are taken up again whoever's they are",
     "builders/sandbox/store.py:PRUNE_PLANS": "plans of all accounts grow old alike",
 }
@@ -127,6 +127,7 @@ def test_stray_sql_is_said(path: str, text: str, said: str) -> None:
     ("path", "text"),
     [
         ("builders/mail/store.py", "INSERT = 'INSERT INTO mail_sent VALUES (1)'\nLIST: str = 'SELECT 1'"),
+        ("builders/mail/store/sent.py", "INSERT = 'INSERT INTO mail_sent VALUES (1)'"),
         ("builders/kit/jobs.py", "PRUNE = 'DELETE FROM kit_jobs'\nsql.SQL('DROP TABLE {}')"),
         ("builders/mail/store.py", "COLUMNS = 'id, name'\nLIST = f'SELECT {COLUMNS} FROM mail_sent'"),
         ("builders/mail/service.py", "METHODS = ['DELETE', 'UPDATE']\n'Select one with care.'"),

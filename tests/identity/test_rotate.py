@@ -6,7 +6,7 @@ import pytest
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit import clock
-from builders.kit.callers import Credential, CredentialsInvalid
+from builders.kit.callers import OPERATOR, Credential, CredentialsInvalid
 from builders.kit.db import Database
 from tests.cast import Client, Person
 from tests.identity.make import PATH, Json, mint, status
@@ -128,7 +128,7 @@ async def test_a_key_made_to_expire_ends_to_the_second_though_it_is_remembered(
             kind=KeyKind.LIVE,
             preset=Preset.DEVELOPER_FULL,
             minted_by=KeyKind.LIVE,
-            created_by="operator",
+            actor=OPERATOR,
             expires_at=clock.now() + timedelta(hours=1),
         )
     authenticator = identity.make_authenticator(database, cache_s=60)

@@ -10,6 +10,7 @@ from builders.cli.session import json_option, plain, run, show
 from builders.identity import service as identity
 from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
 from builders.kit import ids
+from builders.kit.callers import OPERATOR
 from builders.kit.db import Database
 from builders.kit.pages import MAX_LIMIT, PageRequest
 from builders.kit.settings import Settings
@@ -50,7 +51,7 @@ def create(email: str, kind: str, preset: str, label: str, *, as_json: bool) -> 
                 kind=KeyKind(kind),
                 preset=Preset(preset),
                 minted_by=KeyKind.LIVE,
-                created_by="operator",
+                actor=OPERATOR,
             )
 
     new = run(work)

@@ -13,11 +13,11 @@ import click
 import uvicorn
 
 from builders import worker
-from builders.app import create_app, make_keyring
+from builders.app import create_app
 from builders.cli import asking, operate, protocol
 from builders.cli.session import connected, conninfo_of, fail, note, read_settings
 from builders.demo.records import DemoKey
-from builders.kit import clock, supervisor
+from builders.kit import clock, crypto, supervisor
 from builders.kit.settings import Settings
 
 BACKLOG = 2048
@@ -99,7 +99,7 @@ def _listen(settings: Settings) -> socket.socket:
 def _have_keyring(settings: Settings) -> None:
     """Has the secret keys there before two children could both want to make them."""
     try:
-        make_keyring(settings)
+        crypto.keyring_of(settings)
     except ValueError as error:
         fail(f"The secret keys will not do: {error}")
     except OSError as error:

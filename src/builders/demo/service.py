@@ -14,7 +14,7 @@ from builders.demo.catalog import demo_csv, list_titles
 from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
-from builders.kit.callers import Credential, CredentialsInvalid
+from builders.kit.callers import OPERATOR, Credential, CredentialsInvalid
 from builders.kit.db import Conn, Database
 
 ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, "domainer@builders.example": Preset.DOMAINER_FULL}
@@ -68,7 +68,7 @@ async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> De
         kind=kind,
         preset=preset,
         minted_by=KeyKind.LIVE,
-        created_by="demo",
+        actor=OPERATOR,
     )
     return DemoKey(account=email, preset=preset, kind=kind, key=new.secret)
 

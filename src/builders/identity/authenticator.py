@@ -8,8 +8,9 @@ import hmac
 from dataclasses import dataclass
 from datetime import timedelta
 
-from builders.identity import keys, scopes, store
+from builders.identity import keys, scopes
 from builders.identity.records import KeyKind, Preset
+from builders.identity.store import keys as key_store
 from builders.kit import clock
 from builders.kit.callers import Caller, Credential, refused
 from builders.kit.db import Database
@@ -62,7 +63,7 @@ class Authenticator:
         now = clock.now()
         try:
             async with self._database.transaction() as conn:
-                await store.touch_keys(conn, used=pairs, now=now, before=now - NOTED_EVERY)
+                await key_store.touch_keys(conn, used=pairs, now=now, before=now - NOTED_EVERY)
         except BaseException:
             self._used = used | self._used
             raise
@@ -85,7 +86,7 @@ class Authenticator:
             raise refused("The API key has a typo: its checksum does not match.")
         now, asked = clock.now(), clock.monotonic()
         async with self._database.reading() as conn:
-            holder = await store.find_holder(conn, public_id=presented.public_id, now=now)
+            holder = await key_store.find_holder(conn, public_id=presented.public_id, now=now)
         if holder is None or not hmac.compare_digest(holder.digest, presented.digest):
             return _Answer(None, asked + self._cache_s)
         left = self._cache_s
@@ -101,7 +102,7 @@ def _is_key(credential: Credential) -> bool:
     return credential.kind == "api_key"
 
 
-def _caller(holder: store.Holder) -> Caller:
+def _caller(holder: key_store.Holder) -> Caller:
     kind = KeyKind(holder.kind)
     return Caller(
         account_id=holder.account_id if kind is KeyKind.LIVE else holder.sandbox_id,

@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.identity import authenticator as authenticators
-from builders.identity import keys, scopes, store
+from builders.identity import keys, scopes
 from builders.identity.errors import AccountNotFound, EmailTaken, KeyNotFound, KeyRevoked
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
 from builders.identity.records import Account, ApiKey, KeyKind, NewApiKey, Preset
+from builders.identity.store import accounts as account_store
+from builders.identity.store import keys as key_store
 from builders.kit import clock, ids, outbox
-from builders.kit.callers import LiveKeyRequired
+from builders.kit.callers import Actor, LiveKeyRequired
 from builders.kit.db import Conn, Database
 from builders.kit.pages import JsonPage, PageRequest
 
@@ -36,7 +38,7 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
         email_verified_at=now if verified else None,
         created_at=now,
     )
-    made = await store.insert_account(
+    made = await account_store.insert_account(
         conn,
         account_id=account.id,
         sandbox_id=account.sandbox_id,
@@ -52,7 +54,7 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
 
 async def get_account(conn: Conn, *, account_id: UUID) -> Account:
     """A real account. Raises AccountNotFound."""
-    account = await store.find_account(conn, account_id=account_id)
+    account = await account_store.find_account(conn, account_id=account_id)
     if account is None:
         raise AccountNotFound("There is no such account.")
     return account
@@ -60,7 +62,7 @@ async def get_account(conn: Conn, *, account_id: UUID) -> Account:
 
 async def get_account_by_email(conn: Conn, *, email: str) -> Account:
     """The real account with this address. Raises AccountNotFound."""
-    account = await store.find_account(conn, email=email.strip().lower())
+    account = await account_store.find_account(conn, email=email.strip().lower())
     if account is None:
         raise AccountNotFound(f"There is no account with the address {email}.")
     return account
@@ -81,7 +83,7 @@ async def create_key(
     kind: KeyKind,
     preset: Preset,
     minted_by: KeyKind,
-    created_by: str,
+    actor: Actor,
     expires_at: datetime | None = None,
 ) -> NewApiKey:
     """A new key of a real account, with the secret; publishes api_key.created.
@@ -91,7 +93,7 @@ async def create_key(
     if kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
         raise LiveKeyRequired("A test key mints only test keys.", next_action="Ask with a live key.")
     text = keys.mint(kind)
-    key = await store.insert_key(
+    key = await key_store.insert_key(
         conn,
         account_id=account_id,
         key_id=ids.new(),
@@ -99,7 +101,7 @@ async def create_key(
         label=label,
         kind=kind,
         preset=preset,
-        created_by=created_by,
+        created_by=str(actor),
         expires_at=expires_at,
         now=clock.now(),
     )
@@ -110,13 +112,13 @@ async def create_key(
 
 async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID | None) -> ApiKey:
     """One key of the account, also a revoked one. Raises KeyNotFound."""
-    return _shown(await store.find_key(conn, account_id=account_id, key_id=key_id) if key_id else None)
+    return _shown(await key_store.find_key(conn, account_id=account_id, key_id=key_id) if key_id else None)
 
 
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
     """The account's keys, newest first, revoked ones too."""
     after = UUID(str(page.after[0])) if page.after else LAST_ID
-    items, last, more = await store.list_keys(conn, account_id=account_id, after=after, limit=page.limit)
+    items, last, more = await key_store.list_keys(conn, account_id=account_id, after=after, limit=page.limit)
     return page.json(items, [last] if more else None)
 
 
@@ -127,7 +129,7 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID | None, revok
     """
     now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
     before = await get_key(conn, account_id=account_id, key_id=key_id)
-    key = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
+    key = await key_store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
     if key is None:
         raise LiveKeyRequired("A test key revokes only test keys.", next_action="Ask with a live key.")
     shown = _shown(key)
@@ -143,7 +145,7 @@ async def rotate_key(
     key_id: UUID | None,
     overlap: timedelta,
     rotated_by: KeyKind,
-    created_by: str,
+    actor: Actor,
 ) -> NewApiKey:
     """A new key like an old one, which goes on for the overlap.
 
@@ -158,9 +160,11 @@ async def rotate_key(
         kind=before.key_kind,
         preset=before.preset,
         minted_by=rotated_by,
-        created_by=created_by,
+        actor=actor,
     )
-    old = await store.expire_key(conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now)
+    old = await key_store.expire_key(
+        conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now
+    )
     if old is None:
         raise KeyRevoked("This key is over; there is nothing to rotate.", next_action="Mint a new key.")
     return new

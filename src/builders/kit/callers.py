@@ -4,6 +4,7 @@ Which credentials are good is the identity room's knowledge; `app` hands its aut
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 from uuid import UUID
 
@@ -16,6 +17,33 @@ COOKIE = "svc_access_token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who did something, as it is written down beside what was done."""
+
+    type: Literal["key", "user", "support", "operator"]  # a user has signed in; the operator has a shell
+    id: UUID | None = None  # of the key, the session or the login-as grant
+    label: str | None = None  # of support and the operator: a name or address
+
+    def __str__(self) -> str:
+        """One word for a column: the key's id by itself, else the type and what is known."""
+        if self.type == "key":
+            return str(self.id)
+        return " ".join(filter(None, (self.type, self.label or (str(self.id) if self.id else None))))
+
+
+OPERATOR = Actor(type="operator")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impersonation:
+    """That an operator signed in as the account, by a login-as grant."""
+
+    grant_id: UUID
+    operator: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """An authenticated caller."""
 
@@ -25,6 +53,18 @@ class Caller:
     method: Literal["api_key", "jwt", "cookie"]
     scopes: frozenset[str]  # with everything that a scope implies
     key_id: UUID | None
+    session_id: UUID | None = None  # of a token of ours; None with a key, and with a token of another issuer
+    expires_at: datetime | None = None
+    impersonation: Impersonation | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """Who it is, to be written down."""
+        if self.impersonation is not None:
+            return Actor(type="support", id=self.impersonation.grant_id, label=self.impersonation.operator)
+        if self.key_id is not None:
+            return Actor(type="key", id=self.key_id)
+        return Actor(type="user", id=self.session_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +95,12 @@ class InsufficientScope(Problem):
     """The credentials lack a scope."""
 
     status, code = 403, "insufficient_scope"
+
+
+class ImpersonationForbidden(Problem):
+    """Support may not do this."""
+
+    status, code = 403, "impersonation_forbidden"
 
 
 class LiveKeyRequired(Problem):
@@ -133,14 +179,24 @@ class Needs:
         authenticate: Authenticate = request.app.state.authenticate
         caller = await authenticate(credential, fresh=self.fresh)
         if self.scope not in caller.scopes:
-            raise InsufficientScope(
-                f"This operation needs the scope {self.scope}.",
-                scope=self.scope,
-                headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"'},
-                next_action="Use a key whose preset holds the scope; GET /v1/api-keys/scopes lists them.",
-            )
+            raise _lacking(self.scope, caller)
         request.scope["account_id"] = caller.account_id
         return caller
+
+
+def _lacking(scope: str, caller: Caller) -> Problem:
+    if caller.impersonation is not None:
+        return ImpersonationForbidden(
+            f"A support session does not hold the scope {scope}.",
+            scope=scope,
+            next_action="The account's holder can do this, signed in or with a key.",
+        )
+    return InsufficientScope(
+        f"This operation needs the scope {scope}.",
+        scope=scope,
+        headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'},
+        next_action="Use a key whose preset holds the scope; GET /v1/api-keys/scopes lists them.",
+    )
 
 
 def needs(scope: str, *, fresh: bool = False) -> Any:  # what Annotated takes: Depends has no public type

@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from builders.kit.settings import Settings
+
 _ID = 4  # bytes of a key id
 _MAC = 16  # bytes of a signature after the key id
 _NONCE = 12  # bytes, as AES-GCM wants (NIST SP 800-38D)
@@ -162,6 +164,18 @@ def load_or_create(path: Path) -> list[str]:
     for secret in found:
         _require_strong(secret)
     return found
+
+
+def keyring_of(settings: Settings) -> Keyring:
+    """The keyring of the settings, or of the data folder, where one is made when there is none.
+
+    Raises ValueError for secrets that will not do, OSError when they cannot be kept.
+    """
+    given = [secret.get_secret_value() for secret in settings.secret_keys]
+    if given:
+        return Keyring(given)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return Keyring(load_or_create(settings.data_dir / "secret_keys"))
 
 
 def _create(path: Path, secret: str) -> None:

@@ -5,9 +5,9 @@ Arguments are ids only. A job runs at least once: a killed worker's jobs are tak
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
@@ -15,7 +15,8 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, Unique
 from procrastinate.jobs import Job, Status
 from procrastinate.tasks import Task
 
-from builders.kit import idempotency, log, partitions
+from builders.kit import crypto, idempotency, log, partitions
+from builders.kit.crypto import Keyring
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.kit.settings import Settings
@@ -27,6 +28,8 @@ RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # after 3 s, 9 s, 27
 REVIVING = 4_711_020_27  # any number, the same in every version
 
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
+
+T = TypeVar("T")
 
 app = App(connector=PsycopgConnector())
 _log = log.get_logger()
@@ -54,6 +57,29 @@ def settings(context: JobContext) -> Settings:
     """The worker's settings."""
     found: Settings = context.additional_context["settings"]
     return found
+
+
+def keyring(context: JobContext) -> Keyring:
+    """The worker's keyring."""
+    found: Keyring = context.additional_context["keyring"]
+    return found
+
+
+async def shared(context: JobContext, opener: Callable[[Settings], AbstractAsyncContextManager[T]]) -> T:
+    """What all jobs of a worker share, such as a connection that is kept: opened once, closed with the worker."""
+    kept: _Kept = context.additional_context["kept"]
+    async with kept.lock:
+        if opener not in kept.opened:
+            kept.opened[opener] = await kept.stack.enter_async_context(opener(settings(context)))
+    found: T = kept.opened[opener]
+    return found
+
+
+class _Kept:
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self.stack = stack
+        self.lock = asyncio.Lock()
+        self.opened: dict[Callable[[Settings], Any], Any] = {}  # by what opens it
 
 
 async def run(database: Database, settings: Settings) -> None:
@@ -89,13 +115,19 @@ async def _opened(database: Database) -> AsyncIterator[None]:
 
 
 async def _work(database: Database, settings: Settings, **options: Any) -> None:  # run_worker_async's options
-    await app.run_worker_async(
-        install_signal_handlers=False,
-        shutdown_graceful_timeout=GRACE_S,
-        delete_jobs="successful",
-        additional_context={"database": database, "settings": settings},
-        **options,
-    )
+    async with AsyncExitStack() as stack:
+        await app.run_worker_async(
+            install_signal_handlers=False,
+            shutdown_graceful_timeout=GRACE_S,
+            delete_jobs="successful",
+            additional_context={
+                "database": database,
+                "settings": settings,
+                "keyring": crypto.keyring_of(settings),
+                "kept": _Kept(stack),
+            },
+            **options,
+        )
 
 
 async def _begin(database: Database) -> None:

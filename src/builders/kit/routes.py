@@ -58,7 +58,12 @@ class Route(APIRoute):
             self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
             if self.compiled.repeatable:
                 self.openapi_extra["parameters"] = [idempotency.PARAMETER]
-            refusals = problems(callers.CredentialsMissing, callers.CredentialsInvalid, callers.InsufficientScope)
+            refusals = problems(
+                callers.CredentialsMissing,
+                callers.CredentialsInvalid,
+                callers.InsufficientScope,
+                callers.ImpersonationForbidden,
+            )
             self.responses = _joined(refusals, self.responses)
 
     @cached_property

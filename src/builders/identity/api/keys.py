@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
-from builders.identity import schemas
 from builders.identity import service as identity
 from builders.identity.errors import KeyNotFound, KeyRevoked
 from builders.identity.records import ApiKey, KeyKind, Scope
+from builders.identity.schemas import keys as schemas
 from builders.kit import ids
 from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Reads, Tx
@@ -36,7 +36,7 @@ async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schema
         kind=body.key_kind,
         preset=body.preset,
         minted_by=KeyKind(caller.mode),
-        created_by=str(caller.key_id),
+        actor=caller.actor,
     )
     return schemas.created(new)
 
@@ -89,6 +89,6 @@ async def rotate(
         key_id=ids.find(key_id),
         overlap=timedelta(hours=(body or schemas.ApiKeyRotate()).overlap_hours),
         rotated_by=KeyKind(caller.mode),
-        created_by=str(caller.key_id),
+        actor=caller.actor,
     )
     return schemas.created(new)

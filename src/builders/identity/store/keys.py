@@ -1,4 +1,4 @@
-"""All SQL of identity. Statements name the account, but for the look-up of a key, which brings none."""
+"""API keys. Statements name the account, but for the look-up of a key, which brings none."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,27 +8,9 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.identity.keys import KeyText
-from builders.identity.records import Account, ApiKey, KeyKind, Preset
+from builders.identity.records import ApiKey, KeyKind, Preset
 from builders.kit.db import Conn
 
-# The twin comes of the account's own row, so there is none where the address is taken.
-INSERT_ACCOUNT = """
-    WITH account AS (
-        INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
-        VALUES (%(id)s, NULL, %(email)s, %(name)s, %(verified_at)s, %(now)s)
-        ON CONFLICT (email) WHERE sandbox_of IS NULL DO NOTHING
-        RETURNING *
-    )
-    INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
-    SELECT %(sandbox_id)s, id, email, name, email_verified_at, created_at FROM account
-"""
-FIND_ACCOUNT = """
-    SELECT account.id, twin.id AS sandbox_id, account.email, account.name, account.email_verified_at,
-           account.created_at
-    FROM identity_accounts AS account JOIN identity_accounts AS twin ON twin.sandbox_of = account.id
-    WHERE account.sandbox_of IS NULL
-      AND (account.id = %(account_id)s::uuid OR account.email = %(email)s::text)
-"""
 INSERT_KEY = """
     WITH key AS (
         INSERT INTO identity_keys
@@ -106,34 +88,6 @@ class Holder:
     kind: str
     preset: str
     expires_at: datetime | None
-
-
-async def insert_account(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    sandbox_id: UUID,
-    email: str,
-    name: str,
-    verified_at: datetime | None,
-    now: datetime,
-) -> bool:
-    """Both twins, or nothing (False) when the address is taken."""
-    row = {
-        "id": account_id,
-        "sandbox_id": sandbox_id,
-        "email": email,
-        "name": name,
-        "verified_at": verified_at,
-    }
-    return (await conn.execute(INSERT_ACCOUNT, {**row, "now": now})).rowcount == 1
-
-
-async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str | None = None) -> Account | None:
-    """A real account by its id or its address."""
-    async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(FIND_ACCOUNT, {"account_id": account_id, "email": email})
-        return await cursor.fetchone()
 
 
 async def insert_key(

@@ -1,0 +1,1 @@
+"""What goes over the wire at identity, a file for each file of handlers."""

@@ -1,0 +1,56 @@
+"""Accounts and their sandbox twins."""
+
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.identity.records import Account
+from builders.kit.db import Conn
+
+# The twin comes of the account's own row, so there is none where the address is taken.
+INSERT_ACCOUNT = """
+    WITH account AS (
+        INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
+        VALUES (%(id)s, NULL, %(email)s, %(name)s, %(verified_at)s, %(now)s)
+        ON CONFLICT (email) WHERE sandbox_of IS NULL DO NOTHING
+        RETURNING *
+    )
+    INSERT INTO identity_accounts (id, sandbox_of, email, name, email_verified_at, created_at)
+    SELECT %(sandbox_id)s, id, email, name, email_verified_at, created_at FROM account
+"""
+FIND_ACCOUNT = """
+    SELECT account.id, twin.id AS sandbox_id, account.email, account.name, account.email_verified_at,
+           account.created_at
+    FROM identity_accounts AS account JOIN identity_accounts AS twin ON twin.sandbox_of = account.id
+    WHERE account.sandbox_of IS NULL
+      AND (account.id = %(account_id)s::uuid OR account.email = %(email)s::text)
+"""
+
+
+async def insert_account(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    sandbox_id: UUID,
+    email: str,
+    name: str,
+    verified_at: datetime | None,
+    now: datetime,
+) -> bool:
+    """Both twins, or nothing (False) when the address is taken."""
+    row = {
+        "id": account_id,
+        "sandbox_id": sandbox_id,
+        "email": email,
+        "name": name,
+        "verified_at": verified_at,
+    }
+    return (await conn.execute(INSERT_ACCOUNT, {**row, "now": now})).rowcount == 1
+
+
+async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str | None = None) -> Account | None:
+    """A real account by its id or its address."""
+    async with conn.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(FIND_ACCOUNT, {"account_id": account_id, "email": email})
+        return await cursor.fetchone()
