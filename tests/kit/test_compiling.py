@@ -10,6 +10,7 @@ from fastapi.security import SecurityScopes
 from starlette.types import ASGIApp
 
 from builders.kit import documents
+from builders.kit.bodies import Answer
 from builders.kit.callers import Caller, needs
 from builders.kit.db import Reads, Tx
 from builders.kit.routes import Front, Router
@@ -129,3 +130,12 @@ async def test_an_answer_may_be_nothing() -> None:
 
     answer = await ask(_front(handler, status_code=204), "GET", "/things")
     assert (answer.status, answer.body, answer.header("content-type")) == (204, b"", None)
+
+
+async def test_an_answer_may_have_headers_of_its_own() -> None:
+    async def handler() -> Any:
+        return Answer({"a": 1}, {"ETag": '"7"', "Set-Cookie": "a=b"})
+
+    answer = await ask(_front(handler, response_model=dict[str, int]), "GET", "/things")
+    assert (answer.status, answer.body, answer.header("content-type")) == (200, b'{"a":1}', "application/json")
+    assert (answer.header("etag"), answer.header("set-cookie")) == ('"7"', "a=b")

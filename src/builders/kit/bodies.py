@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, ClassVar, Literal
@@ -80,6 +81,17 @@ class WriteReply(Reply):
     shown_once: ClassVar[frozenset[str]] = frozenset()
 
     warnings: list[UnknownField] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler gives when its reply goes out with headers of its own, such as a cookie or an ETag.
+
+    The replay of an idempotent request comes without them.
+    """
+
+    reply: object
+    headers: Mapping[str, str]
 
 
 def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:

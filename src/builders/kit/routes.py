@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping,
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
+from types import MappingProxyType
 from typing import Any, TypeGuard
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -202,6 +203,9 @@ class Compiled:
 
     def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
         """The response, and its body as it may be kept for a replay: without secrets."""
+        headers: Mapping[str, str] = {}
+        if isinstance(result, bodies.Answer):
+            result, headers = result.reply, result.headers
         if isinstance(result, Response):
             return result, bytes(result.body) if hasattr(result, "body") else b""
         if isinstance(result, JsonPage):
@@ -219,15 +223,19 @@ class Compiled:
         text = self.reply.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.WriteReply) else ()
         stored = self.reply.serializer.to_json(value, by_alias=True, exclude=set(once)) if once else text
-        return _Json(text, self.status), stored
+        return _Json(text, self.status, headers), stored
 
 
 class _Json(Response):
     """JSON that is written already; the headers that Starlette would work out are known."""
 
-    def __init__(self, body: bytes, status: int) -> None:
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         self.body, self.status_code, self.background = body, status, None
-        self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+            *((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()),
+        ]
 
 
 _EMPTY = {204, 205}  # answers without a body
