@@ -1,0 +1,174 @@
+"""Nothing reaches an address that is not public, whatever a name resolves to and whenever it changes."""
+
+import socket
+from ipaddress import ip_network
+
+import pytest
+from aiohttp.connector import AddrInfoType
+
+from builders.kit.guard import addresses, lookups, wire
+from builders.kit.guard.addresses import Closed
+from builders.kit.outbound import Failure, OutboundFailed, Rule, UrlRefused, opened
+from builders.kit.settings import Settings
+from tests.kit.outbound.hostile import HOSTILE
+from tests.kit.outbound.receivers import OK, calling, receiving, resolving, saying
+
+PUBLIC = "93.184.216.34"
+
+
+@pytest.fixture
+def loopback_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as the table goes, so that a connection to a `public` address can be made without a network."""
+    rest = tuple(each for each in addresses.CLOSED_V4 if each.network != ip_network("127.0.0.0/8"))
+    monkeypatch.setattr(addresses, "CLOSED_V4", (*rest, Closed(ip_network("127.0.0.9/32"), "", "")))
+
+
+@pytest.mark.parametrize("url", [url for url, _ in HOSTILE])
+async def test_a_hostile_url_makes_no_socket(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_socket", lambda _: pytest.fail("a socket was made"))
+    with resolving(monkeypatch) as asked:
+        async with opened(Settings()) as outbound:
+            with pytest.raises(OutboundFailed) as failed:
+                await outbound.request("GET", url)
+    assert failed.value.kind is Failure.BLOCKED_ADDRESS
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ["127.0.0.1"],
+        ["10.0.0.1"],
+        ["169.254.169.254"],
+        [PUBLIC, "127.0.0.1"],
+        ["127.0.0.1", PUBLIC],
+        ["2606:4700::1111", "::1"],
+        [PUBLIC, "::ffff:127.0.0.1"],
+        ["64:ff9b::7f00:1"],
+        ["fe80::1%lo"],
+        ["1.1.1.1"] * 50 + ["192.168.0.1"],
+    ],
+)
+async def test_one_address_that_is_not_public_refuses_the_host(
+    found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+        url = f"http://hook.example:{receiver.port}/"
+        with resolving(monkeypatch, hook_example=found):
+            with pytest.raises(OutboundFailed) as failed:
+                await outbound.request("GET", url)
+            with pytest.raises(UrlRefused) as refused:
+                await outbound.judge_host(outbound.judge_url(url))
+    assert failed.value.kind is Failure.BLOCKED_ADDRESS
+    assert failed.value.unsent
+    assert refused.value.rule is Rule.ADDRESS
+    assert receiver.connections == 0
+    for said in (str(failed.value), str(refused.value)):
+        assert not any(address in said for address in found)
+
+
+async def test_a_name_that_changes_after_it_was_judged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+        url = f"http://hook.example:{receiver.port}/"
+        with resolving(monkeypatch, hook_example=[PUBLIC]):
+            await outbound.judge_host(outbound.judge_url(url))
+        with resolving(monkeypatch, hook_example=["127.0.0.1"]), pytest.raises(OutboundFailed) as failed:
+            await outbound.request("GET", url)
+    assert failed.value.kind is Failure.BLOCKED_ADDRESS
+    assert receiver.connections == 0
+
+
+@pytest.mark.usefixtures("loopback_is_public")
+async def test_the_connection_goes_to_the_address_that_was_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [["127.0.0.1"], ["10.0.0.1"], ["127.0.0.9"]]
+    monkeypatch.setattr(lookups, "ask", lambda _: answers.pop(0))
+    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+        await outbound.request("GET", f"http://hook.example:{receiver.port}/")
+    assert len(answers) == 2  # one answer, judged and used
+    assert receiver.connections == 1
+    assert receiver.head["host"] == f"hook.example:{receiver.port}"
+
+
+@pytest.mark.usefixtures("loopback_is_public")
+async def test_a_kept_connection_stays_on_its_address_and_the_next_one_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with receiving(saying(OK, close=False)) as receiver, opened(Settings()) as outbound:
+        url = f"http://hook.example:{receiver.port}/"
+        with resolving(monkeypatch, hook_example=["127.0.0.1"]):
+            await outbound.request("GET", url, reuse=True)
+        with resolving(monkeypatch, hook_example=["10.0.0.1"]) as asked:
+            await outbound.request("GET", url, reuse=True)
+            assert asked == []
+            with pytest.raises(OutboundFailed) as failed:
+                await outbound.request("GET", url)
+    assert failed.value.kind is Failure.BLOCKED_ADDRESS
+    assert (receiver.connections, len(receiver.requests)) == (1, 2)
+
+
+async def test_the_socket_is_refused_even_if_the_resolver_was_deceived(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def deceived(*_: object, **__: object) -> list[dict[str, object]]:
+        return [{"hostname": "", "host": "127.0.0.1", "port": receiver.port, "family": 2, "proto": 6, "flags": 0}]
+
+    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+        monkeypatch.setattr(wire._Resolver, "resolve", deceived)
+        with pytest.raises(OutboundFailed) as failed:
+            await outbound.request("GET", f"http://hook.example:{receiver.port}/")
+    assert failed.value.kind is Failure.BLOCKED_ADDRESS
+    assert receiver.connections == 0
+
+
+async def test_an_opened_name_may_lead_to_this_machine_or_outside_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with receiving(saying(OK)) as receiver, calling(receiver, names=("mock.internal",)) as outbound:
+        url = f"http://mock.internal:{receiver.port}/"
+        with resolving(monkeypatch, mock_internal=["127.0.0.1"]) as asked:
+            await outbound.judge_host(outbound.judge_url(url))
+            assert (await outbound.request("GET", url)).status == 200
+            assert asked == ["mock.internal"] * 2  # without the dot: /etc/hosts may know it
+        for elsewhere in ("10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1"):
+            found = resolving(monkeypatch, mock_internal=["127.0.0.1", elsewhere])
+            with found, pytest.raises(OutboundFailed) as failed:
+                await outbound.request("GET", url)
+            assert failed.value.kind is Failure.BLOCKED_ADDRESS
+    assert receiver.connections == 1
+
+
+async def test_another_name_of_an_opened_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with receiving(saying(OK)) as receiver, calling(receiver) as outbound:
+        with resolving(monkeypatch, hook_example=["127.0.0.1"]), pytest.raises(OutboundFailed) as failed:
+            await outbound.request("GET", f"http://hook.example:{receiver.port}/")
+    assert failed.value.kind is Failure.BLOCKED_ADDRESS
+    assert receiver.connections == 0
+
+
+async def test_a_name_without_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(Settings()) as outbound:
+        with resolving(monkeypatch):
+            with pytest.raises(OutboundFailed) as failed:
+                await outbound.request("GET", "https://unknown.example/")
+            with pytest.raises(UrlRefused) as refused:
+                await outbound.judge_host(outbound.judge_url("https://unknown.example/"))
+    assert (failed.value.kind, refused.value.rule) == (Failure.DNS, Rule.UNRESOLVED)
+    assert "unknown" not in str(failed.value)
+
+
+@pytest.mark.usefixtures("loopback_is_public")
+async def test_few_of_many_addresses_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    real = wire._socket
+
+    def note(where: AddrInfoType) -> socket.socket:
+        made.append(where)
+        return real(where)
+
+    monkeypatch.setattr(wire, "_socket", note)
+    many = [f"127.0.1.{n}" for n in range(1, 200)]
+    async with receiving(saying(OK)) as receiver:
+        port = receiver.port  # where nobody listens a moment later
+    async with opened(Settings()) as outbound:
+        with resolving(monkeypatch, hook_example=many), pytest.raises(OutboundFailed) as failed:
+            await outbound.request("GET", f"http://hook.example:{port}/")
+    assert failed.value.kind is Failure.CONNECT
+    assert 1 <= len(made) <= 4

@@ -1,0 +1,134 @@
+"""Names are asked for anew each time; one that hangs holds up nobody else."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from builders.kit.guard import lookups
+from builders.kit.guard.lookups import LookupFailed, Lookups
+
+
+class Dns:
+    """A resolver whose names under `slow` answer when they are let go."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.go = threading.Event()
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
+
+    def ask(self, host: str) -> list[str]:
+        with self.lock:
+            self.asked.append(host)
+            self.at_once += 1
+            self.most_at_once = max(self.at_once, self.most_at_once)
+        try:
+            if "slow" in host:
+                assert self.go.wait(20)
+            if "unknown" in host:
+                raise OSError(-2, "Name or service not known")
+            return ["192.0.2.1", "2001:db8::1", "192.0.2.1"]
+        finally:
+            with self.lock:
+                self.at_once -= 1
+
+
+@pytest.fixture
+def dns(monkeypatch: pytest.MonkeyPatch) -> Iterator[Dns]:
+    dns = Dns()
+    monkeypatch.setattr(lookups, "ask", dns.ask)
+    yield dns
+    dns.go.set()
+
+
+@pytest.fixture
+async def found() -> AsyncIterator[Lookups]:
+    lookups = Lookups()
+    yield lookups
+    await lookups.close()
+
+
+async def test_all_addresses_are_found_once_each(dns: Dns, found: Lookups) -> None:
+    assert [str(each) for each in await found.find("a.example.")] == ["192.0.2.1", "2001:db8::1"]
+    assert dns.asked == ["a.example."]
+
+
+async def test_answers_are_not_kept(dns: Dns, found: Lookups) -> None:
+    for _ in range(3):
+        await found.find("a.example.")
+    assert len(dns.asked) == 3
+
+
+async def test_those_who_ask_for_a_name_at_once_share_one_lookup(dns: Dns, found: Lookups) -> None:
+    asking = [asyncio.create_task(found.find("slow.example.")) for _ in range(100)]
+    await asyncio.sleep(0)
+    dns.go.set()
+    assert len({await each for each in asking}) == 1
+    assert dns.asked == ["slow.example."]
+
+
+async def test_an_unknown_name_is_said(dns: Dns, found: Lookups) -> None:
+    del dns
+    with pytest.raises(LookupFailed):
+        await found.find("unknown.example.")
+
+
+async def test_a_name_that_hangs_fails_in_time_and_once_it_answers_is_found(
+    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "LIMIT_S", 0.02)
+    for _ in range(2):
+        with pytest.raises(LookupFailed):
+            await found.find("slow.example.")
+    assert dns.asked == ["slow.example."]  # the second waited for the first
+    monkeypatch.undo()
+    monkeypatch.setattr(lookups, "ask", dns.ask)
+    dns.go.set()
+    assert await found.find("slow.example.")
+
+
+async def test_names_that_hang_leave_room_for_others(
+    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "LIMIT_S", 0.3)
+    hanging = [asyncio.create_task(found.find(f"{n}.slow.example.")) for n in range(200)]
+    await asyncio.sleep(0.01)
+    assert await found.find("a.b.test.")
+    failed = await asyncio.gather(*hanging, return_exceptions=True)
+    assert all(isinstance(each, LookupFailed) for each in failed)
+    assert dns.most_at_once <= lookups.THREADS_OF_SITE + 1
+
+
+async def test_so_many_threads_run_and_no_more(dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "LIMIT_S", 0.3)
+    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(lookups.THREADS * 2)]
+    await asyncio.gather(*hanging, return_exceptions=True)
+    assert dns.most_at_once == lookups.THREADS
+    dns.go.set()
+
+
+async def test_nothing_is_remembered_of_what_has_ended(dns: Dns, found: Lookups) -> None:
+    await asyncio.gather(
+        *(found.find(f"{n}.unknown.example.") for n in range(20)),
+        *(found.find(f"{n}.b{n}.example.") for n in range(20)),
+        return_exceptions=True,
+    )
+    assert len(dns.asked) == 40
+    await asyncio.sleep(0)
+    assert (found._running, found._sites) == ({}, {})
+
+
+async def test_closing_waits_for_no_thread(dns: Dns) -> None:
+    found = Lookups()
+    asking = asyncio.create_task(found.find("slow.example."))
+    await asyncio.sleep(0.01)
+    await asyncio.wait_for(found.close(), 1)
+    await asyncio.gather(asking, return_exceptions=True)
+    assert asking.done()
+    dns.go.set()
+
+
+def test_the_systems_resolver_is_asked() -> None:
+    assert {"127.0.0.1", "::1"} & set(lookups.ask("localhost"))

@@ -1,0 +1,39 @@
+"""The trace that a request comes with is kept for the calls that it leads to."""
+
+import pytest
+from starlette.types import Receive, Scope, Send
+from structlog.contextvars import get_contextvars
+
+from builders.kit.edge import Edge
+from tests.kit.asgi import ask
+
+GOOD = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+async def _tell(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the trace that the request is part of."""
+    del scope, receive
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": get_contextvars().get("traceparent", "").encode()})
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (GOOD, GOOD),
+        (None, ""),
+        ("", ""),
+        (GOOD.upper(), ""),
+        (GOOD.replace("00-", "ff-"), ""),
+        (GOOD + "-more", ""),
+        (GOOD[:-1], ""),
+        (GOOD + "\r\nX-A: b", ""),
+        ("00-" + "0" * 32 + "-b7ad6b7169203331-01", ""),
+        ("00-0af7651916cd43dd8448eb211c80319c-" + "0" * 16 + "-01", ""),
+    ],
+)
+async def test_a_well_formed_trace_is_kept_for_the_request(sent: str | None, kept: str) -> None:
+    edge = Edge(_tell, body_limit=1024, log_requests=False)
+    headers = [] if sent is None else [("traceparent", sent)]
+    assert (await ask(edge, "GET", "/", headers=headers)).body == kept.encode()
+    assert (await ask(edge, "GET", "/")).body == b""  # and for this one alone

@@ -1,0 +1,133 @@
+"""Which URLs are refused and why, and how the others are written."""
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from builders.kit.guard.targets import CLOSED_PORTS, Rule, UrlRefused, judge_url
+from builders.kit.outbound import Outbound
+from builders.kit.settings import Settings
+from tests.kit.outbound.hostile import HOSTILE, ORDINARY
+
+
+def refusal(url: str, *, https_only: bool = False) -> Rule | None:
+    try:
+        judge_url(url, https_only=https_only)
+    except UrlRefused as refused:
+        return refused.rule
+    return None
+
+
+@pytest.mark.parametrize(("url", "rule"), HOSTILE)
+def test_a_hostile_url_is_refused_by_its_rule(url: str, rule: Rule) -> None:
+    assert refusal(url) is rule
+
+
+def test_there_are_enough_hostile_urls() -> None:
+    assert len({url for url, _ in HOSTILE}) >= 80
+
+
+@pytest.mark.parametrize(("url", "written"), ORDINARY)
+def test_an_ordinary_url_is_written_anew(url: str, written: str) -> None:
+    target = judge_url(url)
+    assert target.url == written
+    assert judge_url(written) == target
+
+
+@given(st.one_of(st.text(), st.text().map("http://a.example/{}".format), st.text().map("https://{}".format)))
+@example("https://\uff41.example\uff0fx")
+@example("http://a.example/\u2028")
+def test_whatever_is_let_through_is_plain_and_stays_itself(url: str) -> None:
+    try:
+        target = judge_url(url)
+    except UrlRefused:
+        return
+    assert target.url.isascii()
+    assert not set(target.url) & set('\\ "<>#\r\n\t\0`{}|^')
+    assert set(target.host) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.:")
+    assert "@" not in target.url.split("/")[2]
+    assert judge_url(target.url) == target
+
+
+def test_one_scheme_can_be_asked_for() -> None:
+    assert refusal("http://a.example/", https_only=True) is Rule.SCHEME
+    assert refusal("https://a.example/", https_only=True) is None
+
+
+@pytest.mark.parametrize("port", [80, 443, 1024, 3000, 5000, 8000, 8080, 8443, 9000, 65535])
+def test_usual_ports_are_open(port: int) -> None:
+    assert refusal(f"https://a.example:{port}/") is None
+
+
+@pytest.mark.parametrize(
+    "port", [0, 1, 21, 22, 25, 53, 79, 81, 110, 442, 444, 587, 993, 1023, *sorted(CLOSED_PORTS)]
+)
+def test_ports_of_other_services_are_closed(port: int) -> None:
+    assert refusal(f"https://a.example:{port}/") is Rule.PORT
+
+
+@pytest.mark.parametrize(
+    ("base_url", "url"),
+    [
+        ("https://api.builders.example", "https://api.builders.example/v1/leads"),
+        ("https://api.builders.example", "http://API.Builders.Example.:8443/"),
+        ("https://bücher.example/x", "https://xn--bcher-kva.example/"),
+        ("http://8.8.4.4:8000", "http://8.8.4.4/"),
+        ("http://[2606:4700::1]:8000", "https://[2606:4700:0::1]/"),
+    ],
+)
+def test_the_service_does_not_call_itself(base_url: str, url: str) -> None:
+    with pytest.raises(UrlRefused, match="back to this service") as refused:
+        Outbound(Settings(base_url=base_url)).judge_url(url)
+    assert refused.value.rule is Rule.HOST
+
+
+def test_an_opened_host_is_let_through_on_its_port_alone() -> None:
+    allow = ("localhost:22", "127.0.0.1:9000", "[::1]:9000", "mock.internal:9000", "10.0.0.7:9000")
+    outbound = Outbound(Settings(outbound_allow=allow))
+    for host in allow:
+        assert outbound.judge_url(f"http://{host}/x").opened
+    assert outbound.judge_url("http://LOCALHOST.:22/").opened
+    assert outbound.judge_url("http://[0:0::1]:9000/").opened
+    for url in (
+        *("http://localhost:9000/", "http://127.0.0.1:9001/", "http://127.0.0.2:9000/", "http://a.localhost:22/"),
+        *(
+            "http://10.0.0.8:9000/",
+            "http://mock.internal/",
+            "http://[::ffff:127.0.0.1]:9000/",
+            "http://localhost/",
+        ),
+    ):
+        with pytest.raises(UrlRefused):
+            outbound.judge_url(url)
+
+
+def test_an_opened_host_is_held_to_all_other_rules() -> None:
+    outbound = Outbound(Settings(outbound_allow=("localhost:9000",)))
+    for url in ("ftp://localhost:9000/", "http://a@localhost:9000/", "http://localhost:9000/#a"):
+        with pytest.raises(UrlRefused):
+            outbound.judge_url(url)
+    with pytest.raises(UrlRefused):
+        outbound.judge_url("http://localhost:9000/", https_only=True)
+
+
+def test_a_refusal_becomes_a_422_at_its_place() -> None:
+    with pytest.raises(UrlRefused) as refused:
+        judge_url("https://127.0.0.1/secret-path")
+    [error] = refused.value.at("body", "url").errors
+    assert error == {
+        "loc": ["body", "url"],
+        "msg": "The URL's address is not a public one.",
+        "type": "url_not_allowed",
+    }
+
+
+@pytest.mark.parametrize(
+    "url", ["http://" + "a." * 1000, "http://" + "é" * 2000, "http://a.example/" + "%" * 2000]
+)
+def test_a_long_url_is_judged_quickly(url: str) -> None:
+    began = time.perf_counter()
+    refusal(url)
+    assert time.perf_counter() - began < 0.5
