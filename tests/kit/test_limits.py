@@ -1,0 +1,208 @@
+"""How requests are counted in one process, and what a policy may be."""
+
+import asyncio
+import re
+from collections.abc import Hashable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from starlette.types import Scope
+
+from builders.kit import allowances, clock, limits
+from builders.kit.allowances import HEADERS, Limits, client_of
+from builders.kit.limits import Policy, RateLimited, Terms
+
+FIVE = Policy(name="five", quota=5, window_s=60, by="key", counts="Requests.")
+EIGHT = Policy(name="eight", quota=8, window_s=600, by="account", counts="Requests.")
+THREE = Policy(name="three", quota=3, window_s=60, by="address", counts="Requests.")
+BY_KEY, BY_ADDRESS, BY_BOTH = Terms((FIVE,)), Terms((THREE,)), Terms((FIVE, EIGHT))
+
+
+@pytest.fixture
+def kept() -> Limits:
+    return Limits(factor=1)
+
+
+def asked(client: str = "192.0.2.1") -> Scope:
+    """A request, as far as limits look at it."""
+    return {"client": (client, 40000)}
+
+
+async def spend(kept: Limits, terms: Terms, scope: Scope | None = None, **who: Hashable) -> bool:
+    """Whether the request is let through."""
+    try:
+        await kept.spend(terms, asked() if scope is None else scope, **who)
+    except RateLimited:
+        return False
+    return True
+
+
+def told(scope: Scope) -> dict[str, str]:
+    """The headers that the answer will have."""
+    return {name.decode(): value.decode() for name, value in scope[HEADERS]}
+
+
+async def test_exactly_the_quota_is_let_through(kept: Limits) -> None:
+    assert [await spend(kept, BY_KEY, key="a") for _ in range(7)] == [True] * 5 + [False] * 2
+
+
+async def test_a_new_window_begins_when_the_old_one_has_ended_and_not_before(kept: Limits) -> None:
+    assert all([await spend(kept, BY_KEY, key="a") for _ in range(5)])
+    clock.move(timedelta(seconds=59.5))
+    assert not await spend(kept, BY_KEY, key="a")
+    clock.move(timedelta(seconds=0.6))
+    assert [await spend(kept, BY_KEY, key="a") for _ in range(6)] == [True] * 5 + [False]
+
+
+async def test_a_window_begins_with_the_first_request_of_each(kept: Limits) -> None:
+    await spend(kept, BY_KEY, key="a")
+    clock.move(timedelta(seconds=40))
+    await spend(kept, BY_KEY, key="b")
+    clock.move(timedelta(seconds=21))
+    first, second = asked(), asked()
+    await spend(kept, BY_KEY, first, key="a")
+    await spend(kept, BY_KEY, second, key="b")
+    assert (told(first)["ratelimit"], told(second)["ratelimit"]) == ('"five";r=4;t=60', '"five";r=3;t=39')
+
+
+async def test_one_key_does_not_spend_anothers(kept: Limits) -> None:
+    for key in "ab":
+        assert [await spend(kept, BY_KEY, key=key) for _ in range(6)] == [True] * 5 + [False]
+
+
+async def test_all_keys_of_an_account_spend_together(kept: Limits) -> None:
+    found = [await spend(kept, BY_BOTH, key=key, account="x") for key in "ab" for _ in range(5)]
+    assert found == [True] * 8 + [False] * 2
+    assert await spend(kept, BY_BOTH, key="c", account="y")
+
+
+async def test_what_one_policy_refuses_is_counted_on_none(kept: Limits) -> None:
+    for _ in range(20):
+        await spend(kept, BY_BOTH, key="a", account="x")
+    scope = asked()
+    assert await spend(kept, BY_BOTH, scope, key="b", account="x")
+    assert told(scope)["ratelimit"].startswith('"eight";r=2;')
+
+
+async def test_fifty_at_once_get_exactly_the_quota(kept: Limits) -> None:
+    assert sum(await asyncio.gather(*(spend(kept, BY_KEY, key="a") for _ in range(50)))) == 5
+
+
+async def test_the_headers_tell_all_policies_and_the_one_nearest_to_its_end(kept: Limits) -> None:
+    scope = asked()
+    await kept.spend(BY_BOTH, scope, key="a", account="x")
+    assert told(scope) == {
+        "ratelimit-policy": '"five";q=5;w=60, "eight";q=8;w=600',
+        "ratelimit": '"five";r=4;t=60',
+    }
+
+
+async def test_a_refusal_says_which_limit_and_how_long(kept: Limits) -> None:
+    for _ in range(5):
+        await spend(kept, BY_BOTH, key="a", account="x")
+    clock.move(timedelta(seconds=20.5))
+    scope = asked()
+    with pytest.raises(RateLimited) as refusal:
+        await kept.spend(BY_BOTH, scope, key="a", account="x")
+
+    assert told(scope)["ratelimit"] == '"five";r=0;t=40'
+    assert refusal.value.headers == {"Retry-After": "40"}
+    assert refusal.value.members["violated_policies"] == ["five"]
+    assert refusal.value.members["retry_after"] == 40
+    assert refusal.value.detail == "The limit five (5 in 60 seconds for each key) is used up."
+
+
+async def test_after_the_time_that_a_refusal_tells_the_next_request_is_let_through(kept: Limits) -> None:
+    for _ in range(5):
+        await spend(kept, BY_KEY, key="a")
+    clock.move(timedelta(seconds=7.77))
+    with pytest.raises(RateLimited) as refusal:
+        await kept.spend(BY_KEY, asked(), key="a")
+    clock.move(timedelta(seconds=int(refusal.value.headers["Retry-After"])))
+    assert await spend(kept, BY_KEY, key="a")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff:ffff:ffff:ffff", True),
+        ("2001:db8:0:1::1", "2001:DB8:0:1:0:0:0:2", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("fe80::1%eth0", "fe80::2%eth0", True),
+    ],
+)
+async def test_an_ipv6_network_is_one_client(kept: Limits, one: str, other: str, *, same: bool) -> None:
+    assert all([await spend(kept, BY_ADDRESS, asked(one)) for _ in range(3)])
+    assert await spend(kept, BY_ADDRESS, asked(other)) is not same
+
+
+@pytest.mark.parametrize("client", [None, ("", 0), ("testclient", 1), ("a:b", 1), ("x" * 200, 1)])
+def test_a_peer_without_an_address_is_a_client_too(client: Any) -> None:
+    assert client_of({"client": client}) == (client[0] if client else "")
+
+
+async def test_a_flood_of_addresses_takes_a_bounded_memory(kept: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowances, "MOST", 100)
+    for _ in range(3):
+        await spend(kept, BY_ADDRESS, asked("198.51.100.1"))
+    for n in range(99):
+        await spend(kept, BY_ADDRESS, asked(f"10.0.0.{n}"))
+    assert not await spend(kept, BY_ADDRESS, asked("198.51.100.1"))  # is still known
+    for n in range(1_000):
+        await spend(kept, BY_ADDRESS, asked(f"10.1.{n // 250}.{n % 250}"))
+    assert len(kept._meters[THREE].windows) <= 100
+
+
+async def test_windows_that_have_ended_go_as_new_ones_come(kept: Limits) -> None:
+    for n in range(100):
+        await spend(kept, BY_ADDRESS, asked(f"10.0.0.{n}"))
+    clock.move(timedelta(seconds=61))
+    for n in range(60):
+        await spend(kept, BY_ADDRESS, asked(f"10.0.1.{n}"))
+    assert len(kept._meters[THREE].windows) == 60
+
+
+@pytest.mark.parametrize(("factor", "let_through"), [(0.001, 1), (0.5, 2), (2, 10), (1_000_000, 50)])
+async def test_a_factor_changes_the_quota(factor: float, let_through: int) -> None:
+    kept = Limits(factor=factor)
+    assert sum([await spend(kept, BY_KEY, key="a") for _ in range(50)]) == let_through
+
+
+async def test_too_many_refused_credentials_mark_a_guesser_until_the_window_ends(kept: Limits) -> None:
+    for _ in range(30):
+        assert kept.find_guesser(asked()) is None
+        await kept.note_refused(asked())
+    scope = asked()
+    refusal = kept.find_guesser(scope)
+    assert refusal is not None
+    assert refusal.members["violated_policies"] == ["failed_credentials"]
+    assert told(scope)["ratelimit"].startswith('"failed_credentials";r=0;t=')
+    assert kept.find_guesser(asked("192.0.2.2")) is None
+    clock.move(timedelta(seconds=301))
+    assert kept.find_guesser(asked()) is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"name": ""}, {"name": 'a"b'}, {"name": "a b"}, {"name": "ä"}, {"quota": 0}, {"window_s": 0}]
+)
+def test_a_policy_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"name": "things", "quota": 1, "window_s": 1, "by": "key", "counts": "Things."}
+    with pytest.raises(ValueError, match=r"name for a policy|allows nothing"):
+        Policy(**(given | wrong))
+
+
+def test_a_name_is_declared_once() -> None:
+    assert limits.declare(limits.KEY) is limits.KEY
+    with pytest.raises(ValueError, match="the policy key is declared twice"):
+        limits.declare(Policy(name="key", quota=1, window_s=1, by="key", counts="Things."))
+
+
+def test_every_policy_in_the_register_is_described() -> None:
+    found = limits.list_policies()
+    assert {"key", "account", "address", "failed_credentials"} <= {each.name for each in found}
+    assert [each.name for each in found] == sorted(each.name for each in found)
+    assert all(re.fullmatch(r"[A-Z].*\.", each.counts) for each in found)

@@ -1,0 +1,47 @@
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from builders.app import Service, create_app, lifespan
+from builders.identity.records import Preset
+from builders.kit.settings import Settings
+from tests.cast import Person, make_person
+
+MakeService = Callable[..., Awaitable[Service]]
+
+
+@pytest.fixture
+async def start(settings: Settings) -> AsyncIterator[MakeService]:
+    """Starts services of their own on the common database, each with limits and other settings."""
+    async with AsyncExitStack() as stack:
+
+        async def make(*, limits: float = 1, redis_url: str | None = None, **changed: Any) -> Service:
+            update = {"limits": limits, "redis_url": redis_url and SecretStr(redis_url), **changed}
+            app = create_app(settings.model_copy(update=update))
+            await stack.enter_async_context(lifespan(app.api))
+            return app
+
+        yield make
+
+
+@pytest.fixture
+async def limited(start: MakeService) -> Service:
+    """A service with a tenth of the usual quotas, behind a proxy that may say who asks."""
+    return await start(limits=0.1, trusted_proxies=("127.0.0.1",))
+
+
+@pytest.fixture
+async def ada(limited: Service) -> AsyncIterator[Person]:
+    """Somebody with keys, who asks the limited service."""
+    async with await make_person(limited, name="ada", preset=Preset.DEVELOPER_FULL) as person:
+        yield person
+
+
+@pytest.fixture
+async def eve(limited: Service) -> AsyncIterator[Person]:
+    """A stranger to Ada, who asks the same service from the same address."""
+    async with await make_person(limited, name="eve", preset=Preset.DOMAINER_FULL) as person:
+        yield person

@@ -1,0 +1,81 @@
+"""Credentials that are tried out: after some refused ones only those that are known good are looked at."""
+
+from datetime import timedelta
+
+from builders.app import Service
+from builders.identity import keys
+from builders.identity.records import KeyKind, Preset
+from builders.kit import clock
+from builders.kit.db import Database
+from tests.cast import Client, make_person
+from tests.limits.conftest import MakeService
+
+PATH = "/v1/api-keys"
+GUESSES = 30
+
+
+def made_up() -> dict[str, str]:
+    return {"X-API-Key": keys.mint(KeyKind.LIVE).text}
+
+
+def questions(service: Service) -> int:
+    """How often a connection to the database was taken."""
+    database: Database = service.api.state.database
+    return database.pool.get_stats().get("requests_num", 0)
+
+
+async def guess(anyone: Client, times: int = GUESSES) -> None:
+    for _ in range(times):
+        assert (await anyone.get(PATH, headers=made_up())).status_code == 401
+
+
+async def test_the_31st_bad_key_is_429_and_the_database_is_not_asked(start: MakeService) -> None:
+    service = await start()
+    async with Client(service) as anyone:
+        before = questions(service)
+        await guess(anyone)
+        assert questions(service) == before + GUESSES
+        answer = await anyone.get(PATH, headers=made_up())
+        assert questions(service) == before + GUESSES
+
+    assert (answer.status_code, answer.json()["violated_policies"]) == (429, ["failed_credentials"])
+    assert answer.headers["RateLimit"].startswith('"failed_credentials";r=0;t=')
+    assert 0 < int(answer.headers["Retry-After"]) <= 300
+
+
+async def test_a_key_that_was_good_lately_goes_on_and_another_waits(start: MakeService) -> None:
+    service = await start()
+    ada = await make_person(service, name="ada", preset=Preset.DEVELOPER_FULL)
+    async with ada, Client(service) as anyone:
+        assert (await ada.get(PATH)).status_code == 200
+        await guess(anyone)
+
+        assert (await ada.get(PATH)).status_code == 200
+        clock.move(timedelta(seconds=10))  # it has to be looked up again, and is no guess all the same
+        assert (await ada.get(PATH)).status_code == 200
+        assert (await ada.test.get(PATH)).status_code == 429
+        clock.move(timedelta(seconds=300))
+        assert (await ada.test.get(PATH)).status_code == 200
+
+
+async def test_other_addresses_are_not_held_up(start: MakeService) -> None:
+    service = await start(trusted_proxies=("127.0.0.1",))
+    async with Client(service) as anyone:
+        anyone.headers["X-Forwarded-For"] = "192.0.2.1"
+        await guess(anyone)
+        assert (await anyone.get(PATH, headers=made_up())).status_code == 429
+        anyone.headers["X-Forwarded-For"] = "192.0.2.2"
+        assert (await anyone.get(PATH, headers=made_up())).status_code == 401
+
+
+async def test_mistyped_keys_and_bad_tokens_count_and_missing_ones_do_not(start: MakeService) -> None:
+    service = await start()
+    async with Client(service) as anyone:
+        for _ in range(40):
+            assert (await anyone.get(PATH)).status_code == 401
+        for n in range(GUESSES):
+            bad = {"X-API-Key": "svc_live_x"} if n % 2 else {"Authorization": "Bearer x.y.z"}
+            assert (await anyone.get(PATH, headers=bad)).status_code == 401
+        assert (await anyone.get(PATH, headers=made_up())).status_code == 429
+        assert (await anyone.get(PATH)).json()["code"] == "credentials_missing"
+        assert (await anyone.get("/v1/catalog/categories", headers=made_up())).status_code == 200
