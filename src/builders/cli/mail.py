@@ -1,0 +1,90 @@
+"""`builders mail`."""
+
+from collections.abc import Sequence
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from pathlib import Path
+
+import click
+
+from builders.cli.session import fail, json_option, plain, read_settings, run, show
+from builders.identity import service as identity
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from builders.mail import service as mails
+from builders.mail.records import Message, Status
+
+LAST = "last"
+
+
+@click.group()
+def mail() -> None:
+    """Outgoing mail."""
+
+
+@mail.command("show")
+@click.argument("name", default=LAST)
+@click.option("--to", help="Of the messages to this address.")
+@click.option("--html", "as_html", is_flag=True, help="Print the HTML part, for a browser.")
+@json_option
+def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> None:
+    """Show a message of the dev outbox: the last one, or that of a NAME as `--json` tells it.
+
+    Without BUILDERS_SMTP_URL mail is not sent but kept there.
+    """
+    settings = read_settings()
+    found = _find(mails.list_outbox(settings.data_dir), name, to)
+    if found is None:
+        sent = " Mail leaves by BUILDERS_SMTP_URL and is not kept; see `builders mail list`."
+        fail(f"The dev outbox has no such message.{sent if settings.smtp_url else ''}")
+    path, message = found
+    text, html = (_part(message, kind) for kind in ("plain", "html"))
+    heads = {head: str(message[head]) for head in ("From", "To", "Subject", "Date")}
+    shown = {"name": path.name, **{head.lower(): value for head, value in heads.items()}, "text": text}
+    if as_html:
+        show({**shown, "html": html}, as_json=as_json, text=html)
+        return
+    lines = [*(f"{head}: {value}" for head, value in heads.items()), "", *text.splitlines()]
+    show(shown, as_json=as_json, text="\n".join(plain(line) for line in lines))
+
+
+def _find(paths: Sequence[Path], name: str, to: str | None) -> tuple[Path, EmailMessage] | None:
+    """The newest message of that name, or of any, to that address, or to any."""
+    for path in reversed(paths):
+        if name not in {LAST, path.name, path.stem}:
+            continue
+        message = BytesParser(EmailMessage, policy=default).parsebytes(path.read_bytes())
+        if to is None or message["To"].addresses[0].addr_spec.lower() == to.strip().lower():
+            return path, message
+    return None
+
+
+def _part(message: EmailMessage, kind: str) -> str:
+    part = message.get_body((kind,))
+    content: str = part.get_content() if part is not None else ""
+    return content
+
+
+@mail.command("list")
+@click.option("--account", "email", help="Address of the account; every account's mail when absent.")
+@click.option("--status", type=click.Choice([each.value for each in Status]), help="Only what stands so.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@json_option
+def list_command(email: str | None, status: str | None, limit: int, *, as_json: bool) -> None:
+    """List messages, the newest first, and what became of each; addresses are masked."""
+
+    async def work(database: Database, _: Settings) -> Sequence[Message]:
+        async with database.reading() as conn:
+            account_id = None if email is None else (await identity.get_account_by_email(conn, email=email)).id
+            wanted = None if status is None else Status(status)
+            return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
+
+    found = run(work)
+    show(found, as_json=as_json, text="\n".join(map(_line, found)) or "There is no mail.")
+
+
+def _line(message: Message) -> str:
+    said = f" ({plain(message.last_error)})" if message.last_error else ""
+    when = f"{message.created_at:%Y-%m-%d %H:%M:%SZ}"
+    return f"{when}  {message.status:<10} {message.letter:<16} {plain(message.recipient)}{said}"

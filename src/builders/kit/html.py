@@ -1,0 +1,68 @@
+"""Small pages for people whose browser followed a link of ours: no script, no cookie, nothing loaded."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fastapi import Request, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+_jinja = Environment(
+    loader=PackageLoader("builders.kit"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_page = _jinja.get_template("page.html")
+_style = _page.render(title="", paragraphs=(), button=None).partition("<style>")[2].partition("</style>")[0]
+_digest = base64.b64encode(hashlib.sha256(_style.encode()).digest()).decode()
+_HEADERS = {
+    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_digest}'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "Cache-Control": "no-store",
+    "X-Robots-Tag": "noindex",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A button that posts to an address of ours."""
+
+    action: str
+    label: str
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # sent along, unseen
+
+
+def page(
+    title: str,
+    paragraphs: Sequence[str] = (),
+    *,
+    button: Form | None = None,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A page of text and at most one button; everything in it is escaped."""
+    content = _page.render(title=title, paragraphs=paragraphs, button=button)
+    return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")
+
+
+def wants_html(request: Request) -> bool:
+    """Whether the request asks for a page rather than for JSON, as browsers do and programs do not.
+
+    `text/html` must be named (RFC 9110, 12.5.1), and with no less weight, or as much and earlier, than JSON.
+    """
+    found: dict[str, tuple[float, int]] = {}
+    for at, part in enumerate(",".join(request.headers.getlist("accept"))[:1024].split(",")):
+        name, _, rest = part.strip().lower().partition(";")
+        found.setdefault(name.strip(), (_weight(rest), -at))
+    html = found.get("text/html", (0.0, 0))
+    json = max(found.get("application/json", (0.0, 0)), found.get("application/problem+json", (0.0, 0)))
+    return html[0] > 0 and (html > json or json[0] == 0)
+
+
+def _weight(parameters: str) -> float:
+    weight = re.search(r"(?:^|;)\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*(?:;|$)", parameters)
+    return float(weight[1]) if weight else 1.0

@@ -1,0 +1,55 @@
+"""/v1/mail/unsubscribe/{token}: where a reader ends mail of a kind, by a button or by a mail program (RFC 8058).
+
+To open the link ends nothing: scanners of mail open links too. To post to it does, at once, without a cookie, and
+whatever the body says.
+"""
+
+from typing import Any
+
+from fastapi import Request, Response
+
+from builders.kit import html
+from builders.kit.db import Tx
+from builders.kit.errors import TokenInvalid, problems
+from builders.kit.routes import Router
+from builders.kit.supplies import Keys
+from builders.mail import optouts
+from builders.mail import service as mail
+from builders.mail.records import Topic
+
+router = Router(prefix=optouts.PATH.rstrip("/"), tags=["mail"])
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page.", "content": {"text/html": {}}}}
+_KINDS = {
+    Topic.RENEWALS: "notices of renewals",
+    Topic.WEBHOOKS: "notices about webhooks",
+    Topic.NEWS: "news",
+}
+
+
+def _refused(request: Request, refusal: TokenInvalid) -> Response:
+    """The refusal, as a page for a person."""
+    if not html.wants_html(request):
+        raise refusal
+    return html.page("This link is not complete", [refusal.detail], status=refusal.status)
+
+
+@router.get("/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
+async def show_unsubscribe(request: Request, token: str, keyring: Keys) -> Response:
+    """Show the page behind the unsubscribe link of a mail; nothing ends before its button is pressed."""
+    try:
+        about = mail.get_subscription(keyring, token=token)
+    except TokenInvalid as refusal:
+        return _refused(request, refusal)
+    kind, address = _KINDS[about.topic], mail.mask(about.address)
+    button = html.Form(action=f"{optouts.PATH}{token}", label="Stop this mail")
+    return html.page("Stop this mail?", [f"{address} will get no more {kind}."], button=button)
+
+
+@router.post("/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
+async def unsubscribe(request: Request, token: str, conn: Tx, keyring: Keys) -> Response:
+    """Unsubscribe the reader of a mail, at once (RFC 8058); can be repeated."""
+    try:
+        ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
+    except TokenInvalid as refusal:
+        return _refused(request, refusal)
+    return html.page("Done", [f"{mail.mask(ended.address)} gets no more {_KINDS[ended.topic]}."])

@@ -1,0 +1,118 @@
+"""Letters written out: subject, text and HTML, from the templates beside this file.
+
+Fields come from strangers: each is one line of bounded length, without what would turn the direction of reading,
+and escaped in HTML. Links and codes are ours, and go in as they are.
+"""
+
+import textwrap
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from builders.mail import addresses
+from builders.mail.links import Links
+from builders.mail.records import Letter, RenewalNotice
+
+LONGEST_FIELD = 120  # characters of a stranger's text that are shown
+_WIDTH = 72  # of a line of text
+_OURS = {"link", "code"}  # fields of our own making
+_SUBJECTS: Mapping[str, str] = {
+    "verify_email": "Confirm your email address",
+    "sign_in": "Your sign-in code is {code}",
+    "email_changed": "The email address of your account is to change",
+    "lead_confirm": "Please confirm that it was you",
+    "team_invite": "{inviter} invites you to the team {team}",
+    "renewal_notice": "{count} to look at before renewal",
+    "webhook_disabled": "Your webhook {label} is disabled",
+    "sample_notice": "A sample: this is how notices reach you",
+}
+_jinja = Environment(
+    loader=PackageLoader("builders.mail"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A letter as it is read; what it says may open an account, so it never shows in a repr."""
+
+    subject: str = field(repr=False)
+    text: str = field(repr=False)
+    html: str = field(repr=False)
+
+
+def write(letter: Letter, *, links: Links | None = None, unsubscribe: str | None = None) -> Written:
+    """The letter, with tracked links in its HTML when `links` are given; the text is left plain."""
+    shown = _fields(letter)
+    context = {**shown, "topic": letter.topic, "unsubscribe": unsubscribe, "pixel": links.pixel if links else None}
+    isolated = {name: _isolated(value) for name, value in context.items()}
+    subject = _SUBJECTS[letter.name].format(**isolated)
+    html = _jinja.get_template(f"{letter.name}.html").render(context, subject=subject, link=_clicked(shown, links))
+    text = _jinja.get_template(f"{letter.name}.txt").render(isolated, subject=subject)
+    return Written(subject=subject, text=_wrapped(text), html=html)
+
+
+def _fields(letter: Letter) -> dict[str, Any]:
+    shown = {each.name: _shown(each.name, getattr(letter, each.name)) for each in fields(letter)}
+    if isinstance(letter, RenewalNotice):
+        count = len(letter.domains)
+        shown["count"] = "1 domain" if count == 1 else f"{count} domains"
+        shown["domains"] = [{**row, "fate": _fate(row)} for row in shown["domains"]]
+    return shown
+
+
+def _fate(row: Mapping[str, Any]) -> str:
+    """What happens to a domain, and when."""
+    days = row["days"]
+    if days < 0:
+        return "Ran out"
+    when = "today" if days == 0 else f"in {days} day{'' if days == 1 else 's'}"
+    what = "Renews by itself" if row["auto_renew"] else "Runs out"
+    return f"{what} {when}{', ' + row['price'] if row['price'] else ''}"
+
+
+def _clicked(shown: Mapping[str, Any], links: Links | None) -> str | None:
+    link: str | None = shown.get("link")
+    return links.click(link) if links and link else link
+
+
+def _shown(name: str, value: Any) -> Any:
+    """A field as it may be read."""
+    if isinstance(value, tuple):
+        return [{each.name: _shown(each.name, getattr(row, each.name)) for each in fields(row)} for row in value]
+    if not isinstance(value, str) or name in _OURS:
+        return value
+    line = addresses.one_line(value) or ("\N{REPLACEMENT CHARACTER}" if value else "")
+    return line if len(line) <= LONGEST_FIELD else f"{line[: LONGEST_FIELD - 1]}…"
+
+
+def _isolated(value: Any) -> Any:
+    """Text that runs from right to left, kept from turning what stands beside it (Unicode UAX 9, 2.4)."""
+    if isinstance(value, list):
+        return [{name: _isolated(each) for name, each in row.items()} for row in value]
+    if isinstance(value, str) and any(unicodedata.bidirectional(char) in {"R", "AL"} for char in value):
+        return f"\u2068{value}\u2069"
+    return value
+
+
+def _wrapped(text: str) -> str:
+    """Lines of a readable length; a link stays whole, on a line of its own."""
+    lines = [
+        textwrap.fill(
+            line, _WIDTH, subsequent_indent=" " * _indent(line), break_long_words=False, break_on_hyphens=False
+        )
+        if len(line) > _WIDTH
+        else line
+        for line in text.splitlines()
+    ]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _indent(line: str) -> int:
+    return 2 if line.startswith("- ") else 0

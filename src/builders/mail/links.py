@@ -1,0 +1,71 @@
+"""Links that tell of reading: the open pixel and tracked targets, minted here and redeemed by the tracking room.
+
+A token is the message's id and its signature, so nothing is stored for it. A target carries a MAC over token and
+target: a changed one leads nowhere.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from urllib.parse import urlencode
+from uuid import UUID
+
+from builders.kit.crypto import Keyring
+
+_MESSAGE, _CLICK = "mail.message", "mail.click"
+_ID = 16  # bytes
+
+
+class Links:
+    """The tracked links of one message."""
+
+    __slots__ = ("_base_url", "_keyring", "token")
+
+    def __init__(self, keyring: Keyring, base_url: str, token: str) -> None:
+        self._keyring = keyring
+        self._base_url = base_url
+        self.token = token
+
+    @property
+    def pixel(self) -> str:
+        """The address of the image that tells of an opening."""
+        return f"{self._base_url}/v1/t/o/{self.token}"
+
+    def click(self, target: str) -> str:
+        """A link that leads to the target and tells of it."""
+        mac = urlsafe_b64encode(self._keyring.sign(_CLICK, _signed(self.token, target))).decode()
+        return f"{self._base_url}/v1/t/c/{self.token}?{urlencode({'u': target, 'm': mac})}"
+
+
+def mint(keyring: Keyring, *, base_url: str, message_id: UUID) -> Links:
+    """The links of a message; minted again they are the same, as long as the secret is."""
+    return Links(keyring, base_url, token(keyring, message_id))
+
+
+def token(keyring: Keyring, message_id: UUID) -> str:
+    """The message's id, signed: 48 characters of base64url."""
+    return urlsafe_b64encode(message_id.bytes + keyring.sign(_MESSAGE, message_id.bytes)).rstrip(b"=").decode()
+
+
+def read_token(keyring: Keyring, text: str) -> UUID | None:
+    """The message whose token it is; None for what was not minted here."""
+    raw = decoded(text)
+    if len(raw) <= _ID or not keyring.verify(_MESSAGE, raw[:_ID], raw[_ID:]):
+        return None
+    return UUID(bytes=raw[:_ID])
+
+
+def is_target(keyring: Keyring, text: str, *, target: str, mac: str) -> bool:
+    """Whether we ourselves made the link of this token to this target (decoded), as `u` and `m` say it."""
+    return keyring.verify(_CLICK, _signed(text, target), decoded(mac))
+
+
+def decoded(text: str) -> bytes:
+    """The bytes that base64url spells, with or without its padding; none for what is not base64url."""
+    try:
+        return urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
+    except (Error, ValueError):
+        return b""
+
+
+def _signed(token_text: str, target: str) -> bytes:
+    return f"c\n{token_text}\n{target}".encode("utf-8", "surrogatepass")

@@ -1,0 +1,176 @@
+"""What mail is about: letters, which other rooms fill in, and messages, which are letters on their way.
+
+What a link or a code opens never shows in a repr.
+"""
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from typing import ClassVar
+from uuid import UUID
+
+VENDOR = UUID(int=0)  # the account of the vendor's own mail, as to leads
+
+
+class Category(StrEnum):
+    """Why somebody gets a letter. The last two can be ended by the reader, and their links are tracked."""
+
+    TRANSACTIONAL = "transactional"
+    NOTICE = "notice"
+    MARKETING = "marketing"
+
+
+class Topic(StrEnum):
+    """What a reader can want no more of."""
+
+    RENEWALS = "renewals"
+    WEBHOOKS = "webhooks"
+    NEWS = "news"
+
+
+class Status(StrEnum):
+    """Where a message stands; all but the first two are final."""
+
+    QUEUED = "queued"
+    DEFERRED = "deferred"
+    SENT = "sent"
+    BOUNCED = "bounced"
+    EXPIRED = "expired"
+    SUPPRESSED = "suppressed"
+
+
+OPEN = frozenset({Status.QUEUED, Status.DEFERRED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message as it may be shown to its account."""
+
+    id: UUID
+    account_id: UUID
+    letter: str
+    category: Category
+    recipient: str  # masked
+    status: Status
+    attempts: int
+    last_code: int | None  # of the server's last reply
+    last_error: str | None
+    header_id: str | None  # Message-ID, once it was tried
+    created_at: datetime
+    expires_at: datetime | None
+    next_try_at: datetime | None
+    sent_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """What is to be said to one reader; a subclass for each kind."""
+
+    name: ClassVar[str]
+    category: ClassVar[Category] = Category.TRANSACTIONAL
+    topic: ClassVar[Topic | None] = None  # of what the reader can end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyEmail(Letter):
+    """Asks the holder of an address to confirm it."""
+
+    name: ClassVar[str] = "verify_email"
+    link: str = field(repr=False)
+    address: str
+    hours: int = 24  # that the link is good for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInCode(Letter):
+    """A one-time code to sign in with, and the same as a link."""
+
+    name: ClassVar[str] = "sign_in"
+    code: str = field(repr=False)
+    link: str = field(repr=False)
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmailChanged(Letter):
+    """Tells the present address, at the request, that another one is to take its place."""
+
+    name: ClassVar[str] = "email_changed"
+    new_address_masked: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadConfirm(Letter):
+    """Asks a lead to confirm that it was them who asked."""
+
+    name: ClassVar[str] = "lead_confirm"
+    link: str = field(repr=False)
+    hours: int = 72
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamInvite(Letter):
+    """Invites somebody into a portfolio team."""
+
+    name: ClassVar[str] = "team_invite"
+    team: str
+    inviter: str
+    role: str
+    link: str = field(repr=False)
+    days: int = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """A domain that renews or runs out soon."""
+
+    domain: str
+    expires_on: date
+    days: int  # until then; negative when it is over
+    auto_renew: bool
+    price: str | None = None  # as it is to be read, such as 12.00 USD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalNotice(Letter):
+    """Tells a domainer which domains renew soon, those first that need a hand."""
+
+    name: ClassVar[str] = "renewal_notice"
+    category: ClassVar[Category] = Category.NOTICE
+    topic: ClassVar[Topic | None] = Topic.RENEWALS
+    domains: tuple[Renewal, ...]
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDisabled(Letter):
+    """Tells the owner that a webhook destination gets nothing any more."""
+
+    name: ClassVar[str] = "webhook_disabled"
+    category: ClassVar[Category] = Category.NOTICE
+    topic: ClassVar[Topic | None] = Topic.WEBHOOKS
+    label: str
+    url: str
+    reason: str  # a sentence
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleNotice(Letter):
+    """Shows that notices arrive, to somebody who asked for it."""
+
+    name: ClassVar[str] = "sample_notice"
+    event: str | None = None  # that the notice would be of
+    description: str | None = None
+
+
+LETTERS: tuple[type[Letter], ...] = (
+    VerifyEmail,
+    SignInCode,
+    EmailChanged,
+    LeadConfirm,
+    TeamInvite,
+    RenewalNotice,
+    WebhookDisabled,
+    SampleNotice,
+)

@@ -1,0 +1,93 @@
+"""The door of mail: send a letter, ask what became of it, and what its reader did with its links."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from builders.kit import clock, ids, outbox
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn
+from builders.kit.errors import TokenInvalid
+from builders.mail import addresses, delivery, links, optouts, sealed, store
+from builders.mail.events import MAIL_UNSUBSCRIBED, MailUnsubscribed
+from builders.mail.folder import Folder
+from builders.mail.optouts import Subscription
+from builders.mail.records import Letter, Message, Status, Topic
+from builders.mail.store import Key
+
+# Tracked links, as the tracking room redeems them.
+mint_links = links.mint
+read_token = links.read_token
+is_target = links.is_target
+mask = addresses.mask
+
+
+async def send(
+    conn: Conn, *, keyring: Keyring, account_id: UUID, to: str, letter: Letter, expires_at: datetime | None = None
+) -> UUID:
+    """Has the letter sent once the transaction of `conn` commits; the message's id.
+
+    After `expires_at` it is not sent any more: a code that no longer works helps nobody. A reader who wants no
+    more of the letter's topic gets nothing, and the message is `suppressed`.
+    """
+    key = Key(account_id=account_id, id=ids.new())
+    out = letter.topic is not None and await optouts.is_out(conn, keyring, address=to, topic=letter.topic)
+    await store.insert(
+        conn,
+        key=key,
+        letter=letter.name,
+        category=letter.category,
+        recipient=addresses.mask(to),
+        content=None if out else sealed.seal(keyring, key=key, to=to, letter=letter),
+        status=Status.SUPPRESSED if out else Status.QUEUED,
+        expires_at=expires_at,
+        next_try_at=None if out else clock.now() + delivery.AGAIN,
+    )
+    if not out:
+        await delivery.enqueue(conn, key)
+    return key.id
+
+
+async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
+    """A message of the account, and where it stands; kept for 90 days."""
+    return await store.find(conn, key=Key(account_id=account_id, id=message_id))
+
+
+async def list_messages(
+    conn: Conn, *, account_id: UUID | None, status: Status | None = None, limit: int = 50
+) -> Sequence[Message]:
+    """The newest messages of the account; of all accounts, for the operator, when it is None."""
+    return await store.list_newest(conn, account_id=account_id, status=status, limit=limit)
+
+
+def list_outbox(data_dir: Path) -> Sequence[Path]:
+    """The messages of the dev outbox, oldest first, as `.eml` files."""
+    return Folder(data_dir).list_files()
+
+
+async def find_owner(conn: Conn, *, message_id: UUID) -> UUID | None:
+    """The account of a message: a tracked link comes without it."""
+    return await store.find_owner(conn, message_id=message_id)
+
+
+def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
+    """What an unsubscribe link is about. Raises TokenInvalid."""
+    found = optouts.find_subscription(keyring, token)
+    if found is None:
+        raise TokenInvalid("The link is not one of ours, or it was cut on its way.")
+    return found
+
+
+async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscription:
+    """Ends what the link is about, at once and for good; can be repeated. Raises TokenInvalid."""
+    ended = get_subscription(keyring, token=token)
+    if await optouts.add(conn, keyring, address=ended.address, topic=ended.topic):
+        data = MailUnsubscribed(topic=ended.topic, address=ended.address)
+        await outbox.publish(conn, MAIL_UNSUBSCRIBED, account_id=ended.account_id, data=data)
+    return ended
+
+
+async def subscribe(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
+    """Forgets that the reader wanted no more of the topic: they have asked for it again."""
+    await optouts.drop(conn, keyring, address=address, topic=topic)

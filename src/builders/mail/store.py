@@ -1,0 +1,219 @@
+"""All SQL of mail. A message is found by its account and id, and its month by the time in the id."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, kwargs_row
+
+from builders.kit import ids, partitions
+from builders.kit.db import Conn
+from builders.mail.records import Category, Message, Status, Topic
+
+partitions.declare("mail_messages", kept=timedelta(days=90))
+
+INSERT = """
+    INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, content, status,
+                               expires_at, next_try_at)
+    VALUES (%(account_id)s, %(id)s, %(created_at)s, %(letter)s, %(category)s, %(recipient)s, %(content)s,
+            %(status)s, %(expires_at)s, %(next_try_at)s)
+"""
+FIND = """
+    SELECT id, account_id, letter, category, recipient, status, attempts, last_code, last_error, header_id,
+           created_at, expires_at, next_try_at, sent_at
+    FROM mail_messages
+    WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
+"""
+# The newest of one account, or of all; by the index of ages, so that a month's messages are not sorted.
+LIST = """
+    SELECT id, account_id, letter, category, recipient, status, attempts, last_code, last_error, header_id,
+           created_at, expires_at, next_try_at, sent_at
+    FROM mail_messages
+    WHERE (%(account_id)s::uuid IS NULL OR account_id = %(account_id)s)
+      AND (%(status)s::text IS NULL OR status = %(status)s)
+    ORDER BY created_at DESC, id DESC LIMIT %(limit)s
+"""
+FIND_OWNER = "SELECT account_id FROM mail_messages WHERE id = %(id)s AND created_at = %(created_at)s"
+# The attempt is counted before it is made: one that kills its worker counts too.
+CLAIM = """
+    UPDATE mail_messages
+    SET attempts = attempts + 1, claimed_until = %(until)s, next_try_at = %(until)s,
+        header_id = coalesce(header_id, %(header_id)s)
+    WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
+      AND status IN ('queued', 'deferred') AND (claimed_until IS NULL OR claimed_until <= %(now)s)
+    RETURNING letter, content, attempts, header_id, created_at, expires_at
+"""
+DEFER = """
+    UPDATE mail_messages
+    SET status = 'deferred', last_code = %(code)s, last_error = %(error)s, next_try_at = %(next_try_at)s,
+        claimed_until = NULL
+    WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
+      AND status IN ('queued', 'deferred') AND attempts = %(attempts)s
+"""
+FINISH = """
+    UPDATE mail_messages
+    SET status = %(status)s, last_code = %(code)s, last_error = %(error)s, sent_at = %(sent_at)s,
+        content = NULL, next_try_at = NULL, claimed_until = NULL
+    WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
+      AND status IN ('queued', 'deferred')
+    RETURNING id
+"""
+# Their jobs are lost, or it is time for another attempt. Put off, so that the next sweep leaves them alone.
+SWEEP = """
+    UPDATE mail_messages AS message SET next_try_at = %(again)s
+    FROM (
+        SELECT account_id, id, created_at FROM mail_messages
+        WHERE next_try_at <= %(now)s ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ) AS due
+    WHERE message.account_id = due.account_id AND message.id = due.id AND message.created_at = due.created_at
+    RETURNING message.account_id, message.id
+"""
+FIND_OPTOUT = "SELECT topic FROM mail_optouts WHERE hash = ANY(%(hashes)s) LIMIT 1"
+ADD_OPTOUT = """
+    INSERT INTO mail_optouts (hash, topic, address, created_at)
+    VALUES (%(hash)s, %(topic)s, %(address)s, %(now)s) ON CONFLICT (hash) DO NOTHING
+    RETURNING topic
+"""
+DROP_OPTOUT = "DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A message that is this worker's to attempt."""
+
+    letter: str
+    content: bytes = field(repr=False)
+    attempts: int  # this one included
+    header_id: str
+    created_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """Where a message is found."""
+
+    account_id: UUID
+    id: UUID
+
+    @property
+    def row(self) -> dict[str, object]:
+        """Its key in the table."""
+        return {"account_id": self.account_id, "id": self.id, "created_at": ids.time_of(self.id)}
+
+
+def is_dated(message_id: UUID) -> bool:
+    """Whether the id holds a time, as all of ours do."""
+    try:
+        ids.time_of(message_id)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """How an attempt ended, in the server's words or ours."""
+
+    code: int | None = None
+    error: str | None = None
+
+
+def _message(*, category: str, status: str, **columns: Any) -> Message:
+    return Message(category=Category(category), status=Status(status), **columns)
+
+
+async def insert(
+    conn: Conn,
+    *,
+    key: Key,
+    letter: str,
+    category: Category,
+    recipient: str,
+    content: bytes | None,
+    status: Status,
+    expires_at: datetime | None,
+    next_try_at: datetime | None,
+) -> None:
+    """A new message."""
+    row = {
+        **key.row,
+        "letter": letter,
+        "category": category,
+        "recipient": recipient,
+        "content": content,
+        "status": status,
+        "expires_at": expires_at,
+        "next_try_at": next_try_at,
+    }
+    await conn.execute(INSERT, row)
+
+
+async def find(conn: Conn, *, key: Key) -> Message | None:
+    """The message, when it is the account's."""
+    if not is_dated(key.id):
+        return None
+    async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
+        await cursor.execute(FIND, key.row)
+        return await cursor.fetchone()
+
+
+async def list_newest(
+    conn: Conn, *, account_id: UUID | None, status: Status | None, limit: int
+) -> Sequence[Message]:
+    """The newest messages, of all accounts when none is named."""
+    async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
+        await cursor.execute(LIST, {"account_id": account_id, "status": status, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def find_owner(conn: Conn, *, message_id: UUID) -> UUID | None:
+    """The account of a message."""
+    if not is_dated(message_id):
+        return None
+    row = {"id": message_id, "created_at": ids.time_of(message_id)}
+    found = await (await conn.execute(FIND_OWNER, row)).fetchone()
+    return None if found is None else found[0]
+
+
+async def claim(conn: Conn, *, key: Key, header_id: str, now: datetime, until: datetime) -> Claimed | None:
+    """The message for one attempt, begun now; None when it is final, or another worker has it."""
+    async with conn.cursor(row_factory=class_row(Claimed)) as cursor:
+        await cursor.execute(CLAIM, {**key.row, "header_id": header_id, "now": now, "until": until})
+        return await cursor.fetchone()
+
+
+async def defer(conn: Conn, *, key: Key, attempts: int, reply: Reply, next_try_at: datetime) -> None:
+    """Notes that the attempt failed and when the next one is due."""
+    row = {**key.row, "attempts": attempts, "code": reply.code, "error": reply.error}
+    await conn.execute(DEFER, {**row, "next_try_at": next_try_at})
+
+
+async def finish(conn: Conn, *, key: Key, status: Status, reply: Reply, sent_at: datetime | None = None) -> bool:
+    """Notes the end, and forgets what was to be said; False when it had ended already."""
+    row = {**key.row, "status": status, "code": reply.code, "error": reply.error, "sent_at": sent_at}
+    return await (await conn.execute(FINISH, row)).fetchone() is not None
+
+
+async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Sequence[Key]:
+    """Messages whose time has come; due again at `again` if nothing comes of it."""
+    rows = await (await conn.execute(SWEEP, {"now": now, "again": again, "limit": limit})).fetchall()
+    return [Key(account_id=account_id, id=message_id) for account_id, message_id in rows]
+
+
+async def has_optout(conn: Conn, *, hashes: Collection[bytes]) -> bool:
+    """Whether one of these stands for an address that wants no more of a topic."""
+    return await (await conn.execute(FIND_OPTOUT, {"hashes": list(hashes)})).fetchone() is not None
+
+
+async def add_optout(conn: Conn, *, digest: bytes, topic: Topic, address: bytes, now: datetime) -> bool:
+    """Notes an opt-out; False when it was known."""
+    row = {"hash": digest, "topic": topic, "address": address, "now": now}
+    return await (await conn.execute(ADD_OPTOUT, row)).fetchone() is not None
+
+
+async def drop_optout(conn: Conn, *, hashes: Collection[bytes]) -> None:
+    """Forgets an opt-out."""
+    await conn.execute(DROP_OPTOUT, {"hashes": list(hashes)})

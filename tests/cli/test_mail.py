@@ -1,0 +1,117 @@
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from builders.kit import ids
+from builders.kit.settings import Settings
+from builders.mail import envelope, letters, senders
+from builders.mail.carriers import Parcel
+from builders.mail.folder import Folder
+from builders.mail.records import Letter, SignInCode
+from builders.mail.store import Claimed
+from tests.cli.conftest import Cli
+from tests.mail.make import LINK, RENEWALS, SIGN_IN
+
+
+@pytest.fixture
+def outbox(tmp_path: Path) -> Path:
+    """The data folder, with three messages in its dev outbox."""
+    data = tmp_path / "data"
+    for minute, (to, letter) in enumerate(
+        [("ada@example.net", SIGN_IN), ("bob@example.net", RENEWALS), ("bob@example.net", SIGN_IN)]
+    ):
+        put(data, to, letter, minute)
+    return data
+
+
+def put(data: Path, to: str, letter: Letter, minute: int) -> None:
+    """Writes a letter into the dev outbox."""
+    at = datetime(2026, 11, 20, 10, minute, tzinfo=UTC)
+    claimed = Claimed(
+        letter=letter.name, content=b"", attempts=1, header_id="<1@x.example>", created_at=at, expires_at=None
+    )
+    content = envelope.pack(
+        letters.write(letter), to=to, sender=senders.of(Settings()), claimed=claimed, unsubscribe=None
+    )
+    parcel = Parcel(id=ids.new(), letter=letter.name, created_at=at, sender="x@y", recipient=to, content=content)
+    asyncio.run(Folder(data).carry(parcel))
+
+
+def test_the_last_message_is_shown(command: Cli, outbox: Path) -> None:
+    del outbox
+    shown = command("mail", "show").stdout
+    assert shown.startswith(
+        "From: Builders <no-reply@localhost>\nTo: bob@example.net\nSubject: Your sign-in code is "
+    )
+    assert "\nDate: Fri, 20 Nov 2026 10:02:00 +0000\n\n" in shown
+    assert f"\n{LINK}\n" in shown
+    assert command("mail", "show", "last").stdout == shown
+
+
+def test_the_last_one_to_an_address_is_shown(command: Cli, outbox: Path) -> None:
+    del outbox
+    shown = command("mail", "show", "--to", "Ada@example.net").stdout
+    assert "To: ada@example.net\n" in shown
+
+
+def test_one_is_shown_by_its_name(command: Cli, outbox: Path) -> None:
+    name = sorted(each.name for each in (outbox / "outbox").iterdir())[1]
+    for given in (name, name.removesuffix(".eml")):
+        message = json.loads(command("mail", "show", given, "--json").stdout)
+        assert (message["name"], message["to"]) == (name, "bob@example.net")
+        assert "harbour.example" in message["text"]
+        assert "html" not in message
+
+
+def test_the_html_part_is_shown_for_a_browser(command: Cli, outbox: Path) -> None:
+    del outbox
+    assert command("mail", "show", "--html").stdout.lstrip().startswith("<!doctype html>")
+    assert "<!doctype html>" in json.loads(command("mail", "show", "--html", "--json").stdout)["html"]
+
+
+def test_nothing_steers_the_terminal(command: Cli, outbox: Path) -> None:
+    put(outbox, "eve@example.net", SignInCode(code="1\x1b[31m2", link=LINK, minutes=1), 9)
+    assert "\x1b" not in command("mail", "show").stdout
+
+
+@pytest.mark.parametrize("words", [[], ["none.eml"], ["--to", "nobody@example.net"], ["../secret_keys"]])
+def test_what_is_not_there_is_said(command: Cli, tmp_path: Path, words: list[str]) -> None:
+    if words:
+        put(tmp_path / "data", "ada@example.net", SIGN_IN, 1)
+    result = command("mail", "show", *words)
+    assert (result.exit_code, result.stderr) == (1, "Error: The dev outbox has no such message.\n")
+
+
+def test_where_mail_leaves_it_is_not_kept(command: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    plain_environment.setenv("BUILDERS_SMTP_URL", "smtp://mx.example")
+    plain_environment.setenv("BUILDERS_MAIL_FROM", "Builders <mail@builders.example>")
+    assert "see `builders mail list`" in command("mail", "show").stderr
+
+
+def test_messages_of_an_account_are_listed(builders: Cli, account: str) -> None:
+    assert builders("mail", "list", "--account", account).stdout == "There is no mail.\n"
+    assert json.loads(builders("mail", "list", "--account", account, "--json").stdout) == []
+    assert builders("mail", "list", "--status", "bounced", "--limit", "5").exit_code == 0
+    assert builders("mail", "list", "--status", "lost").exit_code == 2
+    assert builders("mail", "list", "--account", "nobody@example.net").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("BUILDERS_MAIL_FROM", "nobody", "write an address"),
+        ("BUILDERS_SMTP_URL", "smtp://u:s3cret@mx.example", "needs a sender"),
+    ],
+)
+def test_settings_that_will_not_do_are_said(
+    command: Cli, plain_environment: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    plain_environment.setenv(variable, value)
+    result = command("mail", "show")
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert "BUILDERS_MAIL_FROM: " in result.stderr
+    assert "s3cret" not in result.stderr

@@ -1,0 +1,229 @@
+"""Letters as they are read: every kind in both parts, whatever strangers put into the fields."""
+
+import dataclasses
+import re
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import SMTPUTF8
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+
+from builders.kit import clock, ids
+from builders.kit.crypto import Keyring, generate_secret
+from builders.mail import envelope, letters, links
+from builders.mail.records import LETTERS as KINDS
+from builders.mail.records import Letter, RenewalNotice, TeamInvite
+from builders.mail.senders import Sender
+from builders.mail.store import Claimed
+from tests.mail.make import CODE, LETTERS, LINK, RENEWALS, SIGN_IN
+
+SENDER = Sender(name="Builders", address="no-reply@builders.example", domain="builders.example")
+STOP = "https://builders.test/v1/mail/unsubscribe/token"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "{{ link }}{% raw %}",
+    "Ada\r\nBcc: victim@mail.example\r\n\r\nBuy now",
+    "Ada\u2028Bcc: x\u2029\x85\x0b\x0c\x00",
+    "x" * 1024,
+    "\u202eevil\u202c\u2066name",
+    "فريق الميناء",
+    '"><img src=x onerror=alert(1)>',
+    "%(link)s {link} {0} $link",
+    "=?utf-8?q?hello?=",
+    "\ud800 lone",
+    "😀" * 300,
+]
+
+
+class _Tags(HTMLParser):
+    """The elements of a page and what they lead to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append(tag)
+        if tag not in {"meta", "br", "img"}:
+            self.open.append(tag)
+        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
+        assert not [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def pack(written: letters.Written, *, to: str = "reader@mail.example", **options: Any) -> EmailMessage:
+    """The message, read again."""
+    raw = packed(written, to=to, **options)
+    return BytesParser(EmailMessage, policy=SMTPUTF8).parsebytes(raw)
+
+
+def packed(written: letters.Written, *, to: str = "reader@mail.example", **options: Any) -> bytes:
+    """The message as it goes out."""
+    claimed = Claimed(
+        letter="x",
+        content=b"",
+        attempts=1,
+        header_id="<1@builders.example>",
+        created_at=clock.now(),
+        expires_at=None,
+    )
+    values: dict[str, Any] = {"sender": SENDER, "unsubscribe": None, **options}
+    return envelope.pack(written, to=to, claimed=claimed, **values)
+
+
+def with_fields(letter: Letter, text: str) -> Letter:
+    """The same letter with another text in each field that strangers fill."""
+    ours = {"link", "code"}
+    changes: dict[str, Any] = {
+        each.name: text
+        for each in dataclasses.fields(letter)
+        if isinstance(getattr(letter, each.name), str) and each.name not in ours
+    }
+    if isinstance(letter, RenewalNotice):
+        changes["domains"] = tuple(dataclasses.replace(each, domain=text, price=text) for each in letter.domains)
+    return dataclasses.replace(letter, **changes)
+
+
+def test_there_is_a_letter_of_each_kind() -> None:
+    assert {type(each) for each in LETTERS} == set(KINDS)
+
+
+@pytest.mark.parametrize("letter", LETTERS, ids=lambda each: each.name)
+def test_every_letter_says_the_same_in_both_parts(letter: Letter) -> None:
+    written = letters.write(letter, unsubscribe=STOP if letter.topic else None)
+
+    link = getattr(letter, "link", None)
+    tags = _Tags(written.html)
+    if link is not None:
+        assert link in tags.links
+        assert link in written.text.split()
+    assert (STOP in tags.links) == (STOP in written.text) == (letter.topic is not None)
+    assert tags.open == []
+    assert "Builders" in written.text
+    assert {"h1", "title"} <= set(tags.found)
+    assert not re.search(r"\{[{%#]|undefined|None", written.html + written.text)
+    assert all(len(line) <= 76 or "https://" in line for line in written.text.splitlines())
+    assert "\n\n\n" not in written.text
+    assert "script" not in tags.found
+
+
+def test_the_code_is_in_the_subject_and_in_both_parts() -> None:
+    written = letters.write(SIGN_IN)
+    assert all(CODE in each for each in (written.subject, written.text, written.html))
+
+
+def test_what_happens_to_each_domain_is_said() -> None:
+    text = letters.write(RENEWALS).text
+    assert "- harbour.example, 2026-12-01: Renews by itself in 11 days, 12.00 USD" in text
+    assert "- pier.example, 2026-11-21: Runs out in 1 day\n" in text
+    assert "- quay.example, 2026-11-20: Runs out today\n" in text
+    assert "- old.example, 2026-11-19: Ran out\n" in text
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("letter", LETTERS, ids=lambda each: each.name)
+def test_what_strangers_write_adds_nothing(letter: Letter, text: str) -> None:
+    check_adds_nothing(letter, text)
+
+
+@limits(deadline=None)  # other tests share the processor
+@given(st.text(min_size=1, max_size=300), st.sampled_from(LETTERS))
+def test_whatever_strangers_write_adds_nothing(text: str, letter: Letter) -> None:
+    check_adds_nothing(letter, text)
+
+
+def check_adds_nothing(letter: Letter, text: str) -> None:
+    """No element, no link, no header and no line that the same letter with harmless fields has not."""
+    hostile, plain = (letters.write(with_fields(letter, each)) for each in (text, "x"))
+
+    assert _Tags(hostile.html).found == _Tags(plain.html).found
+    assert _Tags(hostile.html).links == _Tags(plain.html).links
+    assert len(hostile.subject) < 400
+    message, harmless = pack(hostile), pack(plain)
+    assert message.keys() == harmless.keys()
+    assert message.defects == []
+    for kind in ("plain", "html"):
+        body = message.get_body((kind,))
+        assert body is not None
+        assert body.get_content().replace("\r\n", "\n").strip()
+    assert not re.search("[\u202a-\u202e\u2066\u2067]", hostile.text + hostile.html + hostile.subject)
+
+
+def test_a_name_is_cut_where_it_gets_long() -> None:
+    written = letters.write(with_fields(LETTERS[4], "x" * 1024))
+    assert "x" * 119 + "…" in written.html
+    assert "x" * 121 not in written.html + written.text + written.subject
+
+
+def test_text_that_runs_from_the_right_turns_nothing_beside_it() -> None:
+    invite = TeamInvite(team="Harbour", inviter="שרה", role="viewer", link=LINK)
+    written = letters.write(invite)
+    assert written.subject == "\u2068שרה\u2069 invites you to the team Harbour"
+    assert "<bdi>שרה</bdi>" in written.html
+
+
+def test_links_of_notices_are_tracked_and_those_of_secrets_are_not() -> None:
+    keyring = Keyring([generate_secret()])
+    minted = links.mint(keyring, base_url="https://builders.test", message_id=ids.new())
+    written = letters.write(RENEWALS, links=minted, unsubscribe=STOP)
+
+    tags = _Tags(written.html)
+    assert minted.pixel in tags.links
+    assert minted.click(RENEWALS.link or "") in tags.links
+    assert STOP in tags.links  # as it is: to end mail is nobody's click to count
+    assert (RENEWALS.link or "") in written.text
+
+
+@pytest.mark.parametrize(
+    "name", ["Builders", "Bäckerei, Söhne & Co <x@y.example>", "بناة", "A\r\nBcc: x@y.example"]
+)
+def test_the_sender_can_have_any_name(name: str) -> None:
+    sender = dataclasses.replace(SENDER, name=name, reply_to="help@builders.example")
+    message = pack(letters.write(SIGN_IN), sender=sender)
+    (written,) = message["From"].addresses
+    assert (written.display_name, written.addr_spec) == (" ".join(name.split()), "no-reply@builders.example")
+    assert str(message["Reply-To"]) == "help@builders.example"
+    assert message["Bcc"] is None
+
+
+@pytest.mark.parametrize(
+    "to", ["reader@mail.example", f"{'a' * 64}@{'b' * 60}.example", "jörg@xn--mller-kva.example"]
+)
+def test_the_reader_can_have_any_address(to: str) -> None:
+    raw = packed(letters.write(SIGN_IN), to=to)
+    (written,) = re.findall(rb"\r\nTo:\s+(\S+)\r\n", raw)
+    assert written.decode() == to
+
+
+def test_the_link_to_unsubscribe_is_whole_however_long() -> None:
+    long = "https://builders.example/" + "x" * 700
+    raw = packed(letters.write(RENEWALS, unsubscribe=long), unsubscribe=long)
+    assert raw.startswith(
+        f"List-Unsubscribe: <{long}>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n".encode()
+    )
+    assert all(len(line) <= 998 for line in raw.split(b"\r\n"))
+
+
+@pytest.mark.parametrize("link", ["https://x.example/\r\nBcc: y", "https://x.example/>", "https://x.example/ä"])
+def test_a_link_that_would_break_the_header_is_refused(link: str) -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        packed(letters.write(RENEWALS, unsubscribe=link), unsubscribe=link)
+
+
+@limits(deadline=None)  # other tests share the processor
+@given(st.text(max_size=200))
+def test_lines_are_ended_as_the_internet_wants(text: str) -> None:
+    raw = packed(letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK)))
+    assert b"\n" not in raw.replace(b"\r\n", b"")
+    assert b"\r" not in raw.replace(b"\r\n", b"")
+    assert raw.isascii()

@@ -1,0 +1,60 @@
+"""How BUILDERS_SMTP_URL is read."""
+
+import re
+
+import pytest
+
+from builders.mail.server import Server, StartTls, parse
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "tls"),
+    [
+        ("smtp://mx.example", "mx.example", 587, StartTls.REQUIRED),
+        ("smtp://mx.example:25/", "mx.example", 25, StartTls.REQUIRED),
+        ("smtp://mx.example:25?starttls=optional", "mx.example", 25, StartTls.OPTIONAL),
+        ("smtp://mx.example?starttls=never", "mx.example", 587, StartTls.NEVER),
+        ("smtp://u:p@mx.example", "mx.example", 587, StartTls.REQUIRED),
+        ("smtp://localhost:1025", "localhost", 1025, StartTls.NEVER),
+        ("smtp://127.0.0.1:1025", "127.0.0.1", 1025, StartTls.NEVER),
+        ("smtp://[::1]:1025", "::1", 1025, StartTls.NEVER),
+        ("smtp://u:p@127.0.0.1:25?starttls=never", "127.0.0.1", 25, StartTls.NEVER),
+        ("smtp://localhost?starttls=required", "localhost", 587, StartTls.REQUIRED),
+        ("smtps://mx.example", "mx.example", 465, "implicit"),
+        ("smtps://u:p@mx.example:2465", "mx.example", 2465, "implicit"),
+    ],
+)
+def test_a_server_is_read(url: str, host: str, port: int, tls: str) -> None:
+    found = parse(url)
+    assert (found.host, found.port, found.tls) == (host, port, tls)
+
+
+def test_user_and_password_are_unescaped_and_not_shown() -> None:
+    found = parse("smtp://us%40er:p%2Fa%3Ass@mx.example")
+    assert (found.user, found.password) == ("us@er", "p/a:ss")
+    assert "p/a" not in repr(found)
+    assert parse("smtp://mx.example").user is None
+    assert isinstance(found, Server)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://mx.example", "write smtp://"),
+        ("mx.example:25", "write smtp://"),
+        ("smtp://", "write smtp://"),
+        ("smtp://u:s3cret/x@mx.example", "no number"),
+        ("smtp://u:s3cret#@mx.example", "no number"),
+        ("smtp://mx.example/path", "write smtp://"),
+        ("smtp://mx.example:x", "no number"),
+        ("smtp://[mx", "brackets"),
+        ("smtp://mx.example?starttls=yes", "required, optional or never"),
+        ("smtp://mx.example?tls=1", "not tls"),
+        ("smtps://mx.example?starttls=required", "first byte"),
+        ("smtp://u:s3cret@mx.example?starttls=never", "in the clear"),
+    ],
+)
+def test_what_will_not_do_is_said_without_the_password(url: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)) as raised:
+        parse(url)
+    assert "s3cret" not in str(raised.value)
