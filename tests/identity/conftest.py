@@ -1,11 +1,19 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from builders.app import create_app, lifespan
+from builders.kit.db import Database
+from builders.kit.issuers import OidcIssuer
 from builders.kit.settings import Settings
 from tests.cast import Client
+from tests.identity.letters import Postbox
+from tests.identity.provider import Provider, running, trusting
+
+Trust = Callable[..., Awaitable[Client]]
 
 
 @pytest.fixture
@@ -15,3 +23,34 @@ async def stranded(settings: Settings) -> AsyncIterator[Client]:
     app = create_app(settings.model_copy(update=nowhere))
     async with lifespan(app.api), Client(app) as client:
         yield client
+
+
+@pytest.fixture
+def postbox(database: Database, settings: Settings) -> Postbox:
+    """Has jobs done, and finds what was mailed."""
+    return Postbox(database, settings)
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[Provider]:
+    """An OpenID Connect provider."""
+    async with running() as answering:
+        yield answering
+
+
+@pytest.fixture
+async def trust(settings: Settings, provider: Provider) -> AsyncIterator[Trust]:
+    """Starts a service that trusts the provider, with options of the setting; gives who has no key there."""
+    async with AsyncExitStack() as stack:
+
+        async def start(**options: Any) -> Client:
+            values = {
+                "oidc_issuers": (OidcIssuer.model_validate(trusting(provider, **options)),),
+                "outbound_allow": (provider.host,),
+                "key_cache_s": 0,
+            }
+            app = create_app(settings.model_copy(update=values))
+            await stack.enter_async_context(lifespan(app.api))
+            return await stack.enter_async_context(Client(app))
+
+        yield start

@@ -18,7 +18,7 @@ def offered(key: str, **given: str) -> dict[str, str]:
 def forge(prefix: str) -> str:
     """A well-formed key with the public start of a real one; the rest is made up."""
     body = f"{prefix}_{'0' * 32}"
-    return body + keys._checksum(body)
+    return body + keys.checksum(body)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Whose credentials these are, remembered for seconds.
 
-A verified key is cached by its digest, so a revocation is felt within the cache time in every process. What
+What was verified is cached by its digest, so a revocation is felt within the cache time in every process. What
 mints keys or promotes plans asks the database each time.
 """
 
@@ -8,51 +8,69 @@ import hmac
 from dataclasses import dataclass
 from datetime import timedelta
 
-from builders.identity import keys, scopes
-from builders.identity.records import KeyKind, Preset
+from builders.identity import audit, keys, scopes
+from builders.identity.bearers import Bearers
+from builders.identity.records import AuditAction, KeyKind, Preset
 from builders.identity.store import keys as key_store
 from builders.kit import clock
 from builders.kit.callers import Caller, Credential, refused
 from builders.kit.db import Database
 
-MAX_CACHED = 10_000  # of each sort: good keys, and bad ones of the right form
+MAX_CACHED = 10_000  # of each sort: good credentials, and bad ones of the right form
+MOST_SHOWN = 200  # characters of a request in the audit list
 NOTED_EVERY = timedelta(minutes=5)
 
 _BAD_KEY = "The API key is unknown, revoked or expired."
+_BAD_SESSION = "The session has ended."
+_SIGN_IN = "Sign in again, or have a new token made."
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the database said of a key, and how long that holds."""
+    """What was found of a credential, and how long that holds."""
 
-    caller: Caller | None  # None for a key that is no good
+    caller: Caller | None  # None for one that is no good
     until: float  # monotonic
 
 
 class Authenticator:
     """Turns a credential into its caller, for one process."""
 
-    def __init__(self, database: Database, *, cache_s: float) -> None:
+    def __init__(self, database: Database, *, cache_s: float, bearers: Bearers | None) -> None:
         self._database = database
         self._cache_s = cache_s
+        self._bearers = bearers  # None where only keys are judged
         # Apart, so that a flood of made-up keys pushes out no good one.
         self._good: dict[bytes, _Answer] = {}
         self._bad: dict[bytes, _Answer] = {}
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
 
     async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
-        """The caller; `fresh` asks the database whatever is remembered. Raises CredentialsInvalid."""
-        if not _is_key(credential):
-            raise refused("The token is not valid.")
-        digest = keys.digest(credential.text)
+        """The caller; `fresh` asks the database whatever is remembered. Raises CredentialsInvalid, IssuerAway."""
+        digest = _digest(credential)
         answer = None if fresh else self._find(digest)
         if answer is None:
-            answer = await self._look_up(credential.text)
+            answer = await (self._look_up if _is_key(credential) else self._look_up_token)(credential)
             self._remember(digest, answer)
         if answer.caller is None:
-            raise refused(_BAD_KEY)
+            raise refused(_BAD_KEY) if _is_key(credential) else refused(_BAD_SESSION, next_action=_SIGN_IN)
         self._used[digest] = answer.caller
         return answer.caller
+
+    def remembers(self, credential: Credential) -> bool:
+        """Whether it was found good lately, so that it is no guess."""
+        return _digest(credential) in self._good
+
+    async def witness(self, caller: Caller, *, what: str) -> None:
+        """Writes into the account's audit list what support is about to do as its holder."""
+        async with self._database.transaction() as conn:
+            await audit.record(
+                conn,
+                account_id=caller.live_account_id,
+                actor=caller.actor,
+                action=AuditAction.SUPPORT_ACTED,
+                about={"request": what[:MOST_SHOWN]},
+            )
 
     async def flush(self) -> None:
         """Writes down which keys were used since the last flush; on failure they wait for the next one."""
@@ -80,10 +98,10 @@ class Authenticator:
             del kept[next(iter(kept))]  # the oldest
         kept[digest] = answer
 
-    async def _look_up(self, text: str) -> _Answer:
-        presented = keys.parse(text)
+    async def _look_up(self, credential: Credential) -> _Answer:
+        presented = keys.parse(credential.text)
         if presented is None:
-            raise refused("The API key has a typo: its checksum does not match.")
+            raise refused("This is no API key, or it has a typo: its checksum does not match.")
         now, asked = clock.now(), clock.monotonic()
         async with self._database.reading() as conn:
             holder = await key_store.find_holder(conn, public_id=presented.public_id, now=now)
@@ -93,6 +111,21 @@ class Authenticator:
         if holder.expires_at is not None:
             left = min(left, (holder.expires_at - now).total_seconds())
         return _Answer(_caller(holder), asked + left)
+
+    async def _look_up_token(self, credential: Credential) -> _Answer:
+        if self._bearers is None:
+            raise refused("Tokens are not accepted here.")
+        now, asked = clock.now(), clock.monotonic()
+        caller = await self._bearers.find_caller(credential)
+        left = self._cache_s
+        if caller is not None and caller.expires_at is not None:
+            left = min(left, (caller.expires_at - now).total_seconds())
+        return _Answer(caller, asked + left)
+
+
+def _digest(credential: Credential) -> bytes:
+    """What it is remembered by. One token is two credentials: in the cookie it counts for less."""
+    return keys.digest(credential.text if _is_key(credential) else f"{credential.kind} {credential.text}")
 
 
 def _is_key(credential: Credential) -> bool:
@@ -111,4 +144,5 @@ def _caller(holder: key_store.Holder) -> Caller:
         method="api_key",
         scopes=scopes.expand(scopes.PRESETS[Preset(holder.preset)]),
         key_id=holder.key_id,
+        expires_at=holder.expires_at,
     )

@@ -25,3 +25,33 @@ class EmailTaken(Problem):
     """An account has this email address."""
 
     status, code = 409, "email_taken"
+
+
+class SessionNotFound(Problem):
+    """The account has no such session."""
+
+    status, code = 404, "session_not_found"
+
+
+class NoSession(Problem):
+    """These credentials are no session."""
+
+    status, code = 409, "no_session"
+
+
+class IdentityTaken(Problem):
+    """The issuer's subject is linked to an account."""
+
+    status, code = 409, "identity_taken"
+
+
+class GrantInvalid(Problem):
+    """The grant is unknown, used, revoked or expired."""
+
+    status, code = 400, "grant_invalid"
+
+
+class GrantNotFound(Problem):
+    """There is no such login-as grant."""
+
+    status, code = 404, "grant_not_found"

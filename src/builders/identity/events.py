@@ -1,5 +1,6 @@
 """What identity tells."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -18,6 +19,36 @@ class KeyChanged(BaseModel):
     prefix: str
 
 
+class AccountCreated(BaseModel):
+    """An account is there."""
+
+    verified: bool  # its address is taken as confirmed, so no message need go to it
+
+
+class EmailVerified(BaseModel):
+    """An account's address was confirmed."""
+
+    email: str
+    verified_at: datetime
+
+
+class EmailChanged(BaseModel):
+    """An account has another address, which was confirmed before."""
+
+    email: str
+    previous_email: str
+
+
+class SupportSignedIn(BaseModel):
+    """The vendor's support signed in as the account, by a login-as grant."""
+
+    session_id: UUID
+    operator: str
+    reason: str
+    may_write: bool
+    expires_at: datetime
+
+
 _EXAMPLE = KeyChanged(
     id=UUID("0193a1b2-0000-7000-8000-000000000001"),
     label="ci",
@@ -31,4 +62,43 @@ KEY_CREATED = declare(
 )
 KEY_REVOKED = declare(
     Event(name="api_key.revoked", version=1, description="An API key was revoked.", example=_EXAMPLE)
+)
+ACCOUNT_CREATED = declare(
+    Event(
+        name="account.created",
+        version=1,
+        description="An account was made.",
+        example=AccountCreated(verified=True),
+        internal=True,
+    )
+)
+EMAIL_VERIFIED = declare(
+    Event(
+        name="email.verified",
+        version=1,
+        description="The account's address was confirmed; told again for a new address.",
+        example=EmailVerified(email="ada@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)),
+    )
+)
+EMAIL_CHANGED = declare(
+    Event(
+        name="email.changed",
+        version=1,
+        description="The account has another address.",
+        example=EmailChanged(email="ada@example.net", previous_email="ada.lovelace@example.net"),
+    )
+)
+SUPPORT_SIGNED_IN = declare(
+    Event(
+        name="support.signed_in",
+        version=1,
+        description="The vendor's support signed in as the account.",
+        example=SupportSignedIn(
+            session_id=UUID("0193a1b2-0000-7000-8000-0000000000c1"),
+            operator="grace",
+            reason="Ticket 4711: an alias does not deliver",
+            may_write=False,
+            expires_at=datetime(2026, 1, 5, 10, 30, tzinfo=UTC),
+        ),
+    )
 )

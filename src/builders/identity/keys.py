@@ -29,11 +29,13 @@ class KeyText:
     digest: bytes = field(repr=False)
 
 
-def _random(length: int) -> str:
+def random_text(length: int) -> str:
+    """So many random characters of the alphabet."""
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
-def _checksum(text: str) -> str:
+def checksum(text: str) -> str:
+    """What follows a text of ours, to tell a typo."""
     number, digits = zlib.crc32(text.encode()), ""
     while number:
         number, digit = divmod(number, len(ALPHABET))
@@ -48,8 +50,8 @@ def digest(text: str) -> bytes:
 
 def mint(kind: KeyKind) -> KeyText:
     """A new key."""
-    body = f"svc_{kind}_{_random(12)}_{_random(32)}"
-    parsed = parse(body + _checksum(body))
+    body = f"svc_{kind}_{random_text(12)}_{random_text(32)}"
+    parsed = parse(body + checksum(body))
     assert parsed is not None, "a minted key reads as one"  # noqa: S101 - our own invariant, not input
     return parsed
 
@@ -57,6 +59,6 @@ def mint(kind: KeyKind) -> KeyText:
 def parse(text: str) -> KeyText | None:
     """The key's parts, or None when it is not of the form or its checksum is wrong."""
     match = _KEY.fullmatch(text)
-    if match is None or _checksum(text[:-_CHECKSUM]) != match[3]:
+    if match is None or checksum(text[:-_CHECKSUM]) != match[3]:
         return None
     return KeyText(text=text, public_id=match[2], prefix=match[1], last4=text[-4:], digest=digest(text))

@@ -1,8 +1,9 @@
 """The catalog of scopes and the two presets (SPEC.md, "Authentication"; `write` implies `read`)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from builders.identity.records import Preset, Scope
+from builders.kit.callers import Impersonation
 
 DESCRIPTIONS: Mapping[str, str] = {
     "account:read": "Read the profile, the session and the email verification status.",
@@ -54,6 +55,21 @@ def expand(scopes: Iterable[str]) -> frozenset[str]:
     return frozenset(held | (implied & DESCRIPTIONS.keys()))
 
 
+ALL = expand(DESCRIPTIONS)
+# What the account's holder does in person: whoever signs in as them must not leave with keys, names, money's
+# ways or company of their own. Support's session never holds these, whatever the grant says.
+IN_PERSON = frozenset({"keys:write", "sandbox:promote", "team:write", "transfers:write", "registrars:write"})
+
+
+def of_session(impersonation: Impersonation | None) -> frozenset[str]:
+    """The scopes of who signed in: all. Of support the reading ones; if it `may_write`, all but IN_PERSON."""
+    if impersonation is None:
+        return ALL
+    if impersonation.may_write:
+        return ALL - IN_PERSON
+    return frozenset(scope for scope in ALL if scope.endswith(":read"))
+
+
 _ORDERED = {preset: [scope for scope in DESCRIPTIONS if scope in expand(PRESETS[preset])] for preset in Preset}
 
 
@@ -72,3 +88,8 @@ def list_scopes() -> list[Scope]:
         )
         for scope, description in DESCRIPTIONS.items()
     ]
+
+
+def in_order(held: Collection[str]) -> list[str]:
+    """The scopes in the catalog's order."""
+    return [scope for scope in DESCRIPTIONS if scope in held]

@@ -4,52 +4,63 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from builders.identity import (
+    accounts,
+    addresses,
+    errors,
+    grants,
+    identities,
+    keys,
+    scopes,
+    sessions,
+    signing_in,
+    tokens,
+    twins,
+)
+from builders.identity import audit as audits
 from builders.identity import authenticator as authenticators
-from builders.identity import keys, scopes
-from builders.identity.errors import AccountNotFound, EmailTaken, KeyNotFound, KeyRevoked
+from builders.identity.bearers import Bearers
+from builders.identity.errors import KeyNotFound, KeyRevoked
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
-from builders.identity.records import Account, ApiKey, KeyKind, NewApiKey, Preset
+from builders.identity.records import Account, ApiKey, AuditAction, KeyKind, NewApiKey, Preset
 from builders.identity.store import accounts as account_store
 from builders.identity.store import keys as key_store
 from builders.kit import clock, ids, outbox
 from builders.kit.callers import Actor, LiveKeyRequired
+from builders.kit.crypto import Keyring
 from builders.kit.db import Conn, Database
+from builders.kit.outbound import Outbound
 from builders.kit.pages import JsonPage, PageRequest
+from builders.kit.settings import Settings
 
 Authenticator = authenticators.Authenticator
-LAST_ID = UUID(int=2**128 - 1)
+# What callers of the door may have to meet.
+AccountNotFound, EmailTaken = errors.AccountNotFound, errors.EmailTaken
 list_scopes = scopes.list_scopes
+create_account, link_identity = accounts.create_account, identities.link_identity
+LAST_ID = audits.LAST_ID
+open_session, end_session, log_out = sessions.open_session, sessions.end_session, sessions.log_out
+list_sessions, prune_sessions = sessions.list_sessions, sessions.prune_sessions
+caller_of, get_standing = sessions.caller_of, sessions.get_standing
+list_public_keys = tokens.list_public_keys
+audit, list_audit = audits.record, audits.list_entries
+CODE_LIFE = signing_in.LIFE
+request_code, sign_in = signing_in.request_code, signing_in.sign_in
+get_link_address, prune_requests = signing_in.get_link_address, signing_in.prune_requests
+create_grant, redeem_grant = grants.create_grant, grants.redeem_grant
+list_grants, revoke_grant = grants.list_grants, grants.revoke_grant
+verify_email, change_email = addresses.verify_email, addresses.change_email
+real_accounts = twins.real_accounts
 
 
-def make_authenticator(database: Database, *, cache_s: float) -> Authenticator:
-    """The authenticator of one process."""
-    return Authenticator(database, cache_s=cache_s)
+def make_bearers(database: Database, *, keyring: Keyring, settings: Settings, outbound: Outbound) -> Bearers:
+    """Who judges tokens, for one process."""
+    return Bearers(database, keyring=keyring, settings=settings, outbound=outbound)
 
 
-async def create_account(conn: Conn, *, email: str, name: str | None = None, verified: bool) -> Account:
-    """An account with its sandbox twin. Raises EmailTaken."""
-    now = clock.now()
-    address = email.strip().lower()
-    account = Account(
-        id=ids.new(),
-        sandbox_id=ids.new(),
-        email=address,
-        name=name or address.partition("@")[0],
-        email_verified_at=now if verified else None,
-        created_at=now,
-    )
-    made = await account_store.insert_account(
-        conn,
-        account_id=account.id,
-        sandbox_id=account.sandbox_id,
-        email=account.email,
-        name=account.name,
-        verified_at=account.email_verified_at,
-        now=now,
-    )
-    if not made:
-        raise EmailTaken(f"An account has the address {address} already.")
-    return account
+def make_authenticator(database: Database, *, cache_s: float, bearers: Bearers | None = None) -> Authenticator:
+    """The authenticator of one process; without bearers it judges API keys alone."""
+    return Authenticator(database, cache_s=cache_s, bearers=bearers)
 
 
 async def get_account(conn: Conn, *, account_id: UUID) -> Account:
@@ -71,7 +82,7 @@ async def get_account_by_email(conn: Conn, *, email: str) -> Account:
 async def ensure_account(conn: Conn, *, email: str, verified: bool) -> Account:
     """The account with this address, made when there is none."""
     with suppress(EmailTaken):  # by an earlier call, or by another process right now
-        await create_account(conn, email=email, verified=verified)
+        await accounts.create_account(conn, email=email, verified=verified)
     return await get_account_by_email(conn, email=email)
 
 
@@ -107,6 +118,7 @@ async def create_key(
     )
     shown = _shown(key)
     await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_news(shown))
+    await _audit_key(conn, shown, account_id, actor, AuditAction.API_KEY_MINTED)
     return NewApiKey(key=shown, secret=text.text)
 
 
@@ -122,7 +134,9 @@ async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonP
     return page.json(items, [last] if more else None)
 
 
-async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID | None, revoked_by: KeyKind) -> ApiKey:
+async def revoke_key(
+    conn: Conn, *, account_id: UUID, key_id: UUID | None, revoked_by: KeyKind, actor: Actor
+) -> ApiKey:
     """Ends a key for good, at once; a second time changes nothing. Publishes api_key.revoked.
 
     Raises KeyNotFound, LiveKeyRequired when a test key would revoke a live one.
@@ -135,6 +149,7 @@ async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID | None, revok
     shown = _shown(key)
     if shown.revoked_at == now:  # and not earlier: of two that revoke at once, the second tells nothing
         await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_news(shown))
+        await _audit_key(conn, shown, account_id, actor, AuditAction.API_KEY_REVOKED)
     return shown
 
 
@@ -167,6 +182,7 @@ async def rotate_key(
     )
     if old is None:
         raise KeyRevoked("This key is over; there is nothing to rotate.", next_action="Mint a new key.")
+    await _audit_key(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))
     return new
 
 
@@ -187,6 +203,13 @@ def _shown(key: ApiKey | None) -> ApiKey:
         last_used_at=key.last_used_at,
         scopes=scopes.of_preset(preset),
     )
+
+
+async def _audit_key(
+    conn: Conn, key: ApiKey, account_id: UUID, actor: Actor, action: AuditAction, **more: str
+) -> None:
+    about = {"key_id": str(key.id), "label": key.label, "key_kind": key.key_kind, "preset": key.preset, **more}
+    await audit(conn, account_id=account_id, actor=actor, action=action, about=about)
 
 
 def _news(key: ApiKey) -> KeyChanged:

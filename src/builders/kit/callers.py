@@ -6,14 +6,18 @@ Which credentials are good is the identity room's knowledge; `app` hands its aut
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from fastapi import Cookie, Depends, Header, Request
 from starlette.types import Scope
 
+from builders.kit.allowances import LIMITS, Limits
 from builders.kit.errors import Problem
 
 COOKIE = "svc_access_token"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,7 @@ class Impersonation:
     grant_id: UUID
     operator: str
     reason: str
+    may_write: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,44 +114,91 @@ class LiveKeyRequired(Problem):
     status, code = 403, "live_key_required"
 
 
+class OriginForbidden(Problem):
+    """A browser's cookie does not count for a request from elsewhere."""
+
+    status, code = 403, "origin_forbidden"
+
+
+class IssuerAway(Problem):
+    """The issuer of the token is away."""
+
+    status, code = 503, "issuer_away"
+
+
 class Authenticate(Protocol):
     """Identity's part: whose credential it is; `fresh` when nothing remembered will do."""
 
     async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
-        """The caller. Raises CredentialsInvalid."""
+        """The caller. Raises CredentialsInvalid, IssuerAway."""
+
+    def remembers(self, credential: Credential) -> bool:
+        """Whether it was found good lately, so that it is no guess."""
+
+    async def witness(self, caller: Caller, *, what: str) -> None:
+        """Writes down what support is about to do as somebody else."""
 
 
 def find_credential(scope: Scope) -> Credential | None:
     """The first credential present: `X-API-Key`, then `Authorization: Bearer`, then the cookie.
 
     The first in this order decides; a bad one is refused and the next is not tried. Raises
-    CredentialsInvalid for an Authorization header of another scheme.
+    CredentialsInvalid for an Authorization header of another scheme, and for two cookies that differ.
     """
-    bearer = cookies = None
+    bearer, cookies = None, b""
     for name, value in scope["headers"]:
         if name == b"x-api-key" and value.strip():
             return Credential("api_key", value.strip().decode("latin-1"))
         if name == b"authorization" and bearer is None and value.strip():
             bearer = value.strip().decode("latin-1")
         elif name == b"cookie" and COOKIE.encode() in value:
-            cookies = value
+            cookies += value + b";"
     if bearer is not None:
         scheme, _, token = bearer.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise refused("The Authorization header must be `Bearer <token>`.")
         return Credential("bearer", token.strip())
-    if cookies is not None and (text := Request(scope).cookies.get(COOKIE)):
-        return Credential("cookie", text)
-    return None
+    return _find_cookie(cookies.decode("latin-1")) if cookies else None
 
 
-def refused(detail: str) -> CredentialsInvalid:
+def _find_cookie(cookies: str) -> Credential | None:
+    """Of two that differ, another host of our domain may have planted one, so neither counts."""
+    pairs = (part.partition("=") for part in cookies.split(";"))
+    found = {value.strip().strip('"') for name, _, value in pairs if name.strip() == COOKIE} - {""}
+    if len(found) > 1:
+        raise refused(f"The request has several cookies {COOKIE}.", next_action="Clear this site's cookies.")
+    return Credential("cookie", found.pop()) if found else None
+
+
+_MINT = "Send a valid key in X-API-Key, or mint one with POST /v1/api-keys."
+
+
+def refused(detail: str, *, next_action: str = _MINT) -> CredentialsInvalid:
     """The one answer to every bad credential (RFC 6750, 3)."""
-    return CredentialsInvalid(
-        detail,
-        headers={"WWW-Authenticate": 'Bearer realm="builders", error="invalid_token"'},
-        next_action="Send a valid key in X-API-Key, or mint one with POST /v1/api-keys.",
-    )
+    challenge = 'Bearer realm="builders", error="invalid_token"'
+    return CredentialsInvalid(detail, headers={"WWW-Authenticate": challenge}, next_action=next_action)
+
+
+def origin_of(url: str) -> str:
+    """The origin of an address as a browser writes it (RFC 6454, 6.2)."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
+
+
+def require_own_origin(request: Request) -> None:
+    """Refuses what another site had the browser send, cookie and all. Raises OriginForbidden.
+
+    As CrossOriginProtection of Go 1.25 does, but a request that does not say where it comes from is refused too.
+    """
+    if request.headers.getlist("sec-fetch-site") in (["same-origin"], ["none"]):
+        return
+    if request.headers.getlist("origin") != [origin_of(request.app.state.settings.url)]:
+        raise OriginForbidden(
+            "The cookie counts only for requests from the service's own pages.",
+            next_action="From a program, send the token in Authorization: Bearer, or an API key.",
+        )
 
 
 class Needs:
@@ -165,10 +217,15 @@ class Needs:
     ) -> Caller:
         """FastAPI's way in; the parameters are there to be documented."""
         del authorization, x_api_key, svc_access_token
-        return await self.caller(request)
+        caller = await self.caller(request)
+        await self.judge(caller, request)
+        return caller
 
     async def caller(self, request: Request) -> Caller:
-        """Who asks. Raises CredentialsMissing, CredentialsInvalid, InsufficientScope."""
+        """Who asks, whatever he may do.
+
+        Raises CredentialsMissing, CredentialsInvalid, OriginForbidden, IssuerAway, RateLimited.
+        """
         credential = find_credential(request.scope)
         if credential is None:
             raise CredentialsMissing(
@@ -176,12 +233,33 @@ class Needs:
                 headers={"WWW-Authenticate": 'Bearer realm="builders"'},
                 next_action="Send an API key in the header X-API-Key.",
             )
+        if credential.kind == "cookie" and request.method not in _SAFE:
+            require_own_origin(request)
         authenticate: Authenticate = request.app.state.authenticate
-        caller = await authenticate(credential, fresh=self.fresh)
-        if self.scope not in caller.scopes:
-            raise _lacking(self.scope, caller)
+        limits: Limits | None = request.scope.get(LIMITS)
+        if limits is not None:
+            too_many = limits.find_guesser(request.scope)
+            if too_many is not None and not authenticate.remembers(credential):
+                raise too_many
+        try:
+            caller = await authenticate(credential, fresh=self.fresh)
+        except CredentialsInvalid:
+            if limits is not None:
+                await limits.note_refused(request.scope)
+            raise
         request.scope["account_id"] = caller.account_id
         return caller
+
+    async def judge(self, caller: Caller, request: Request) -> None:
+        """Raises InsufficientScope, or ImpersonationForbidden, for one without the scope.
+
+        What support is let do is written down before it is done, so that nothing goes without a trace.
+        """
+        if self.scope not in caller.scopes:
+            raise _lacking(self.scope, caller)
+        if caller.impersonation is not None and request.method not in _SAFE:
+            authenticate: Authenticate = request.app.state.authenticate
+            await authenticate.witness(caller, what=f"{request.method} {request.scope['path']}")
 
 
 def _lacking(scope: str, caller: Caller) -> Problem:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -122,6 +123,16 @@ class Keyring:
     def hashes(self, purpose: str, token: str) -> list[bytes]:
         """The token's hash under each secret, the first first: look it up under all of them."""
         return [_token_hash(key, purpose, token) for key in self._by_id.values()]
+
+    def signing_keys(self, purpose: str) -> dict[str, Ed25519PrivateKey]:
+        """A key pair (RFC 8032) of each secret by its key id, for signatures that others verify too.
+
+        In the order of the ring: the first signs.
+        """
+        return {
+            key.id.hex(): Ed25519PrivateKey.from_private_bytes(key.derived("pair", purpose))
+            for key in self._by_id.values()
+        }
 
 
 def _mac(key: _Key, purpose: str, payload: bytes) -> bytes:

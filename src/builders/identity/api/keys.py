@@ -12,12 +12,16 @@ from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
+from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import JsonPage, Listing, PageQuery, PageReply
 from builders.kit.routes import Router
 
 router = Router(prefix="/v1/api-keys", tags=["api-keys"])
 Reader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
+MINT = declare(
+    Policy(name="mint", quota=30, window_s=600, by="account", counts="API keys that are minted or replaced.")
+)
 # What follows a new key, for clients that can follow (OpenAPI 3.1, "Link Object").
 ROTATION: dict[int | str, dict[str, Any]] = {
     200: {"links": {"rotate": {"operationId": "api_keys_rotate", "parameters": {"key_id": "$response.body#/id"}}}}
@@ -25,7 +29,10 @@ ROTATION: dict[int | str, dict[str, Any]] = {
 
 
 @router.post(
-    "", response_model=schemas.ApiKeyCreated, responses={**problems(LiveKeyRequired, InFlight), **ROTATION}
+    "",
+    response_model=schemas.ApiKeyCreated,
+    responses={**problems(LiveKeyRequired, InFlight), **ROTATION},
+    dependencies=[within(MINT)],
 )
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
     """Mint an API key. The secret is in this answer and nowhere else."""
@@ -69,7 +76,11 @@ async def get(key_id: str, caller: Reader, conn: Reads) -> ApiKey:
 async def revoke(key_id: str, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; refused everywhere within the cache time of keys."""
     return await identity.revoke_key(
-        conn, account_id=caller.live_account_id, key_id=ids.find(key_id), revoked_by=KeyKind(caller.mode)
+        conn,
+        account_id=caller.live_account_id,
+        key_id=ids.find(key_id),
+        revoked_by=KeyKind(caller.mode),
+        actor=caller.actor,
     )
 
 
@@ -78,6 +89,7 @@ async def revoke(key_id: str, caller: Minter, conn: Tx) -> ApiKey:
     response_model=schemas.ApiKeyCreated,
     responses=problems(KeyNotFound, KeyRevoked, LiveKeyRequired, InFlight),
     tags=["beyond"],
+    dependencies=[within(MINT)],
 )
 async def rotate(
     key_id: str, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None

@@ -1,8 +1,10 @@
 """Accounts and their sandbox twins."""
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from builders.identity.records import Account
@@ -25,6 +27,19 @@ FIND_ACCOUNT = """
     FROM identity_accounts AS account JOIN identity_accounts AS twin ON twin.sandbox_of = account.id
     WHERE account.sandbox_of IS NULL
       AND (account.id = %(account_id)s::uuid OR account.email = %(email)s::text)
+"""
+# Of an account and its twin at once: the twin shows the same address.
+VERIFY_EMAIL = """
+    UPDATE identity_accounts SET email_verified_at = %(now)s
+    WHERE (id = %(account_id)s OR sandbox_of = %(account_id)s)
+      AND email = %(email)s AND email_verified_at IS NULL
+"""
+CHANGE_EMAIL = """
+    UPDATE identity_accounts SET email = %(email)s, email_verified_at = %(now)s
+    WHERE id = %(account_id)s OR sandbox_of = %(account_id)s
+"""
+LIST_REAL = """
+    SELECT id, coalesce(sandbox_of, id) FROM identity_accounts WHERE id = ANY(%(account_ids)s)
 """
 
 
@@ -54,3 +69,25 @@ async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str
     async with conn.cursor(row_factory=class_row(Account)) as cursor:
         await cursor.execute(FIND_ACCOUNT, {"account_id": account_id, "email": email})
         return await cursor.fetchone()
+
+
+async def verify_email(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> bool:
+    """Whether the account's address is this one and was not yet confirmed."""
+    row = {"account_id": account_id, "email": email, "now": now}
+    return (await conn.execute(VERIFY_EMAIL, row)).rowcount > 0
+
+
+async def change_email(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> bool:
+    """Whether the address was free, and so is the account's now."""
+    try:
+        async with conn.transaction():  # a savepoint: a clash would spoil the caller's transaction
+            await conn.execute(CHANGE_EMAIL, {"account_id": account_id, "email": email, "now": now})
+    except UniqueViolation:
+        return False
+    return True
+
+
+async def list_real(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, UUID]:
+    """The real account of each of these, twins and real ones alike."""
+    rows = await (await conn.execute(LIST_REAL, {"account_ids": list(account_ids)})).fetchall()
+    return dict(rows)

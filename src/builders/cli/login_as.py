@@ -1,0 +1,98 @@
+"""`builders login-as`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import click
+
+from builders.cli.session import json_option, plain, run, show
+from builders.identity import service as identity
+from builders.identity.records import Grant, NewGrant
+from builders.kit import clock, ids
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+
+REASON = range(5, 501)  # characters, as its account reads it
+OPERATOR = range(1, 121)
+
+Check = Callable[[click.Context, click.Parameter, str], str]
+
+account_option = click.option("--account", "email", required=True, help="Address of the account.")
+
+
+@click.group("login-as")
+def login_as() -> None:
+    """Sign in as a customer, for support; the customer sees it in the audit list."""
+
+
+def _within(lengths: range) -> Check:
+    def check(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+        text = value.strip()
+        if len(text) not in lengths or not text.isprintable():
+            raise click.BadParameter(f"it has {lengths[0]} to {lengths[-1]} characters, on one line")
+        return text
+
+    return check
+
+
+@login_as.command()
+@account_option
+@click.option("--operator", required=True, callback=_within(OPERATOR), help="Who will sign in: a name or address.")
+@click.option("--reason", required=True, callback=_within(REASON), help="Why; the customer reads it.")
+@click.option("--write", is_flag=True, help="Let the session change things too; without it, it only reads.")
+@json_option
+def grant(email: str, operator: str, reason: str, *, write: bool, as_json: bool) -> None:
+    """Make a grant. It is printed here and never again, and redeemed within 10 minutes, once."""
+
+    async def work(database: Database, _: Settings) -> NewGrant:
+        async with database.transaction() as conn:
+            account = await identity.get_account_by_email(conn, email=email)
+            return await identity.create_grant(
+                conn, account_id=account.id, operator=operator, reason=reason, may_write=write
+            )
+
+    new = run(work)
+    show({**asdict(new.grant), "grant": new.text}, as_json=as_json, text=new.text)
+
+
+@login_as.command("list")
+@account_option
+@json_option
+def list_grants(email: str, *, as_json: bool) -> None:
+    """List the newest grants for an account."""
+
+    async def work(database: Database, _: Settings) -> Sequence[Grant]:
+        async with database.reading() as conn:
+            account = await identity.get_account_by_email(conn, email=email)
+            return await identity.list_grants(conn, account_id=account.id)
+
+    found = run(work)
+    show(list(found), as_json=as_json, text="\n".join(map(_line, found)) or "No grants.")
+
+
+@login_as.command()
+@click.argument("grant_id")
+@json_option
+def revoke(grant_id: str, *, as_json: bool) -> None:
+    """Revoke a grant by its id; the session that was opened with it ends too, everywhere within seconds."""
+
+    async def work(database: Database, _: Settings) -> Grant:
+        async with database.transaction() as conn:
+            return await identity.revoke_grant(conn, grant_id=ids.find(grant_id))
+
+    ended = run(work)
+    show(ended, as_json=as_json, text=f"Revoked {ended.id} ({plain(ended.operator)}).")
+
+
+def _line(grant: Grant) -> str:
+    said = (
+        f"revoked {grant.revoked_at:%Y-%m-%d %H:%M}Z"
+        if grant.revoked_at
+        else f"redeemed {grant.redeemed_at:%Y-%m-%d %H:%M}Z"
+        if grant.redeemed_at
+        else "expired"
+        if grant.expires_at <= clock.now()
+        else f"open until {grant.expires_at:%H:%M}Z"
+    )
+    right = "read and write" if grant.may_write else "read only"
+    return f"{grant.id}  {said}  {right}  {plain(grant.operator)}  {plain(grant.reason)}"

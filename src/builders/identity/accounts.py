@@ -1,0 +1,35 @@
+"""Accounts are made with their sandbox twins."""
+
+from builders.identity.errors import EmailTaken
+from builders.identity.events import ACCOUNT_CREATED, AccountCreated
+from builders.identity.records import Account
+from builders.identity.store import accounts as store
+from builders.kit import clock, ids, outbox
+from builders.kit.db import Conn
+
+
+async def create_account(conn: Conn, *, email: str, name: str | None = None, verified: bool) -> Account:
+    """An account with its sandbox twin; publishes account.created. Raises EmailTaken."""
+    now = clock.now()
+    address = email.strip().lower()
+    account = Account(
+        id=ids.new(),
+        sandbox_id=ids.new(),
+        email=address,
+        name=name or address.partition("@")[0],
+        email_verified_at=now if verified else None,
+        created_at=now,
+    )
+    made = await store.insert_account(
+        conn,
+        account_id=account.id,
+        sandbox_id=account.sandbox_id,
+        email=account.email,
+        name=account.name,
+        verified_at=account.email_verified_at,
+        now=now,
+    )
+    if not made:
+        raise EmailTaken(f"An account has the address {address} already.")
+    await outbox.publish(conn, ACCOUNT_CREATED, account_id=account.id, data=AccountCreated(verified=verified))
+    return account

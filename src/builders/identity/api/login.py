@@ -1,0 +1,93 @@
+"""/v1/auth/login and /v1/auth/login-as."""
+
+from builders.identity import service as identity
+from builders.identity.api import cookies
+from builders.identity.api.visitors import LOGIN, LOGIN_AS, REDEEM, AnyVisitor, Visitor
+from builders.identity.errors import GrantInvalid
+from builders.identity.records import NewSession
+from builders.identity.schemas import login as schemas
+from builders.kit.bodies import Answer
+from builders.kit.callers import OriginForbidden
+from builders.kit.db import Conn, Pool, Tx
+from builders.kit.errors import TokenInvalid, problems
+from builders.kit.limits import within
+from builders.kit.routes import Router
+from builders.kit.supplies import Config, Keys
+
+router = Router(prefix="/v1/auth", tags=["auth"])
+
+
+async def _signed_in(conn: Conn, new: NewSession, *, secure: bool) -> Answer:
+    """What GET /v1/auth/session will answer to the cookie, with the cookie."""
+    session = new.session
+    standing = await identity.get_standing(conn, account_id=session.account_id, session_id=session.id)
+    reply = schemas.signed_in(standing, identity.caller_of(session, method="cookie"))
+    return cookies.with_cookie(reply, token=new.token, expires_at=session.expires_at, secure=secure)
+
+
+@router.post(
+    "/login",
+    response_model=schemas.LoginReply,
+    responses=problems(OriginForbidden),
+    tags=["beyond"],
+    dependencies=[within(LOGIN)],
+)
+async def request_login(body: schemas.LoginRequest, visitor: Visitor, conn: Tx) -> schemas.LoginReply:
+    """Have a one-time code and a link mailed to an account's address; the answer is the same if there is none."""
+    del visitor  # where it comes from was checked
+    await identity.request_code(conn, email=body.email)
+    return schemas.LoginReply(expires_in_s=int(identity.CODE_LIFE.total_seconds()))
+
+
+@router.post(
+    "/login/redeem",
+    response_model=schemas.SignedInReply,
+    responses=problems(TokenInvalid, OriginForbidden),
+    tags=["beyond"],
+    dependencies=[within(REDEEM)],
+)
+async def redeem_login(
+    body: schemas.LoginRedeem,
+    visitor: Visitor,
+    database: Pool,
+    keyring: Keys,
+    settings: Config,
+    secure: cookies.Secure,
+) -> Answer:
+    """Sign in with the code that was mailed, or the token of its link; sets the cookie."""
+    new = await identity.sign_in(
+        database,
+        keyring=keyring,
+        settings=settings,
+        proof=body.proof(),
+        address=visitor.address,
+        user_agent=visitor.user_agent,
+    )
+    async with database.reading() as conn:
+        return await _signed_in(conn, new, secure=secure)
+
+
+@router.post(
+    "/login-as",
+    response_model=schemas.SignedInReply,
+    responses=problems(GrantInvalid, OriginForbidden),
+    dependencies=[within(LOGIN_AS)],
+)
+async def login_as(
+    body: schemas.LoginAsRedeemRequest,
+    visitor: AnyVisitor,
+    conn: Tx,
+    keyring: Keys,
+    settings: Config,
+    secure: cookies.Secure,
+) -> Answer:
+    """Redeem a login-as grant, once: support signs in as the account, for an hour; sets the cookie."""
+    new = await identity.redeem_grant(
+        conn,
+        keyring=keyring,
+        settings=settings,
+        text=body.grant,
+        address=visitor.address,
+        user_agent=visitor.user_agent,
+    )
+    return await _signed_in(conn, new, secure=secure)

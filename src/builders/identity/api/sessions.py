@@ -1,0 +1,68 @@
+"""/v1/auth/session, /v1/auth/sessions and /v1/auth/logout."""
+
+from typing import Annotated
+
+from builders.identity import service as identity
+from builders.identity.api import cookies
+from builders.identity.errors import NoSession, SessionNotFound
+from builders.identity.schemas import sessions as schemas
+from builders.kit import ids
+from builders.kit.bodies import Answer
+from builders.kit.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.db import Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.routes import Router
+
+router = Router(prefix="/v1/auth", tags=["auth"])
+Reader = Annotated[Caller, needs("account:read")]
+Writer = Annotated[Caller, needs("account:write")]
+
+
+@router.get("/session", response_model=schemas.SessionReply)
+async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
+    """Who is asking: the account, the credentials that were sent, and what they may do."""
+    standing = await identity.get_standing(
+        conn,
+        account_id=caller.live_account_id,
+        key_id=caller.key_id,
+        session_id=caller.session_id,
+    )
+    return schemas.current(standing, caller)
+
+
+@router.post(
+    "/logout", response_model=schemas.LogoutReply, responses=problems(NoSession, InFlight), tags=["beyond"]
+)
+async def log_out(caller: Reader, conn: Tx, secure: cookies.Secure) -> Answer:
+    """End the session that asks, and have the browser forget its cookie."""
+    if caller.session_id is None:
+        raise NoSession(
+            "An API key, or a token of another issuer, is no session of ours.",
+            next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a foreign token where it was issued.",
+        )
+    await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
+    return cookies.without_cookie(schemas.LogoutReply(), secure=secure)
+
+
+@router.get("/sessions", response_model=PageReply[schemas.SessionItem], tags=["beyond"])
+async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.SessionItem]:
+    """List the account's sessions that live, support's too, newest first; with a test key there are none."""
+    found = await identity.list_sessions(conn, account_id=caller.account_id, page=page)
+    items = [schemas.listed(each, caller) for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
+
+
+@router.delete(
+    "/sessions/{session_id}",
+    response_model=schemas.SessionItem,
+    responses=problems(SessionNotFound, ImpersonationForbidden),
+    tags=["beyond"],
+)
+async def end_session(session_id: str, caller: Writer, conn: Tx) -> schemas.SessionItem:
+    """End a session of the account; its token is refused everywhere within the cache time of keys."""
+    ended = await identity.end_session(
+        conn, account_id=caller.account_id, session_id=ids.find(session_id), actor=caller.actor
+    )
+    return schemas.listed(ended, caller)

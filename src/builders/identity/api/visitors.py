@@ -1,0 +1,60 @@
+"""Who comes to sign in: not known yet, but for where the request is from."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Cookie, Depends, Header, Request
+
+from builders.kit import supplies
+from builders.kit.callers import OriginForbidden, origin_of
+from builders.kit.limits import Policy, declare
+
+# Each email address has a limit of its own too, in the database.
+LOGIN = declare(
+    Policy(name="login", quota=10, window_s=600, by="address", counts="Codes and links that are asked for.")
+)
+REDEEM = declare(
+    Policy(name="login_redeem", quota=20, window_s=600, by="address", counts="Codes and links that are redeemed.")
+)
+LOGIN_AS = declare(
+    Policy(name="login_as", quota=10, window_s=600, by="address", counts="Login-as grants that are redeemed.")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visiting:
+    """What is noted beside a session, for its holder to know it again."""
+
+    address: str
+    user_agent: str | None
+
+
+def visiting(request: Request) -> Visiting:
+    """Raises OriginForbidden for what another site had the browser send.
+
+    Such a site could sign its visitor in as somebody else, who then reads what the visitor does. A browser says
+    where a request comes from; a program does not, and may pass.
+    """
+    site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
+    own = [origin_of(request.app.state.settings.url)]
+    if (site or origin) and not (site in (["same-origin"], ["none"]) if site else origin == own):
+        raise OriginForbidden(
+            "One signs in from the service's own pages, or with a program.",
+            next_action="Open the service's address itself, or the link that was mailed.",
+        )
+    return Visiting(address=supplies.address(request), user_agent=request.headers.get("user-agent"))
+
+
+def visiting_anyhow(
+    request: Request,
+    authorization: Annotated[str | None, Header(alias="Authorization")] = None,
+    x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
+    svc_access_token: Annotated[str | None, Cookie()] = None,
+) -> Visiting:
+    """The same where credentials are accepted; they are not looked at."""
+    del authorization, x_api_key, svc_access_token
+    return visiting(request)
+
+
+Visitor = Annotated[Visiting, Depends(visiting)]
+AnyVisitor = Annotated[Visiting, Depends(visiting_anyhow)]

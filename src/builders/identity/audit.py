@@ -1,0 +1,45 @@
+"""The audit list: what was done with an account, when, by whom, and in which request."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from structlog.contextvars import get_contextvars
+
+from builders.identity.records import About, AuditAction
+from builders.identity.store import audit as store
+from builders.kit import clock, ids, partitions
+from builders.kit.callers import Actor
+from builders.kit.db import Conn
+from builders.kit.pages import JsonPage, PageRequest
+
+LAST_ID = UUID(int=2**128 - 1)
+
+partitions.declare("identity_audit", kept=timedelta(days=400))
+
+
+async def record(conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAction, about: About) -> None:
+    """Writes down who did what to the real account, in the transaction of what is told.
+
+    `about` is small and holds nothing secret: the account's holder reads it.
+    """
+    await store.insert_entry(
+        conn,
+        account_id=account_id,
+        entry_id=ids.new(),
+        action=action,
+        actor=actor,
+        request_id=get_contextvars().get("request_id"),
+        about=about,
+        now=clock.now(),
+    )
+
+
+async def list_entries(
+    conn: Conn, *, account_id: UUID, page: PageRequest, action: AuditAction | None = None
+) -> JsonPage:
+    """What was done with the real account, newest first; of one kind when `action` is given."""
+    after = UUID(str(page.after[0])) if page.after else LAST_ID
+    items, last, more = await store.list_entries(
+        conn, account_id=account_id, action=action, after=after, limit=page.limit
+    )
+    return page.json(items, [last] if more else None)

@@ -1,0 +1,132 @@
+"""Login-as: a grant of the operator lets support sign in as a customer once, for an hour, and leaves a trace.
+
+The text is made as that of a key: `svc_grant_<12 id>_<32 secret><6 checksum>`, of which the digest is stored.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from builders.identity import audit, keys, sessions
+from builders.identity.errors import GrantInvalid, GrantNotFound
+from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
+from builders.identity.records import AuditAction, Grant, NewGrant, NewSession, SessionKind
+from builders.identity.store import grants as store
+from builders.kit import clock, ids, outbox
+from builders.kit.callers import OPERATOR, Actor, Impersonation
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn
+from builders.kit.settings import Settings
+
+LIFE = timedelta(minutes=10)  # to be redeemed within
+MOST_LISTED = 500
+_GRANT = re.compile(r"(svc_grant_([0-9A-Za-z]{12})_[0-9A-Za-z]{32})([0-9A-Za-z]{6})")
+
+
+async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: str, may_write: bool) -> NewGrant:
+    """A grant for the real account, with its text, which is kept nowhere."""
+    now = clock.now()
+    grant = Grant(
+        account_id=account_id,
+        id=ids.new(),
+        operator=operator,
+        reason=reason,
+        may_write=may_write,
+        created_at=now,
+        expires_at=now + LIFE,
+        redeemed_at=None,
+        revoked_at=None,
+    )
+    public_id = keys.random_text(12)
+    body = f"svc_grant_{public_id}_{keys.random_text(32)}"
+    text = body + keys.checksum(body)
+    await store.insert_grant(conn, grant=grant, public_id=public_id, digest=keys.digest(text))
+    await audit.record(
+        conn,
+        account_id=account_id,
+        actor=Actor(type="operator", label=operator),
+        action=AuditAction.LOGIN_AS_GRANTED,
+        about={"grant_id": str(grant.id), "reason": reason, "may_write": may_write},
+    )
+    return NewGrant(grant=grant, text=text)
+
+
+async def redeem_grant(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    settings: Settings,
+    text: str,
+    address: str | None = None,
+    user_agent: str | None = None,
+) -> NewSession:
+    """A session as the account, for who has the grant; publishes support.signed_in. Raises GrantInvalid."""
+    parts = _GRANT.fullmatch(text)
+    grant = None
+    if parts is not None and keys.checksum(parts[1]) == parts[3]:
+        digest = keys.digest(text)
+        grant = await store.redeem_grant(conn, public_id=parts[2], digest=digest, now=clock.now())
+    if grant is None:
+        raise GrantInvalid(
+            "The grant is unknown, was used or revoked, or has expired.",
+            next_action="Ask the operator for a new one: builders login-as grant.",
+        )
+    new = await sessions.open_session(
+        conn,
+        keyring=keyring,
+        settings=settings,
+        account_id=grant.account_id,
+        kind=SessionKind.LOGIN_AS,
+        impersonation=Impersonation(
+            grant_id=grant.id, operator=grant.operator, reason=grant.reason, may_write=grant.may_write
+        ),
+        address=address,
+        user_agent=user_agent,
+    )
+    await _tell(conn, grant, new)
+    return new
+
+
+async def _tell(conn: Conn, grant: Grant, new: NewSession) -> None:
+    session = new.session
+    await audit.record(
+        conn,
+        account_id=grant.account_id,
+        actor=Actor(type="support", id=grant.id, label=grant.operator),
+        action=AuditAction.LOGIN_AS_REDEEMED,
+        about={"session_id": str(session.id), "reason": grant.reason, "may_write": grant.may_write},
+    )
+    data = SupportSignedIn(
+        session_id=session.id,
+        operator=grant.operator,
+        reason=grant.reason,
+        may_write=grant.may_write,
+        expires_at=session.expires_at,
+    )
+    await outbox.publish(conn, SUPPORT_SIGNED_IN, account_id=grant.account_id, data=data)
+
+
+async def list_grants(conn: Conn, *, account_id: UUID) -> Sequence[Grant]:
+    """The newest grants for the account."""
+    return await store.list_grants(conn, account_id=account_id, limit=MOST_LISTED)
+
+
+async def revoke_grant(conn: Conn, *, grant_id: UUID | None) -> Grant:
+    """Ends a grant, and the session that was opened with it; can be repeated. Raises GrantNotFound."""
+    grant = await store.find_grant(conn, grant_id=grant_id) if grant_id else None
+    if grant is None:
+        raise GrantNotFound("There is no such grant.")
+    account_id, now = grant.account_id, clock.now()
+    if await store.revoke_grant(conn, account_id=account_id, grant_id=grant.id, now=now):
+        await audit.record(
+            conn,
+            account_id=account_id,
+            actor=OPERATOR,
+            action=AuditAction.LOGIN_AS_REVOKED,
+            about={"grant_id": str(grant.id)},
+        )
+    session_id = await store.find_session(conn, account_id=account_id, grant_id=grant.id)
+    if session_id is not None:
+        await sessions.log_out(conn, account_id=account_id, session_id=session_id, actor=OPERATOR)
+    return await store.find_grant(conn, grant_id=grant.id) or grant

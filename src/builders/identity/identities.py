@@ -1,0 +1,90 @@
+"""Whom a token of another issuer speaks for: its issuer and subject are linked to an account, once."""
+
+from typing import Any
+from uuid import UUID
+
+from builders.identity import accounts, audit
+from builders.identity.errors import EmailTaken, IdentityTaken
+from builders.identity.jwts import Claims, TokenRefused
+from builders.identity.records import AuditAction
+from builders.identity.store import accounts as account_store
+from builders.identity.store import identities as store
+from builders.kit import clock
+from builders.kit.callers import Actor
+from builders.kit.db import Conn, Database
+from builders.kit.emails import canonical
+
+MAX_SUBJECT = 255  # characters of ASCII (OpenID Connect Core 1.0, 2)
+
+
+async def find_account_id(database: Database, *, issuer: str, claims: Claims, sign_up: bool) -> UUID:
+    """The account that the token speaks for; linked, or made, at first sight where `sign_up` allows.
+
+    Raises TokenRefused.
+    """
+    subject = _subject(claims["sub"])
+    async with database.reading() as conn:
+        known = await store.find_identity(conn, issuer=issuer, subject=subject)
+    if known is not None:
+        return known
+    if not sign_up:
+        raise TokenRefused("No account is linked to the subject of this token.")
+    email = _verified_email(claims)
+    try:
+        async with database.transaction() as conn:
+            account_id = await _account_of(conn, email)
+            actor = Actor(type="user", label=issuer)
+            await link_identity(conn, account_id=account_id, issuer=issuer, subject=subject, actor=actor)
+    except IdentityTaken:  # by a twin of this request, right now
+        async with database.reading() as conn:
+            return await store.find_identity(conn, issuer=issuer, subject=subject) or account_id
+    return account_id
+
+
+async def link_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: str, actor: Actor) -> None:
+    """Has an issuer's subject speak for the account. Raises IdentityTaken when it speaks for one already."""
+    linked = await store.insert_identity(
+        conn,
+        issuer=issuer,
+        subject=subject,
+        account_id=account_id,
+        now=clock.now(),
+    )
+    if not linked:
+        raise IdentityTaken(f"The subject {subject!r} of {issuer} is linked to an account already.")
+    await audit.record(
+        conn,
+        account_id=account_id,
+        actor=actor,
+        action=AuditAction.IDENTITY_LINKED,
+        about={"issuer": issuer, "subject": subject},
+    )
+
+
+async def _account_of(conn: Conn, email: str) -> UUID:
+    """The account with this address, made when there is none; one that did not prove it gets no stranger in."""
+    try:
+        return (await accounts.create_account(conn, email=email, verified=True)).id
+    except EmailTaken:
+        account = await account_store.find_account(conn, email=email)
+    if account is None or account.email_verified_at is None:
+        raise TokenRefused("An account has this address, which it did not verify yet.")
+    return account.id
+
+
+def _subject(subject: Any) -> str:
+    if not (isinstance(subject, str) and subject.isascii() and subject.isprintable()):
+        raise TokenRefused("The token's subject is not a plain name.")
+    if not 0 < len(subject) <= MAX_SUBJECT:
+        raise TokenRefused(f"A subject has 1 to {MAX_SUBJECT} characters.")
+    return subject
+
+
+def _verified_email(claims: Claims) -> str:
+    email = claims.get("email")
+    if claims.get("email_verified") is not True or not isinstance(email, str):
+        raise TokenRefused("No account is linked to the subject of this token, which has no verified address.")
+    try:
+        return canonical(email)
+    except ValueError:
+        raise TokenRefused("The token's address is none.") from None

@@ -1,0 +1,25 @@
+"""What identity does by itself: codes to sign in with are mailed, and what is over is forgotten."""
+
+from procrastinate import JobContext
+
+from builders.identity import service as identity
+from builders.identity import signing_in
+from builders.kit import jobs
+
+mail_code = signing_in.mail_code  # declared beside what it does, since the door defers it
+
+
+@jobs.app.periodic(cron="43 * * * *")
+@jobs.app.task(name="identity.prune_sign_ins", queueing_lock="identity.prune_sign_ins", pass_context=True)
+async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
+    """Forgets who asked to sign in a day ago."""
+    del timestamp
+    await identity.prune_requests(jobs.database(context))
+
+
+@jobs.app.periodic(cron="51 3 * * *")
+@jobs.app.task(name="identity.prune_sessions", queueing_lock="identity.prune_sessions", pass_context=True)
+async def prune_sessions(context: JobContext, timestamp: int) -> None:
+    """Forgets sessions that have been over for three months."""
+    del timestamp
+    await identity.prune_sessions(jobs.database(context))

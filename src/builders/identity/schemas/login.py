@@ -1,0 +1,94 @@
+"""What goes over the wire of signing in."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
+
+from builders.identity.records import MailedCode, MailedLink, Standing
+from builders.identity.schemas.sessions import CURRENT, SessionReply, current
+from builders.kit import emails
+from builders.kit.bodies import Body, WriteReply, by_example
+from builders.kit.callers import Caller
+
+_TOKEN: JsonDict = {"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}
+
+
+def _canonical(text: str) -> str:
+    try:
+        return emails.canonical(text)
+    except ValueError as error:
+        raise PydanticCustomError("email", "{why}", {"why": str(error)}) from None
+
+
+Address = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=3, max_length=254),
+    AfterValidator(_canonical),
+    Field(description="The account's email address."),
+]
+
+
+class LoginRequest(Body):
+    """A request for a code to sign in with."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"email": "ada@example.net"}))
+
+    email: Address
+
+
+class LoginReply(WriteReply):
+    """A code is on its way, if an account has the address."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"status": "sent", "expires_in_s": 900, "warnings": []})
+    )
+
+    status: Literal["sent"] = "sent"
+    expires_in_s: Annotated[int, Field(description="For so long the code is good, from when it is made.")]
+
+
+class LoginRedeem(Body):
+    """What was mailed: the code with the address it was mailed to, or the token of the link."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"email": "ada@example.net", "code": "7KQX-M2PD"}, _TOKEN)
+    )
+
+    email: Address | None = None
+    code: Annotated[
+        str | None, Field(max_length=40, description="In either case, with or without the hyphen.")
+    ] = None
+    token: Annotated[str | None, Field(max_length=200)] = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "LoginRedeem":
+        if (self.token is None) == (self.code is None) or (self.code is None) != (self.email is None):
+            raise PydanticCustomError("login_form", "Send email and code, or token alone.")
+        return self
+
+    def proof(self) -> MailedCode | MailedLink:
+        """What it proves to have."""
+        if self.token is not None:
+            return MailedLink(token=self.token)
+        return MailedCode(email=self.email or "", code=self.code or "")
+
+
+class LoginAsRedeemRequest(Body):
+    """A login-as grant, as the operator was shown it."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"grant": "svc_grant_4fGh7Kq2LmN8_onlyAnExample"}))
+
+    grant: Annotated[str, StringConstraints(strip_whitespace=True, min_length=20, max_length=512)]
+
+
+class SignedInReply(SessionReply, WriteReply):
+    """The session just opened. Its token is in the cookie alone; programs use API keys."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**CURRENT, "warnings": []}))
+
+
+def signed_in(standing: Standing, caller: Caller) -> SignedInReply:
+    """The answer to who has just signed in."""
+    return SignedInReply(**current(standing, caller).model_dump())

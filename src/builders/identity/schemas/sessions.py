@@ -1,0 +1,226 @@
+"""What goes over the wire of sessions."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.identity import scopes
+from builders.identity.records import KeyKind, Preset, PublicKey, Session, SessionKind, Standing
+from builders.identity.schemas.audit import ActorReply
+from builders.kit.bodies import Reply, by_example
+from builders.kit.callers import Caller, Impersonation
+
+_SESSION_ID = "0193a1b2-0000-7000-8000-0000000000c1"
+_SUPPORT: JsonDict = {
+    "grant_id": "0193a1b2-0000-7000-8000-0000000000d1",
+    "operator": "sam@vendor.example",
+    "reason": "ticket 4711: forwarding does not arrive",
+    "expires_at": "2026-01-05T10:30:00Z",
+    "may_write": False,
+    "act": {"sub": "sam@vendor.example"},
+}
+_ITEM: JsonDict = {
+    "id": _SESSION_ID,
+    "kind": "login",
+    "created_at": "2026-01-05T09:30:00Z",
+    "expires_at": "2026-01-05T21:30:00Z",
+    "ended_at": None,
+    "address": "198.51.100.7",
+    "user_agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+    "current": True,
+    "impersonation": None,
+}
+CURRENT: JsonDict = {
+    "authenticated": True,
+    "method": "cookie",
+    "account": {
+        "id": "0193a1b2-0000-7000-8000-000000000010",
+        "name": "Ada",
+        "email": "ada@example.net",
+        "email_verified": True,
+    },
+    "actor": {"type": "user", "id": _SESSION_ID, "label": "Ada"},
+    "key": None,
+    "session": {"id": _SESSION_ID, "created_at": "2026-01-05T09:30:00Z"},
+    "scopes": [*scopes.in_order(scopes.ALL)],
+    "mode": "live",
+    "livemode": True,
+    "expires_at": "2026-01-05T21:30:00Z",
+    "impersonation": None,
+}
+_JWK: JsonDict = {
+    "kty": "OKP",
+    "crv": "Ed25519",
+    "use": "sig",
+    "alg": "EdDSA",
+    "kid": "739e3fd5",
+    "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+}
+
+
+class SessionAccount(Reply):
+    """Whom the caller acts for; also with a test key the real account."""
+
+    id: UUID
+    name: str
+    email: str
+    email_verified: bool
+
+
+class SessionKey(Reply):
+    """The API key that was sent."""
+
+    id: UUID
+    label: str
+    kind: KeyKind
+    preset: Preset
+
+
+class SessionStart(Reply):
+    """The session behind the token."""
+
+    id: UUID
+    created_at: datetime
+
+
+class SessionAct(Reply):
+    """Who really acts (RFC 8693, 4.1)."""
+
+    sub: str
+
+
+class SessionImpersonation(Reply):
+    """The vendor's support signed in as the account, by a grant."""
+
+    grant_id: UUID
+    operator: str
+    reason: str
+    expires_at: Annotated[datetime, Field(description="When the session ends; it is not renewed.")]
+    may_write: bool
+    act: SessionAct
+
+
+class SessionReply(Reply):
+    """Who is asking, and what they may do."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(CURRENT))
+
+    authenticated: Literal[True] = True
+    method: Literal["api_key", "jwt", "cookie"]
+    account: SessionAccount
+    actor: ActorReply
+    key: SessionKey | None
+    session: Annotated[
+        SessionStart | None, Field(description="Null with an API key, and with a token of another issuer.")
+    ]
+    scopes: list[str]
+    mode: Literal["live", "test"]
+    livemode: bool
+    expires_at: Annotated[datetime | None, Field(description="When these credentials end; null: never.")]
+    impersonation: SessionImpersonation | None
+
+
+class SessionItem(Reply):
+    """A session of the account."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
+
+    id: UUID
+    kind: Annotated[
+        SessionKind,
+        Field(description="A person's login, a token made by the operator, or support signed in as the account."),
+    ]
+    created_at: datetime
+    expires_at: datetime
+    ended_at: Annotated[datetime | None, Field(description="When it was ended before its time.")]
+    address: Annotated[str | None, Field(description="Where it was opened from.")]
+    user_agent: str | None
+    current: Annotated[bool, Field(description="Whether it is the one that asks.")]
+    impersonation: SessionImpersonation | None
+
+
+class LogoutReply(Reply):
+    """The session is over."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"authenticated": False}))
+
+    authenticated: Literal[False] = False
+
+
+class JwkReply(Reply):
+    """The public half of a key that signs our tokens (RFC 8037)."""
+
+    kty: Literal["OKP"] = "OKP"
+    crv: Literal["Ed25519"] = "Ed25519"
+    use: Literal["sig"] = "sig"
+    alg: Literal["EdDSA"] = "EdDSA"
+    kid: str
+    x: str
+
+
+class JwksReply(Reply):
+    """A set of keys (RFC 7517), the one that signs now first."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"keys": [_JWK]}))
+
+    keys: list[JwkReply]
+
+
+def current(standing: Standing, caller: Caller) -> SessionReply:
+    """The answer to who is asking."""
+    account, key, session, actor = standing.account, standing.key, standing.session, caller.actor
+    return SessionReply(
+        method=caller.method,
+        account=SessionAccount(
+            id=account.id,
+            name=account.name,
+            email=account.email,
+            email_verified=account.email_verified_at is not None,
+        ),
+        actor=ActorReply(
+            type=actor.type, id=actor.id, label=actor.label or (account.name if key is None else key.label)
+        ),
+        key=key and SessionKey(id=key.id, label=key.label, kind=KeyKind(key.key_kind), preset=Preset(key.preset)),
+        session=session and SessionStart(id=session.id, created_at=session.created_at),
+        scopes=scopes.in_order(caller.scopes),
+        mode=caller.mode,
+        livemode=caller.mode == "live",
+        expires_at=caller.expires_at,
+        impersonation=caller.expires_at and _support(caller.impersonation, caller.expires_at),
+    )
+
+
+def listed(session: Session, caller: Caller) -> SessionItem:
+    """A session as a list shows it."""
+    return SessionItem(
+        id=session.id,
+        kind=session.kind,
+        created_at=session.created_at,
+        expires_at=session.expires_at,
+        ended_at=session.revoked_at,
+        address=session.address,
+        user_agent=session.user_agent,
+        current=session.id == caller.session_id,
+        impersonation=_support(session.impersonation, session.expires_at),
+    )
+
+
+def published(key: PublicKey) -> JwkReply:
+    """A key as a set of keys shows it."""
+    return JwkReply(kid=key.kid, x=key.x)
+
+
+def _support(grant: Impersonation | None, expires_at: datetime) -> SessionImpersonation | None:
+    if grant is None:
+        return None
+    return SessionImpersonation(
+        grant_id=grant.grant_id,
+        operator=grant.operator,
+        reason=grant.reason,
+        expires_at=expires_at,
+        may_write=grant.may_write,
+        act=SessionAct(sub=grant.operator),
+    )

@@ -1,0 +1,145 @@
+"""One-time codes to sign in with. They go by address: whoever asks for one may have no account."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db import Conn
+
+INSERT_REQUEST = """
+    INSERT INTO identity_sign_ins (id, address, requested_at) VALUES (%(id)s, %(address)s, %(now)s)
+"""
+# One at a time for an address, or two would each count the other's code as not yet there.
+LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(hashtextextended('identity_sign_ins ' || %(address)s, 0))"
+FIND_REQUEST = """
+    SELECT address FROM identity_sign_ins
+    WHERE id = %(id)s AND made_at IS NULL AND requested_at > %(since)s
+"""
+COUNT_MADE = """
+    SELECT count(*) FROM identity_sign_ins WHERE address = %(address)s AND made_at > %(since)s
+"""
+# None where a newer one has been made meanwhile: the newest alone counts.
+MAKE_CODE = """
+    UPDATE identity_sign_ins AS mine
+    SET made_at = %(now)s, expires_at = %(expires_at)s, account_id = %(account_id)s, code_hash = %(code_hash)s,
+        token_hash = %(token_hash)s
+    WHERE id = %(id)s AND made_at IS NULL
+      AND NOT EXISTS (
+          SELECT FROM identity_sign_ins AS newer
+          WHERE newer.address = mine.address AND newer.id > mine.id AND newer.made_at IS NOT NULL
+      )
+"""
+END_OLDER = """
+    UPDATE identity_sign_ins SET ended_at = %(now)s
+    WHERE address = %(address)s AND id < %(id)s AND ended_at IS NULL AND made_at IS NOT NULL
+"""
+# The try is counted before the code is compared, and committed, so that any number at once get no more tries.
+TRY_CODE = """
+    UPDATE identity_sign_ins SET tries = tries + 1
+    WHERE id = (
+        SELECT id FROM identity_sign_ins
+        WHERE address = %(address)s AND made_at IS NOT NULL AND ended_at IS NULL AND expires_at > %(now)s
+        ORDER BY id DESC LIMIT 1
+    ) AND tries < %(most)s
+    RETURNING id, address, code_hash
+"""
+FIND_LINK = """
+    SELECT id, address, code_hash FROM identity_sign_ins
+    WHERE token_hash = ANY(%(hashes)s) AND account_id IS NOT NULL AND ended_at IS NULL AND expires_at > %(now)s
+"""
+# Of two at once, one. The address must still be the account's.
+CLAIM = """
+    UPDATE identity_sign_ins AS mine SET ended_at = %(now)s
+    FROM identity_accounts AS account
+    WHERE mine.id = %(id)s AND mine.ended_at IS NULL AND mine.expires_at > %(now)s
+      AND account.id = mine.account_id AND account.sandbox_of IS NULL AND account.email = mine.address
+    RETURNING account.id, account.email
+"""
+PRUNE_REQUESTS = """
+    DELETE FROM identity_sign_ins WHERE id = ANY(ARRAY(
+        SELECT id FROM identity_sign_ins WHERE requested_at < %(before)s LIMIT %(batch)s
+    ))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """A code that is open."""
+
+    id: UUID
+    address: str
+    code_hash: bytes
+
+
+async def insert_request(conn: Conn, *, sign_in_id: UUID, address: str, now: datetime) -> None:
+    """That somebody at the address asked."""
+    await conn.execute(INSERT_REQUEST, {"id": sign_in_id, "address": address, "now": now})
+
+
+async def lock_request(conn: Conn, *, sign_in_id: UUID, since: datetime) -> str | None:
+    """The address of a request that waits for its code, locked; None when it is older, gone or has one."""
+    found = await (await conn.execute(FIND_REQUEST, {"id": sign_in_id, "since": since})).fetchone()
+    if found is None:
+        return None
+    await conn.execute(LOCK_ADDRESS, {"address": found[0]})
+    return str(found[0])
+
+
+async def count_made(conn: Conn, *, address: str, since: datetime) -> int:
+    """How many codes were made for the address since then."""
+    found = await (await conn.execute(COUNT_MADE, {"address": address, "since": since})).fetchone()
+    return 0 if found is None else int(found[0])
+
+
+async def make_code(
+    conn: Conn,
+    *,
+    sign_in_id: UUID,
+    account_id: UUID | None,
+    code_hash: bytes,
+    token_hash: bytes,
+    expires_at: datetime,
+    now: datetime,
+) -> bool:
+    """Gives the request its code; False when it has one, or a newer request has."""
+    row = {
+        "id": sign_in_id,
+        "account_id": account_id,
+        "code_hash": code_hash,
+        "token_hash": token_hash,
+        "expires_at": expires_at,
+        "now": now,
+    }
+    return (await conn.execute(MAKE_CODE, row)).rowcount == 1
+
+
+async def end_older(conn: Conn, *, sign_in_id: UUID, address: str, now: datetime) -> None:
+    """Voids the address' earlier codes."""
+    await conn.execute(END_OLDER, {"id": sign_in_id, "address": address, "now": now})
+
+
+async def try_code(conn: Conn, *, address: str, most: int, now: datetime) -> SignIn | None:
+    """The address' open code, with one more try counted; None when there is none or its tries are used up."""
+    async with conn.cursor(row_factory=class_row(SignIn)) as cursor:
+        await cursor.execute(TRY_CODE, {"address": address, "most": most, "now": now})
+        return await cursor.fetchone()
+
+
+async def find_link(conn: Conn, *, hashes: Collection[bytes], now: datetime) -> SignIn | None:
+    """What a link's token, of which these are the hashes, is open for."""
+    async with conn.cursor(row_factory=class_row(SignIn)) as cursor:
+        await cursor.execute(FIND_LINK, {"hashes": list(hashes), "now": now})
+        return await cursor.fetchone()
+
+
+async def claim(conn: Conn, *, sign_in_id: UUID, now: datetime) -> tuple[UUID, str] | None:
+    """Uses it up: the account that may be signed in to, and its address; None when it is no good any more."""
+    return await (await conn.execute(CLAIM, {"id": sign_in_id, "now": now})).fetchone()
+
+
+async def prune_requests(conn: Conn, *, before: datetime, batch: int) -> int:
+    """Forgets up to a batch of requests of before; their number."""
+    return (await conn.execute(PRUNE_REQUESTS, {"before": before, "batch": batch})).rowcount

@@ -1,0 +1,15 @@
+"""The one form in which an account's email address is kept and compared."""
+
+from email_validator import EmailNotValidError, validate_email
+
+
+def canonical(text: str) -> str:
+    """The address in lower case, its domain as A-labels. Raises ValueError for what is none.
+
+    Local parts are ASCII: few mail servers take others, and look-alikes would be told apart by nobody.
+    """
+    try:
+        found = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)
+    except EmailNotValidError as error:
+        raise ValueError(str(error)) from None
+    return f"{found.local_part}@{found.ascii_domain}".lower()

@@ -1,0 +1,67 @@
+"""Letters as their reader gets them: from the dev outbox, once the jobs have run."""
+
+import email
+import email.policy
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from builders.kit import jobs
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.cast import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """What a message to sign in with holds."""
+
+    to: str
+    text: str
+    code: str
+    link: str
+
+    @property
+    def token(self) -> str:
+        """The link's secret."""
+        return parse_qs(urlsplit(self.link).query)["token"][0]
+
+
+class Postbox:
+    """Has jobs done, and finds what was mailed."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database, self.settings = database, settings
+
+    async def all_for(self, address: str) -> list[Letter]:
+        """All sign-in letters to the address, oldest first."""
+        await jobs.drain(self.database, self.settings)
+        found = [_read(file.read_bytes()) for file in sorted(self._folder.glob("*sign_in*.eml"))]
+        return [letter for letter in found if letter.to == address]
+
+    async def newest_for(self, address: str) -> Letter:
+        """The newest one."""
+        return (await self.all_for(address))[-1]
+
+    async def ask(self, client: Client, address: str) -> Letter:
+        """Asks for a letter as somebody would, and opens it."""
+        answer = await client.post("/v1/auth/login", json={"email": address})
+        assert answer.status_code == 200, answer.text
+        return await self.newest_for(address)
+
+    @property
+    def _folder(self) -> Path:
+        return self.settings.data_dir / "outbox"
+
+
+def _read(raw: bytes) -> Letter:
+    message = email.message_from_bytes(raw, policy=email.policy.default)
+    body = message.get_body(("plain",))
+    assert body is not None
+    text = body.get_content()
+    code = re.search(r"\b[2-9A-Z]{4}-[2-9A-Z]{4}\b", text)
+    link = re.search(r"https?://\S+/v1/auth/login\?token=\S+", text)
+    assert code is not None, text
+    assert link is not None, text
+    return Letter(to=str(message["To"]), text=text, code=code[0], link=link[0])

@@ -1,0 +1,217 @@
+"""The keys of another issuer: when they are fetched, how often, and what happens while they cannot be had."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from builders.identity.jwts import TokenRefused, read
+from builders.identity.oidc import Issuer
+from builders.kit import clock
+from builders.kit.callers import IssuerAway
+from builders.kit.issuers import OidcIssuer
+from builders.kit.outbound import Outbound
+from builders.kit.settings import Settings
+from tests.cast import Person
+from tests.identity.conftest import Trust
+from tests.identity.forging import Forger
+from tests.identity.provider import Provider, trusting
+
+
+@pytest.fixture
+async def outbound(settings: Settings, provider: Provider) -> AsyncIterator[Outbound]:
+    """A client that may reach the provider."""
+    async with Outbound(settings.model_copy(update={"outbound_allow": (provider.host,)})) as client:
+        yield client
+
+
+@pytest.fixture
+def issuer(outbound: Outbound, provider: Provider) -> Issuer:
+    """The provider as one process of ours knows it."""
+    return Issuer(OidcIssuer.model_validate(trusting(provider)), outbound)
+
+
+async def verdict(issuer: Issuer, forger: Forger) -> str:
+    """What becomes of a token that is good now."""
+    moment = int(clock.now().timestamp())
+    try:
+        await issuer.verify(read(forger.make(iat=moment, nbf=moment, exp=moment + 60)))
+    except (TokenRefused, IssuerAway) as refusal:
+        return type(refusal).__name__
+    return "good"
+
+
+async def test_keys_are_fetched_once_for_many_tokens(issuer: Issuer, provider: Provider) -> None:
+    forgers = [provider.forger(each) for each in ("RS256", "ES256", "EdDSA")]
+
+    said = [await verdict(issuer, each) for each in forgers * 3]
+
+    assert said == ["good"] * 9
+    assert provider.fetches == 1
+
+
+async def test_a_new_key_is_fetched_when_a_token_names_it(issuer: Issuer, provider: Provider) -> None:
+    old = provider.forger("ES256")
+    assert await verdict(issuer, old) == "good"
+    provider.keys.clear()
+    new = provider.forger("ES256")
+
+    assert await verdict(issuer, new) == "TokenRefused"  # fetched a moment ago
+    clock.move(timedelta(seconds=60))
+    assert await verdict(issuer, old) == "good"  # nobody said yet that it is gone
+    assert await verdict(issuer, new) == "good"
+    assert await verdict(issuer, old) == "TokenRefused"
+    assert provider.fetches == 2
+
+
+async def test_made_up_keys_have_us_ask_once_a_minute(issuer: Issuer, provider: Provider) -> None:
+    good = provider.forger("ES256")
+    await verdict(issuer, good)
+
+    for _ in range(5):
+        clock.move(timedelta(seconds=30))
+        said = [
+            await verdict(
+                issuer, Forger(header={**good.header, "kid": f"no-{at}"}, claims=good.claims, key=good.key)
+            )
+            for at in range(20)
+        ]
+        assert set(said) == {"TokenRefused"}
+
+    assert provider.fetches == 1 + 2
+
+
+async def test_keys_are_fetched_again_after_ten_minutes(issuer: Issuer, provider: Provider) -> None:
+    old = provider.forger("ES256")
+    await verdict(issuer, old)
+    provider.keys.clear()
+
+    clock.move(timedelta(minutes=9))
+    assert await verdict(issuer, old) == "good"
+    clock.move(timedelta(minutes=1))
+    assert await verdict(issuer, old) == "TokenRefused"
+
+
+async def test_many_at_once_wait_for_one_fetch(issuer: Issuer, provider: Provider) -> None:
+    forger, provider.gate = provider.forger("ES256"), asyncio.Event()
+    waiting = [asyncio.create_task(verdict(issuer, forger)) for _ in range(20)]
+    await provider.arrived.wait()
+
+    provider.gate.set()
+
+    assert await asyncio.gather(*waiting) == ["good"] * 20
+    assert provider.fetches == 1
+
+
+async def test_known_keys_do_not_wait_while_they_are_fetched_again(issuer: Issuer, provider: Provider) -> None:
+    forger = provider.forger("ES256")
+    await verdict(issuer, forger)
+    clock.move(timedelta(minutes=11))
+    provider.arrived.clear()
+    provider.gate = asyncio.Event()
+    first = asyncio.create_task(verdict(issuer, forger))
+    await provider.arrived.wait()
+
+    async with asyncio.timeout(1):
+        assert await verdict(issuer, forger) == "good"
+    provider.gate.set()
+    assert await first == "good"
+
+
+@pytest.mark.parametrize("wrong", [500, 302, 404, b"", b"nonsense", b"[]", b"{}", b'{"keys": 7}', b"[" * 9000])
+async def test_while_the_issuer_is_away_its_old_keys_serve_for_a_day(
+    issuer: Issuer, provider: Provider, wrong: int | bytes
+) -> None:
+    forger = provider.forger("ES256")
+    assert await verdict(issuer, forger) == "good"
+    if isinstance(wrong, int):
+        provider.status = wrong
+    else:
+        provider.body = wrong
+
+    clock.move(timedelta(hours=23))
+    assert await verdict(issuer, forger) == "good"
+    assert await verdict(issuer, provider.forger("ES256")) == "IssuerAway"  # it may have a new key: nobody knows
+    clock.move(timedelta(hours=2))
+    assert await verdict(issuer, forger) == "IssuerAway"
+
+    provider.status, provider.body = 200, None
+    clock.move(timedelta(seconds=10))
+    assert await verdict(issuer, forger) == "good"
+
+
+async def test_an_issuer_that_is_away_is_asked_every_ten_seconds_at_most(
+    issuer: Issuer, provider: Provider
+) -> None:
+    provider.status = 503
+    forger = provider.forger("ES256")
+
+    for _ in range(10):
+        assert {await verdict(issuer, forger) for _ in range(5)} == {"IssuerAway"}
+        clock.move(timedelta(seconds=5))
+
+    assert provider.fetches == 5
+
+
+async def test_a_set_of_keys_that_is_too_large_is_not_read(issuer: Issuer, provider: Provider) -> None:
+    provider.body = b'{"keys": []' + b" " * 300_000 + b"}"
+
+    assert await verdict(issuer, provider.forger("ES256")) == "IssuerAway"
+
+
+async def test_what_cannot_be_judged_is_503_and_said_when_to_ask_again(
+    alice: Person, provider: Provider, trust: Trust
+) -> None:
+    client, forger, provider.status = await trust(), provider.forger(), 500
+
+    answer = await client.get("/v1/auth/session", headers={"Authorization": f"Bearer {forger.make()}"})
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "issuer_away")
+    assert answer.headers["Retry-After"] == "10"
+    # Whoever else asks is not concerned.
+    assert (await client.get("/v1/auth/session", headers={"X-API-Key": alice.key})).status_code == 200
+
+
+async def test_no_connection_is_held_while_an_issuer_is_slow(
+    alice: Person, settings: Settings, provider: Provider, trust: Trust
+) -> None:
+    client, forger, provider.gate = await trust(), provider.forger(), asyncio.Event()
+    headers = {"Authorization": f"Bearer {forger.make()}"}
+    slow = [
+        asyncio.create_task(client.get("/v1/auth/session", headers=headers)) for _ in range(settings.pool_size + 5)
+    ]
+    await provider.arrived.wait()
+
+    answer = await client.get("/v1/auth/session", headers={"X-API-Key": alice.key})
+
+    assert answer.status_code == 200
+    provider.gate.set()
+    assert {each.status_code for each in await asyncio.gather(*slow)} == {401}
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/jwks"}]
+)
+async def test_the_keys_are_where_the_issuer_says_if_it_is_who_it_says(
+    outbound: Outbound, provider: Provider, told: dict[str, str]
+) -> None:
+    provider.configuration |= told
+    forger = provider.forger("ES256")
+    trusted = OidcIssuer.model_validate(trusting(provider, jwks_uri=None))
+    issuer = Issuer(trusted, outbound)
+
+    assert await verdict(issuer, forger) == ("IssuerAway" if told else "good")
+    assert provider.asked == ["/.well-known/openid-configuration", *([] if told else ["/jwks"])]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"7", b"[" * 9000, b'{"a":' * 9000, b"\xff"])
+async def test_a_discovery_document_that_is_none_is_an_issuer_that_is_away(
+    outbound: Outbound, provider: Provider, body: bytes
+) -> None:
+    provider.body = body
+    trusted = OidcIssuer.model_validate(trusting(provider, jwks_uri=None))
+    issuer = Issuer(trusted, outbound)
+
+    assert await verdict(issuer, provider.forger("ES256")) == "IssuerAway"
+    assert provider.fetches == 0

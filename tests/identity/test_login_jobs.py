@@ -1,0 +1,107 @@
+from datetime import timedelta
+
+import pytest
+
+from builders.identity import jobs as identity_jobs
+from builders.identity import service as identity
+from builders.identity.records import MailedCode, MailedLink
+from builders.kit import clock, crypto, jobs
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn, Database
+from builders.kit.errors import TokenInvalid
+from builders.kit.settings import Settings
+from tests.cast import Client, Person
+from tests.identity.letters import Postbox
+
+LOGIN = "/v1/auth/login"
+SECRET = crypto.generate_secret()
+
+REQUESTS = "SELECT id FROM identity_sign_ins WHERE address = %s ORDER BY id"
+
+
+async def requests(conn: Conn, person: Person) -> list[str]:
+    found = await (await conn.execute(REQUESTS, [person.account.email])).fetchall()
+    return [str(sign_in_id) for (sign_in_id,) in found]
+
+
+async def again(conn: Conn, sign_in_id: str) -> None:
+    """The job once more, as after a worker's death."""
+    await jobs.defer(conn, identity_jobs.mail_code, sign_in_id=sign_in_id)
+
+
+async def test_a_job_that_runs_again_sends_no_second_letter(
+    anyone: Client, alice: Person, postbox: Postbox, conn: Conn
+) -> None:
+    letter = await postbox.ask(anyone, alice.account.email)
+    [sign_in_id] = await requests(conn, alice)
+    await again(conn, sign_in_id)
+
+    assert await postbox.all_for(letter.to) == [letter]
+    answer = await anyone.post(f"{LOGIN}/redeem", json={"email": letter.to, "code": letter.code})
+    assert answer.status_code == 200
+
+
+async def test_a_letter_that_nobody_waits_for_any_more_is_not_sent(
+    anyone: Client, alice: Person, postbox: Postbox
+) -> None:
+    await anyone.post(LOGIN, json={"email": alice.account.email})
+    clock.move(timedelta(minutes=15))
+
+    assert await postbox.all_for(alice.account.email) == []
+
+
+async def test_the_older_of_two_requests_sends_nothing_after_the_newer(
+    anyone: Client, alice: Person, postbox: Postbox, conn: Conn, database: Database, settings: Settings
+) -> None:
+    for _ in range(2):
+        await anyone.post(LOGIN, json={"email": alice.account.email})
+    older, newer = await requests(conn, alice)
+    await conn.execute("DELETE FROM procrastinate_jobs WHERE args->>'sign_in_id' = %s", [older])
+    await jobs.drain(database, settings)
+    await again(conn, older)
+
+    [letter] = await postbox.all_for(alice.account.email)
+
+    answer = await anyone.post(f"{LOGIN}/redeem", json={"email": letter.to, "code": letter.code})
+    assert answer.status_code == 200
+    assert newer != older
+
+
+@pytest.mark.parametrize(("age", "left"), [(timedelta(hours=23), 1), (timedelta(hours=25), 0)])
+async def test_requests_are_forgotten_after_a_day(
+    anyone: Client, alice: Person, conn: Conn, database: Database, age: timedelta, left: int
+) -> None:
+    await anyone.post(LOGIN, json={"email": alice.account.email})
+    clock.move(age)
+
+    await identity.prune_requests(database)
+
+    assert len(await requests(conn, alice)) == left
+
+
+async def test_a_request_that_is_gone_is_no_trouble(
+    anyone: Client, alice: Person, postbox: Postbox, conn: Conn
+) -> None:
+    await anyone.post(LOGIN, json={"email": alice.account.email})
+    await conn.execute("DELETE FROM identity_sign_ins WHERE address = %s", [alice.account.email])
+
+    assert await postbox.all_for(alice.account.email) == []
+
+
+@pytest.mark.parametrize("form", ["code", "token"])
+async def test_a_letter_outlives_a_change_of_the_secret_keys(
+    anyone: Client, alice: Person, postbox: Postbox, database: Database, settings: Settings, form: str
+) -> None:
+    letter = await postbox.ask(anyone, alice.account.email)
+    kept = crypto.load_or_create(settings.data_dir / "secret_keys")
+    proof = MailedCode(email=letter.to, code=letter.code) if form == "code" else MailedLink(token=letter.token)
+    foreign, rotated = Keyring([SECRET]), Keyring([SECRET, *kept])
+
+    with pytest.raises(TokenInvalid):
+        await identity.sign_in(database, keyring=foreign, settings=settings, proof=proof)
+    new = await identity.sign_in(database, keyring=rotated, settings=settings, proof=proof)
+
+    assert new.session.account_id == alice.account.id
+    assert letter.code not in repr(proof)
+    assert letter.token not in repr(proof)
+    assert new.token not in repr(new)

@@ -1,0 +1,123 @@
+"""Signing in tells nobody whether an address has an account, and leaves no code lying about."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from typing import Any
+
+import psycopg
+import pytest
+
+from builders.kit import access, ids, log
+from builders.kit.db import Conn
+from tests.cast import Client, Person
+from tests.identity.letters import Postbox
+
+LOGIN = "/v1/auth/login"
+REDEEM = "/v1/auth/login/redeem"
+
+ROWS = "SELECT row_to_json(sign_in)::text FROM identity_sign_ins AS sign_in WHERE address = %s"
+STATES = """
+    SELECT made_at IS NULL, ended_at IS NULL, tries, code_hash IS NULL, token_hash IS NULL
+    FROM identity_sign_ins WHERE address = %s ORDER BY id
+"""
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address that no account has, and no other test asks with."""
+    return f"nobody-{ids.new().hex}@example.net"
+
+
+@contextmanager
+def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What is sent to the database in the block, without its values."""
+    sent: list[str] = []
+    execute = psycopg.AsyncCursor.execute
+
+    async def noting(self: Any, query: Any, *rest: Any, **options: Any) -> Any:
+        sent.append(str(query))
+        return await execute(self, query, *rest, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(psycopg.AsyncCursor, "execute", noting)
+        yield sent
+
+
+async def test_asking_for_a_code_is_the_same_for_an_address_that_nobody_has(
+    anyone: Client, alice: Person, nobody: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, done = [], []
+    for address in (alice.account.email, nobody):
+        with statements(monkeypatch) as sent:
+            answer = await anyone.post(LOGIN, json={"email": address})
+        headers = {name for name in answer.headers if not name.startswith("ratelimit")}
+        said.append((answer.status_code, answer.text, headers))
+        done.append(sent)
+
+    assert said[0] == said[1]
+    assert done[0] == done[1]
+    assert len(done[0]) >= 2
+    assert not any("identity_accounts" in each for each in done[0])  # nobody is looked up at all
+
+
+async def test_a_wrong_code_is_the_same_for_an_address_that_nobody_has(
+    anyone: Client,
+    alice: Person,
+    nobody: str,
+    postbox: Postbox,
+    conn: Conn,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said, done, states = [], [], []
+    for address in (alice.account.email, nobody):
+        for _ in range(2):
+            await anyone.post(LOGIN, json={"email": address})
+            await postbox.all_for(address)
+        with statements(monkeypatch) as sent:
+            answers = [await anyone.post(REDEEM, json={"email": address, "code": "AAAAAAAA"}) for _ in range(6)]
+        said.append([{**each.json(), "request_id": None} for each in answers])
+        done.append(sent)
+        states.append(sorted(await (await conn.execute(STATES, [address])).fetchall()))
+
+    assert said[0] == said[1]
+    assert done[0] == done[1]
+    assert states[0] == states[1]  # rows too: a try that writes takes longer than one that finds nothing
+
+
+async def test_nobody_gets_no_letter(anyone: Client, nobody: str, postbox: Postbox) -> None:
+    await anyone.post(LOGIN, json={"email": nobody})
+
+    assert await postbox.all_for(nobody) == []
+
+
+async def test_neither_code_nor_token_is_kept(anyone: Client, alice: Person, postbox: Postbox, conn: Conn) -> None:
+    letter = await postbox.ask(anyone, alice.account.email)
+    rows = [row for (row,) in await (await conn.execute(ROWS, [letter.to])).fetchall()]
+
+    assert rows
+    for row in rows:
+        assert letter.token not in row
+        assert letter.code not in row
+        assert letter.code.replace("-", "") not in row
+
+
+async def test_neither_code_nor_token_nor_grant_is_logged(anyone: Client, alice: Person, postbox: Postbox) -> None:
+    grant = f"svc_grant_{'a' * 12}_{'b' * 38}"
+    stream = StringIO()
+    log.configure(level="debug", stream=stream)
+    try:
+        letter = await postbox.ask(anyone, alice.account.email)
+        await anyone.get(letter.link)
+        await anyone.post(REDEEM, json={"email": letter.to, "code": letter.code})
+        await anyone.post(f"{LOGIN}/page", data={"token": letter.token})
+        await anyone.post("/v1/auth/login-as", json={"grant": grant})
+        log.get_logger().info("seen", text=f"it was {grant}")
+        access.flush()
+    finally:
+        log.configure(level="error")
+
+    written = stream.getvalue()
+    assert written.count('"path":"/v1/auth/login') >= 5
+    for secret in (letter.token, letter.code, letter.code.replace("-", ""), "b" * 38):
+        assert secret not in written

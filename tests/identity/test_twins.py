@@ -1,0 +1,32 @@
+"""Whose twin an account is."""
+
+from builders.identity import service as identity
+from builders.identity import twins
+from builders.kit import ids
+from builders.kit.db import Database
+from tests.cast import Person
+
+
+async def test_a_twin_and_its_owner_are_both_the_owner(database: Database, alice: Person, bob: Person) -> None:
+    asked = [alice.account.id, alice.account.sandbox_id, bob.account.sandbox_id, ids.new()]
+    for _ in range(2):  # the second time from memory
+        async with database.reading() as conn:
+            found = await identity.real_accounts(conn, account_ids=asked)
+        assert found == {
+            alice.account.id: alice.account.id,
+            alice.account.sandbox_id: alice.account.id,
+            bob.account.sandbox_id: bob.account.id,
+        }
+
+
+async def test_no_more_is_remembered_than_fits(database: Database, alice: Person, bob: Person) -> None:
+    before = twins.REMEMBERED
+    twins.REMEMBERED = 1
+    try:
+        async with database.reading() as conn:
+            for each in (alice, bob, alice):
+                found = await identity.real_accounts(conn, account_ids=[each.account.sandbox_id])
+                assert found == {each.account.sandbox_id: each.account.id}
+        assert len(twins._known) == 1
+    finally:
+        twins.REMEMBERED = before
