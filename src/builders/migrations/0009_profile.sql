@@ -1,0 +1,63 @@
+-- Profiles, what an account has done of onboarding, and the verification of its address.
+
+CREATE TABLE profile_profiles (
+    account_id uuid PRIMARY KEY REFERENCES identity_accounts (id), -- a real account; none for its twin
+    display_name text, -- null: the account's name is shown
+    company text,
+    website text,
+    country text, -- ISO 3166-1 alpha-2
+    timezone text, -- IANA
+    locale text, -- BCP 47, in canonical case
+    marketing_opt_in boolean NOT NULL DEFAULT false,
+    pending_email text, -- takes the place of the account's address once it is confirmed
+    roles text[] NOT NULL DEFAULT '{}', -- sorted; only grows
+    completed_at timestamptz, -- when onboarding was, once
+    version int NOT NULL DEFAULT 1, -- of all that the profile shows
+    updated_at timestamptz -- null while it is as it came
+);
+
+CREATE TABLE profile_steps (
+    account_id uuid NOT NULL REFERENCES profile_profiles (account_id),
+    step text NOT NULL,
+    done_at timestamptz NOT NULL, -- when it happened, not when we heard of it
+    PRIMARY KEY (account_id, step)
+);
+
+-- The verification messages to an address, so that neither it nor an account gets too many.
+CREATE TABLE profile_verifications (
+    account_id uuid NOT NULL REFERENCES profile_profiles (account_id),
+    email text NOT NULL,
+    sends timestamptz[] NOT NULL, -- of a day, the newest last
+    message_id uuid, -- the newest, in the mail room
+    PRIMARY KEY (account_id, email)
+);
+
+-- From a link's token to the account: global, since a link arrives without its account. One for each account,
+-- so that a newer one voids those before it.
+CREATE TABLE profile_tokens (
+    account_id uuid PRIMARY KEY REFERENCES profile_profiles (account_id),
+    digest bytea NOT NULL UNIQUE,
+    purpose text NOT NULL CHECK (purpose IN ('verify', 'change')),
+    email text NOT NULL,
+    expires_at timestamptz NOT NULL,
+    used_at timestamptz
+);
+
+-- What the accounts of before this migration have done already: no news of it will come any more.
+INSERT INTO profile_profiles (account_id, roles)
+SELECT account.id, ARRAY(
+    SELECT DISTINCT CASE preset WHEN 'domainer_full' THEN 'domainer' ELSE 'builder' END
+    FROM identity_keys WHERE account_id = account.id ORDER BY 1
+)
+FROM identity_accounts AS account WHERE sandbox_of IS NULL;
+
+INSERT INTO profile_steps (account_id, step, done_at)
+SELECT id, 'verify_email', email_verified_at FROM identity_accounts
+WHERE sandbox_of IS NULL AND email_verified_at IS NOT NULL
+UNION ALL
+SELECT account_id, 'create_api_key', min(created_at) FROM identity_keys GROUP BY account_id
+UNION ALL
+SELECT account_id, 'first_plan', min(created_at) FROM sandbox_plans WHERE status <> 'blocked' GROUP BY account_id
+UNION ALL
+SELECT account_id, 'first_promote', min(finished_at) FROM sandbox_promotions
+WHERE status = 'succeeded' GROUP BY account_id;

@@ -1,0 +1,15 @@
+"""Refusals of the profile."""
+
+from builders.kit.errors import Problem
+
+
+class ResendTooSoon(Problem):
+    """It is too soon for another verification message."""
+
+    status, code = 429, "resend_too_soon"
+
+
+class PrefetchRefused(Problem):
+    """A link is not followed by a browser that only looks ahead."""
+
+    status, code = 503, "prefetch_refused"

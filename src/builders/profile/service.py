@@ -1,0 +1,159 @@
+"""The door of the profile."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import Account, AuditAction
+from builders.kit import clock, outbox
+from builders.kit.callers import Actor, ImpersonationForbidden
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn
+from builders.kit.settings import Settings
+from builders.kit.versions import Expected
+from builders.profile import onboarding, verification
+from builders.profile.errors import ResendTooSoon
+from builders.profile.events import PROFILE_UPDATED, ProfileUpdated
+from builders.profile.records import Change, Profile, Role, StepKey, Stored, Verification
+from builders.profile.store import profiles as store
+from builders.profile.store import verifications
+from builders.profile.verification import Sender
+
+KEPT = timedelta(days=30)  # what was sent where
+confirm = verification.confirm
+
+
+async def get(conn: Conn, *, account_id: UUID) -> Profile:
+    """The real account's profile. Raises AccountNotFound."""
+    # In this order: a version may be older than what it stands beside, never newer, or a client would keep that.
+    stored = await store.find(conn, account_id=account_id)
+    return _profile(await identity.get_account(conn, account_id=account_id), stored)
+
+
+async def update(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    settings: Settings,
+    account_id: UUID,
+    actor: Actor,
+    change: Change,
+    expected: Expected,
+) -> Profile:
+    """The profile with the change; one that changes nothing is no new version. Publishes profile.updated.
+
+    Another address is pending until it is confirmed. Raises VersionMismatch, ResendTooSoon, and
+    ImpersonationForbidden when support asks for another address.
+    """
+    if change.email is not None and actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session does not change the address.", next_action="The account's holder can."
+        )
+    stored = await store.lock(conn, account_id=account_id)
+    expected.check(stored.version)
+    account = await identity.get_account(conn, account_id=account_id)
+    wanted = replace(stored, **dict(change.members))
+    if change.email is not None:
+        sender = Sender(keyring=keyring, settings=settings)
+        pending = await verification.ask_for(
+            conn, sender, account=account, stored=stored, email=change.email, actor=actor
+        )
+        wanted = replace(wanted, pending_email=pending)
+    changed = [each.name for each in fields(Stored) if getattr(stored, each.name) != getattr(wanted, each.name)]
+    if not changed:
+        return _profile(account, stored)
+    if not onboarding.missing(wanted):
+        done = {StepKey.COMPLETE_PROFILE: clock.now()}
+        wanted = await onboarding.advance(conn, account=account, stored=wanted, steps=done)
+    saved = await store.save(conn, account_id=account_id, stored=wanted, now=clock.now())
+    news = ProfileUpdated(changed=changed, version=saved.version)
+    await outbox.publish(conn, PROFILE_UPDATED, account_id=account_id, data=news)
+    if actor.type == "support":
+        about = {"changed": ", ".join(changed)}
+        await identity.audit(
+            conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
+        )
+    return _profile(account, saved)
+
+
+async def get_verification(conn: Conn, *, account_id: UUID) -> Verification:
+    """Where the verification of the real account's address stands. Raises AccountNotFound."""
+    stored = await store.find(conn, account_id=account_id)
+    account = await identity.get_account(conn, account_id=account_id)
+    return await verification.read(conn, account=account, stored=stored)
+
+
+async def resend(
+    conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID
+) -> tuple[bool, Verification]:
+    """Mails the link again, to the pending address if there is one; whether there was anything to confirm.
+
+    Raises ResendTooSoon.
+    """
+    stored = await store.lock(conn, account_id=account_id)
+    account = await identity.get_account(conn, account_id=account_id)
+    target = verification.target(account, stored)
+    if target is not None:
+        purpose, email = target
+        sender = Sender(keyring=keyring, settings=settings)
+        await verification.send(conn, sender, account_id=account_id, purpose=purpose, email=email)
+    return target is not None, await verification.read(conn, account=account, stored=stored)
+
+
+async def begin_verification(conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID) -> None:
+    """Mails the first link to a new account; done again, or too late, it does nothing."""
+    before = await get_verification(conn, account_id=account_id)
+    if before.last_sent_at is None:
+        with suppress(ResendTooSoon):  # the holder has asked for it meanwhile
+            await resend(conn, keyring=keyring, settings=settings, account_id=account_id)
+
+
+async def note_step(
+    conn: Conn, *, account_id: UUID, step: StepKey | None, at: datetime, role: Role | None = None
+) -> None:
+    """Notes that a step of onboarding was done, and what the account is here for; can be repeated.
+
+    What happens in a sandbox proves nothing: the twin of an account has no onboarding.
+    """
+    if _known(await store.find(conn, account_id=account_id), step, role):
+        return
+    with suppress(identity.AccountNotFound):
+        account = await identity.get_account(conn, account_id=account_id)
+        stored = await store.lock(conn, account_id=account_id)
+        steps: Mapping[StepKey, datetime] = {step: at} if step else {}
+        ahead = await onboarding.advance(conn, account=account, stored=stored, steps=steps, role=role)
+        if ahead != stored:
+            await store.save(conn, account_id=account_id, stored=ahead, now=clock.now())
+
+
+async def prune(conn: Conn) -> None:
+    """Forgets which messages went where a month ago, and links that were good then."""
+    await verifications.prune(conn, before=clock.now() - KEPT)
+
+
+def _known(stored: Stored, step: StepKey | None, role: Role | None) -> bool:
+    return (step is None or step in stored.steps) and (role is None or role in stored.roles)
+
+
+def _profile(account: Account, stored: Stored) -> Profile:
+    return Profile(
+        id=account.id,
+        email=account.email,
+        email_verified=account.email_verified_at is not None,
+        pending_email=stored.pending_email,
+        display_name=stored.display_name or account.name,
+        company=stored.company,
+        website=stored.website,
+        country=stored.country,
+        timezone=stored.timezone,
+        locale=stored.locale,
+        roles=stored.roles,
+        marketing_opt_in=stored.marketing_opt_in,
+        onboarding=onboarding.show(stored),
+        created_at=account.created_at,
+        updated_at=stored.updated_at or account.created_at,
+        version=stored.version,
+    )

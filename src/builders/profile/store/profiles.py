@@ -1,0 +1,66 @@
+"""Profiles and the steps that are done."""
+
+from dataclasses import asdict, replace
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import dict_row
+
+from builders.kit.db import Conn
+from builders.profile.records import StepKey, Stored
+
+ENSURE = "INSERT INTO profile_profiles (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING"
+LOCK = "SELECT FROM profile_profiles WHERE account_id = %(account_id)s FOR UPDATE"
+FIND = """
+    SELECT display_name, company, website, country, timezone, locale, marketing_opt_in, pending_email, roles,
+           completed_at, version, updated_at,
+           ARRAY(SELECT step FROM profile_steps WHERE account_id = %(account_id)s ORDER BY step) AS done,
+           ARRAY(SELECT done_at FROM profile_steps WHERE account_id = %(account_id)s ORDER BY step) AS times
+    FROM profile_profiles WHERE account_id = %(account_id)s
+"""
+SAVE = """
+    UPDATE profile_profiles
+    SET display_name = %(display_name)s, company = %(company)s, website = %(website)s, country = %(country)s,
+        timezone = %(timezone)s, locale = %(locale)s, marketing_opt_in = %(marketing_opt_in)s,
+        pending_email = %(pending_email)s, roles = %(roles)s::text[], completed_at = %(completed_at)s,
+        version = %(version)s, updated_at = %(updated_at)s
+    WHERE account_id = %(account_id)s
+"""
+INSERT_STEP = """
+    INSERT INTO profile_steps (account_id, step, done_at) VALUES (%(account_id)s, %(step)s, %(done_at)s)
+    ON CONFLICT DO NOTHING
+"""
+
+
+async def find(conn: Conn, *, account_id: UUID) -> Stored:
+    """The account's profile; one with nothing in it when it was never touched."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND, {"account_id": account_id})
+        row = await cursor.fetchone()
+    if row is None:
+        return Stored()
+    steps = dict(zip(row.pop("done"), row.pop("times"), strict=True))
+    return Stored(**row | {"roles": tuple(row["roles"]), "steps": steps})
+
+
+async def lock(conn: Conn, *, account_id: UUID) -> Stored:
+    """The account's profile, which nobody else changes until the transaction ends.
+
+    Read by a statement of its own: the one that waits for the lock would show the steps of before it waited.
+    """
+    await conn.execute(ENSURE, {"account_id": account_id})
+    await conn.execute(LOCK, {"account_id": account_id})
+    return await find(conn, account_id=account_id)
+
+
+async def save(conn: Conn, *, account_id: UUID, stored: Stored, now: datetime) -> Stored:
+    """Keeps a locked profile as its next version."""
+    saved = replace(stored, version=stored.version + 1, updated_at=now)
+    row = {name: value for name, value in asdict(saved).items() if name != "steps"}
+    await conn.execute(SAVE, {**row, "roles": list(saved.roles), "account_id": account_id})
+    return saved
+
+
+async def insert_step(conn: Conn, *, account_id: UUID, step: StepKey, done_at: datetime) -> None:
+    """Notes that a step is done; the first time counts."""
+    await conn.execute(INSERT_STEP, {"account_id": account_id, "step": step, "done_at": done_at})

@@ -1,0 +1,122 @@
+"""Verification messages, and the tokens of their links."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db import Conn
+from builders.profile.records import Sent, Token
+
+# One statement decides: of two at once, the second finds what the first has sent.
+RESERVE = """
+    INSERT INTO profile_verifications AS known (account_id, email, sends)
+    VALUES (%(account_id)s, %(email)s, ARRAY[%(now)s::timestamptz])
+    ON CONFLICT (account_id, email) DO UPDATE
+    SET sends = ARRAY(
+        SELECT at FROM unnest(known.sends) AS at WHERE at > %(day_ago)s ORDER BY at
+    ) || excluded.sends
+    WHERE NOT EXISTS (SELECT FROM unnest(known.sends) AS at WHERE at > %(gap_ago)s)
+      AND (SELECT count(*) FROM unnest(known.sends) AS at WHERE at > %(day_ago)s) < %(most)s
+"""
+LIST_SENDS = """
+    SELECT at FROM profile_verifications, unnest(sends) AS at
+    WHERE account_id = %(account_id)s AND at > %(day_ago)s ORDER BY at
+"""
+SET_MESSAGE = """
+    UPDATE profile_verifications SET message_id = %(message_id)s
+    WHERE account_id = %(account_id)s AND email = %(email)s
+"""
+FIND_SENT = """
+    SELECT sends, message_id, expires_at
+    FROM profile_verifications AS verification LEFT JOIN profile_tokens AS token
+      ON token.account_id = verification.account_id AND token.email = verification.email AND used_at IS NULL
+    WHERE verification.account_id = %(account_id)s AND verification.email = %(email)s
+"""
+PUT_LINK = """
+    INSERT INTO profile_tokens (account_id, digest, purpose, email, expires_at)
+    VALUES (%(account_id)s, %(digest)s, %(purpose)s, %(email)s, %(expires_at)s)
+    ON CONFLICT (account_id) DO UPDATE
+    SET digest = excluded.digest, purpose = excluded.purpose, email = excluded.email,
+        expires_at = excluded.expires_at, used_at = NULL
+"""
+FIND_LINK = """
+    SELECT account_id, purpose, email, expires_at, used_at FROM profile_tokens
+    WHERE digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
+"""
+USE_LINK = """
+    UPDATE profile_tokens SET used_at = %(now)s
+    WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
+"""
+VOID_LINK = "DELETE FROM profile_tokens WHERE account_id = %(account_id)s"
+PRUNE_SENT = """
+    DELETE FROM profile_verifications
+    WHERE NOT EXISTS (SELECT FROM unnest(sends) AS at WHERE at > %(before)s)
+"""
+PRUNE_LINKS = "DELETE FROM profile_tokens WHERE expires_at <= %(before)s"
+
+
+async def reserve(
+    conn: Conn, *, account_id: UUID, email: str, now: datetime, gap_ago: datetime, day_ago: datetime, most: int
+) -> bool:
+    """Whether a message may go to the address now; it then counts as sent."""
+    row = {"account_id": account_id, "email": email, "now": now}
+    limits = {"gap_ago": gap_ago, "day_ago": day_ago, "most": most}
+    return (await conn.execute(RESERVE, row | limits)).rowcount == 1
+
+
+async def list_sends(conn: Conn, *, account_id: UUID, day_ago: datetime) -> Sequence[datetime]:
+    """When the account's messages of a day were sent, to whatever address."""
+    cursor = await conn.execute(LIST_SENDS, {"account_id": account_id, "day_ago": day_ago})
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def set_message(conn: Conn, *, account_id: UUID, email: str, message_id: UUID) -> None:
+    """Notes the message that went to the address."""
+    await conn.execute(SET_MESSAGE, {"account_id": account_id, "email": email, "message_id": message_id})
+
+
+async def find_sent(conn: Conn, *, account_id: UUID, email: str) -> Sent | None:
+    """What went to the address of late."""
+    async with conn.cursor(row_factory=class_row(Sent)) as cursor:
+        await cursor.execute(FIND_SENT, {"account_id": account_id, "email": email})
+        return await cursor.fetchone()
+
+
+async def put_token(conn: Conn, *, digest: bytes, token: Token) -> None:
+    """Keeps a token in the place of the account's one before."""
+    await conn.execute(
+        PUT_LINK,
+        {
+            "account_id": token.account_id,
+            "digest": digest,
+            "purpose": token.purpose,
+            "email": token.email,
+            "expires_at": token.expires_at,
+        },
+    )
+
+
+async def find_token(conn: Conn, *, digests: Sequence[bytes], now: datetime) -> Token | None:
+    """The token with one of these digests, unless it has expired."""
+    async with conn.cursor(row_factory=class_row(Token)) as cursor:
+        await cursor.execute(FIND_LINK, {"digests": list(digests), "now": now})
+        return await cursor.fetchone()
+
+
+async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> bool:
+    """Whether the token was there and not yet used."""
+    row = {"account_id": account_id, "digests": list(digests), "now": now}
+    return (await conn.execute(USE_LINK, row)).rowcount == 1
+
+
+async def void_token(conn: Conn, *, account_id: UUID) -> None:
+    """No link of the account is good any more."""
+    await conn.execute(VOID_LINK, {"account_id": account_id})
+
+
+async def prune(conn: Conn, *, before: datetime) -> None:
+    """Forgets what was sent, and what expired, before then."""
+    await conn.execute(PRUNE_SENT, {"before": before})
+    await conn.execute(PRUNE_LINKS, {"before": before})

@@ -1,0 +1,181 @@
+"""Entity tags as RFC 9110 has them: which requests a record's version lets through."""
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+
+from builders.kit.bodies import Answer, Reply
+from builders.kit.errors import Invalid
+from builders.kit.front import Front
+from builders.kit.routes import Router
+from builders.kit.versions import (
+    READ,
+    WRITTEN,
+    Expected,
+    IfMatch,
+    IfNoneMatch,
+    Known,
+    VersionMismatch,
+    expected,
+    known,
+    tagged,
+)
+
+VERSION = 7
+router = Router(prefix="/things", tags=["things"])
+
+
+class Thing(Reply):
+    """A thing with a version."""
+
+    version: int
+
+
+@router.get("/one", response_model=Thing, responses=dict(READ))
+async def get(since: IfNoneMatch) -> Answer | Response:
+    """Read the thing."""
+    return since.answer(Thing(version=VERSION), VERSION)
+
+
+@router.patch("/one", response_model=Thing, responses=dict(WRITTEN))
+async def update(meant: IfMatch) -> Answer:
+    """Change the thing."""
+    meant.check(VERSION)
+    return tagged(Thing(version=VERSION + 1), VERSION + 1)
+
+
+@pytest.fixture(scope="module")
+def app() -> FastAPI:
+    """A service of one thing."""
+    api = FastAPI()
+    api.state.database = api.state.limits = None
+    return api
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> httpx.AsyncClient:
+    """Asks for the thing."""
+    front = Front(app, [router], limits=None)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app=front), base_url="http://builders.test")
+
+
+def asked(*lines: tuple[str, str]) -> Request:
+    headers = Headers(raw=[(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in lines])
+    return Request({"type": "http", "method": "GET", "headers": headers.raw})
+
+
+def meant(*values: str) -> Expected:
+    return expected(asked(*(("If-Match", value) for value in values)))
+
+
+def had(*values: str) -> Known:
+    return known(asked(*(("If-None-Match", value) for value in values)))
+
+
+@pytest.mark.parametrize("value", ['"7"', '"6", "7"', ' ,"7" ,, ', "*", '"a,b","7"', 'W/"6","7"'])
+def test_a_write_that_expects_the_version_goes_through(value: str) -> None:
+    meant(value).check(7)
+
+
+@pytest.mark.parametrize("value", ['"6"', '"6", "8"', 'W/"7"', '""', '"07"', '"a,7"'])
+def test_a_write_that_expects_another_is_refused(value: str) -> None:
+    with pytest.raises(VersionMismatch) as refusal:
+        meant(value).check(7)
+
+    assert (refusal.value.status, refusal.value.code) == (412, "version_mismatch")
+    assert refusal.value.members["version"] == 7
+
+
+def test_without_the_header_every_version_will_do() -> None:
+    expected(asked()).check(7)
+    assert isinstance(known(asked()).answer("record", 7), Answer)
+
+
+def test_several_lines_are_one_list() -> None:
+    meant('"6"', '"7"').check(7)
+    assert isinstance(had('"6"', 'W/"7"').answer("record", 7), Response)
+
+
+@pytest.mark.parametrize("value", ['"7"', 'W/"7"', "*", '"1", W/"7"'])
+def test_a_read_of_what_the_client_has_is_304(value: str) -> None:
+    answer = had(value).answer("record", 7)
+
+    assert isinstance(answer, Response)
+    assert (answer.status_code, answer.body, answer.headers["ETag"]) == (304, b"", '"7"')
+
+
+@pytest.mark.parametrize("value", ['"6"', 'W/"8"', '"77"'])
+def test_a_read_of_something_newer_is_answered(value: str) -> None:
+    answer = had(value).answer("record", 7)
+
+    assert isinstance(answer, Answer)
+    assert (answer.reply, answer.headers["ETag"]) == ("record", '"7"')
+
+
+@pytest.mark.parametrize(
+    "value", ["7", "", ",", "'7'", '"7', 'w/"7"', '"7" "8"', '*, "7"', "**", '"7\x7f"', '"7"x']
+)
+def test_what_is_no_list_of_tags_is_said(value: str) -> None:
+    for header, read in (("If-Match", expected), ("If-None-Match", known)):
+        with pytest.raises(Invalid) as refusal:
+            read(asked((header, value)))
+        assert refusal.value.errors[0]["loc"] == ["header", header]
+
+
+tags = st.tuples(st.booleans(), st.text("0123456789ab,!~\xe4", max_size=3))
+
+
+@given(sent=st.lists(tags, min_size=1), gaps=st.lists(st.sampled_from([",", ", ", " ,\t", ",,", " , , "])))
+def test_any_list_is_read_as_its_tags(sent: list[tuple[bool, str]], gaps: list[str]) -> None:
+    value = ""
+    for at, (weak, opaque) in enumerate(sent):
+        value += (gaps[at % len(gaps)] if gaps else ",") if at else ""
+        value += f'{"W/" if weak else ""}"{opaque}"'
+
+    found, either = meant(value).tags, had(value).tags
+
+    assert found is not None
+    assert found.strong == {opaque for weak, opaque in sent if not weak}
+    assert found == either
+    assert found.weak == {opaque for weak, opaque in sent if weak}
+
+
+@given(value=st.text(st.characters(max_codepoint=255, exclude_characters="\0\r\n")))
+def test_no_header_does_worse_than_be_refused(value: str) -> None:
+    try:
+        tags = meant(value).tags
+    except Invalid:
+        return
+    assert tags is not None
+    assert tags.any or tags.strong | tags.weak
+
+
+async def test_over_http_it_is_as_said(client: httpx.AsyncClient) -> None:
+    fresh = await client.get("/things/one")
+    same = await client.get("/things/one", headers={"If-None-Match": fresh.headers["ETag"]})
+    changed = await client.patch("/things/one", headers={"If-Match": fresh.headers["ETag"]})
+    late = await client.patch("/things/one", headers={"If-Match": changed.headers["ETag"]})
+    wrong = await client.patch("/things/one", headers={"If-Match": "7"})
+
+    assert (fresh.status_code, fresh.json(), fresh.headers["ETag"]) == (200, {"version": 7}, '"7"')
+    assert fresh.headers["Cache-Control"] == "private, no-cache"
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", '"7"')
+    assert (changed.status_code, changed.headers["ETag"]) == (200, '"8"')
+    assert (late.status_code, late.json()["code"], late.json()["version"]) == (412, "version_mismatch", 7)
+    assert (wrong.status_code, wrong.json()["detail"][0]["loc"]) == (422, ["header", "If-Match"])
+
+
+def test_the_document_says_so(app: FastAPI) -> None:
+    Front(app, [router], limits=None)
+    path = app.openapi()["paths"]["/things/one"]
+
+    assert [each["name"] for each in path["get"]["parameters"]] == ["If-None-Match"]
+    assert path["get"]["responses"].keys() >= {"200", "304"}
+    assert "ETag" in path["get"]["responses"]["200"]["headers"]
+    assert [each["name"] for each in path["patch"]["parameters"]] == ["If-Match"]
+    assert "version_mismatch" in path["patch"]["responses"]["412"]["description"]

@@ -1,0 +1,26 @@
+import pytest
+
+from builders.kit import ids
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.cast import Person
+from tests.conftest import MakePerson
+from tests.profile.make import Office
+
+
+@pytest.fixture
+def office(database: Database, settings: Settings) -> Office:
+    """Does the work, and has the mail."""
+    return Office(database, settings)
+
+
+@pytest.fixture
+async def ursula(people: MakePerson) -> Person:
+    """Has an address that nobody has confirmed yet."""
+    return await people("ursula", verified=False)
+
+
+@pytest.fixture
+def address() -> str:
+    """An address that no account has."""
+    return f"new-{ids.new().hex}@example.net"

@@ -1,0 +1,46 @@
+"""The whole way, through a real SMTP server: the message arrives, its link works once, limits hold."""
+
+import re
+from datetime import timedelta
+
+from builders.kit import clock
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.cast import Client, Person
+from tests.mail.conftest import with_server
+from tests.mail.servers import MailServer
+from tests.profile.make import CONFIRM, RESEND, Office, me, verification
+
+
+async def test_a_message_arrives_and_its_link_works_once(
+    ursula: Person, anyone: Client, database: Database, settings: Settings
+) -> None:
+    async with MailServer() as server:
+        office = Office(database, with_server(settings, server.url()))
+        await office.work()
+        [received] = [each for each in server.received if each.recipients == [ursula.account.email]]
+        body = received.message.get_body(("plain",))
+        assert body is not None
+        link = re.search(rf"http://builders\.test{CONFIRM}\?token=\S+", body.get_content())
+        assert link is not None
+        assert (await verification(ursula))["delivery"] == {"status": "sent", "error": None}
+
+        assert (await ursula.post(RESEND)).status_code == 429
+        assert (await anyone.get(link[0])).json()["status"] == "confirmed"
+        assert (await anyone.get(link[0])).json()["status"] == "already_confirmed"
+        assert (await me(ursula))["email_verified"] is True
+        clock.move(timedelta(seconds=61))
+        assert (await ursula.post(RESEND)).json()["sent"] is False
+
+
+async def test_an_address_that_no_server_takes_is_shown_as_bounced(
+    ursula: Person, database: Database, settings: Settings
+) -> None:
+    async with MailServer() as server:
+        office = Office(database, with_server(settings, server.url()))
+        server.script.rcpt = ["550 5.1.1 no such user"] * 50  # others may have mail waiting
+        await office.work()
+
+        found = await verification(ursula)
+        assert (found["status"], found["delivery"]["status"]) == ("bounced", "bounced")
+        assert "no such user" in found["delivery"]["error"]

@@ -1,0 +1,180 @@
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from builders.kit import clock
+from builders.kit.db import Conn
+from tests.cast import Client, Person
+from tests.profile.make import (
+    BROWSER,
+    CONFIRM,
+    Office,
+    audited,
+    me,
+    steps,
+    told,
+    verification,
+)
+
+DIGEST = "SELECT digest::text || row_to_json(profile_tokens)::text FROM profile_tokens WHERE account_id = %s"
+
+
+async def test_following_the_link_confirms_the_address(ursula: Person, anyone: Client, office: Office) -> None:
+    token = await office.token(ursula.account.email)
+    answer = await anyone.get(CONFIRM, params={"token": token})
+
+    local_part = ursula.account.email.partition("@")[0]
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"status": "confirmed", "email": f"{local_part[0]}***@example.net"},
+    )
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert ((await verification(ursula))["status"], (await me(ursula))["email_verified"]) == ("verified", True)
+    assert "verify_email" in steps(await me(ursula))
+
+
+async def test_nobody_is_signed_in_by_it(ursula: Person, anyone: Client, office: Office) -> None:
+    answer = await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+
+    assert "set-cookie" not in answer.headers
+    assert (await anyone.get("/v1/me")).status_code == 401
+
+
+async def test_the_gate_of_promotions_opens_at_once(ursula: Person, anyone: Client, office: Office) -> None:
+    before = (await ursula.get("/v1/sandbox/status")).json()
+    await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+    after = (await ursula.get("/v1/sandbox/status")).json()
+
+    assert "email_unverified" in before["reasons"]
+    assert "email_unverified" not in after["reasons"]
+
+
+async def test_the_twin_is_confirmed_with_its_account(
+    ursula: Person, anyone: Client, office: Office, conn: Conn
+) -> None:
+    await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+
+    found = await conn.execute(
+        "SELECT count(email_verified_at) FROM identity_accounts WHERE email = %s", [ursula.account.email]
+    )
+    assert await found.fetchone() == (2,)
+
+
+async def test_a_repeat_is_harmless_until_the_link_expires(ursula: Person, anyone: Client, office: Office) -> None:
+    token = await office.token(ursula.account.email)
+    await anyone.get(CONFIRM, params={"token": token})
+    verified = await verification(ursula)
+
+    clock.move(timedelta(hours=23, minutes=59))
+    again = await anyone.get(CONFIRM, params={"token": token})
+    assert (again.status_code, again.json()["status"]) == (200, "already_confirmed")
+    assert await verification(ursula) == verified
+
+    clock.move(timedelta(minutes=2))
+    assert (await anyone.get(CONFIRM, params={"token": token})).status_code == 400
+
+
+async def test_of_many_at_once_one_confirms(ursula: Person, anyone: Client, office: Office, conn: Conn) -> None:
+    token = await office.token(ursula.account.email)
+    answers = await asyncio.gather(*(anyone.get(CONFIRM, params={"token": token}) for _ in range(5)))
+
+    assert sorted(each.json()["status"] for each in answers) == [*["already_confirmed"] * 4, "confirmed"]
+    assert len(await told(conn, ursula, "email.verified")) == 1
+    assert len(await audited(ursula, "email.verified")) == 1
+
+
+async def test_what_is_no_good_token_is_refused_in_the_same_words(
+    ursula: Person, anyone: Client, office: Office
+) -> None:
+    token = await office.token(ursula.account.email)
+    wrong = [f"{token[:-1]}{'A' if token[-1] != 'A' else 'B'}", token.upper(), "x" * 8, "é" * 20, "x" * 5000]
+    answers = [await anyone.get(CONFIRM, params={"token": each}) for each in wrong]
+    clock.move(timedelta(hours=24))
+    answers.append(await anyone.get(CONFIRM, params={"token": token}))
+
+    assert {each.status_code for each in answers} == {400}
+    assert {each.json()["code"] for each in answers} == {"token_invalid"}
+    assert len({each.text.replace(each.json()["request_id"], "") for each in answers}) == 1
+    assert (await verification(ursula))["verified_at"] is None
+
+
+async def test_a_token_of_seven_characters_is_none(anyone: Client) -> None:
+    answer = await anyone.get(CONFIRM, params={"token": "x" * 7})
+
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", "token"])
+    assert (await anyone.get(CONFIRM)).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"Sec-Purpose": "prefetch"},
+        {"Sec-Purpose": "prefetch;prerender"},
+        {"Purpose": "prefetch"},
+        {"X-Moz": "prefetch"},
+    ],
+)
+@pytest.mark.parametrize("browser", [{}, BROWSER])
+async def test_a_look_ahead_does_nothing(
+    ursula: Person, anyone: Client, office: Office, header: dict[str, str], browser: dict[str, str]
+) -> None:
+    token = await office.token(ursula.account.email)
+    answer = await anyone.get(CONFIRM, params={"token": token}, headers={**header, **browser})
+
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (503, "no-store")
+    assert (await verification(ursula))["status"] == "sent"
+    assert (await anyone.get(CONFIRM, params={"token": token})).json()["status"] == "confirmed"
+
+
+async def test_a_question_for_the_head_does_nothing(ursula: Person, anyone: Client, office: Office) -> None:
+    answer = await anyone.head(CONFIRM, params={"token": await office.token(ursula.account.email)})
+
+    assert answer.status_code == 405
+    assert (await verification(ursula))["status"] == "sent"
+
+
+async def test_a_browser_gets_a_page(ursula: Person, anyone: Client, office: Office) -> None:
+    token = await office.token(ursula.account.email)
+    pages = [
+        await anyone.get(CONFIRM, params={"token": each}, headers=BROWSER) for each in (token, token, "x" * 9)
+    ]
+
+    assert [each.status_code for each in pages] == [200, 200, 400]
+    assert [each.headers["Content-Type"] for each in pages] == ["text/html; charset=utf-8"] * 3
+    assert "is confirmed" in pages[0].text
+    assert "was confirmed before" in pages[1].text
+    assert "not good" in pages[2].text
+    for page in pages:
+        assert token not in page.text
+        assert ursula.account.email not in page.text
+        assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+
+
+async def test_credentials_are_neither_needed_nor_looked_at(
+    ursula: Person, bob: Person, anyone: Client, office: Office
+) -> None:
+    token = await office.token(ursula.account.email)
+
+    assert (await bob.get(CONFIRM, params={"token": token})).status_code == 200
+    assert (await anyone.get(CONFIRM, params={"token": token}, headers={"X-API-Key": "bad"})).status_code == 200
+    assert (await me(bob))["email"] == bob.account.email
+    assert (await verification(ursula))["status"] == "verified"
+
+
+async def test_the_token_is_kept_nowhere(ursula: Person, office: Office, conn: Conn) -> None:
+    token = await office.token(ursula.account.email)
+
+    found = await (await conn.execute(DIGEST, [ursula.account.id])).fetchone()
+    assert found is not None
+    assert token not in found[0]
+    assert token.encode().hex() not in found[0]
+
+
+async def test_it_is_told_and_written_down(ursula: Person, anyone: Client, office: Office, conn: Conn) -> None:
+    await anyone.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+
+    [event] = await told(conn, ursula, "email.verified")
+    [entry] = await audited(ursula, "email.verified")
+    assert event["email"] == ursula.account.email
+    assert (entry["actor"]["type"], entry["about"]) == ("user", {"email": "u***@example.net"})

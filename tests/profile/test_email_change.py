@@ -1,0 +1,250 @@
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from builders.kit import clock, crypto
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn, Database
+from builders.kit.errors import TokenInvalid
+from builders.kit.settings import Settings
+from builders.profile import service as profiles
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.profile.make import (
+    CONFIRM,
+    ME,
+    Json,
+    Office,
+    audited,
+    me,
+    patch,
+    steps,
+    text,
+    told,
+    verification,
+)
+
+MOMENT = timedelta(seconds=61)
+
+
+async def follow(client: Client, token: str) -> tuple[int, Json]:
+    answer = await client.get(CONFIRM, params={"token": token})
+    body: Json = answer.json()
+    return answer.status_code, body
+
+
+async def test_another_address_is_pending_until_it_is_confirmed(
+    alice: Person, anyone: Client, office: Office, address: str
+) -> None:
+    profile = await patch(alice, email=f" {address.upper()} ")
+    assert (profile["email"], profile["pending_email"]) == (alice.account.email, address)
+    assert (await verification(alice))["status"] == "pending_change"
+
+    assert (await follow(anyone, await office.token(address)))[1]["status"] == "confirmed"
+    profile = await me(alice)
+    assert (profile["email"], profile["pending_email"], profile["email_verified"]) == (address, None, True)
+    assert (await verification(alice))["status"] == "verified"
+
+
+async def test_account_and_twin_change_together(
+    alice: Person, anyone: Client, office: Office, address: str, conn: Conn
+) -> None:
+    await patch(alice, email=address)
+    await follow(anyone, await office.token(address))
+
+    found = await conn.execute("SELECT id FROM identity_accounts WHERE email = %s", [address])
+    assert {row[0] for row in await found.fetchall()} == {alice.account.id, alice.account.sandbox_id}
+    assert (await me(alice.test))["email"] == address
+
+
+async def test_the_old_address_is_told_at_once_and_not_the_whole_of_the_new(
+    alice: Person, office: Office, address: str
+) -> None:
+    await patch(alice, email=address)
+
+    [letter] = await office.letters(alice.account.email)
+    assert letter["Subject"] == "The email address of your account is to change"
+    assert "n***@example.net" in text(letter).replace("\u2068", "").replace("\u2069", "")
+    assert address not in text(letter)
+    assert await office.tokens(alice.account.email) == []
+
+
+async def test_it_is_told_and_written_down(
+    alice: Person, anyone: Client, office: Office, address: str, conn: Conn
+) -> None:
+    await patch(alice, email=address)
+    await follow(anyone, await office.token(address))
+
+    assert await told(conn, alice, "email.changed") == [{"email": address, "previous_email": alice.account.email}]
+    assert [each["email"] for each in await told(conn, alice, "email.verified")] == [address]
+    [asked], [changed] = await audited(alice, "email.change_requested"), await audited(alice, "email.changed")
+    assert asked["actor"]["type"] == "key"
+    assert changed["actor"]["type"] == "user"
+    assert asked["about"] == changed["about"] == {"from": "a***@example.net", "to": "n***@example.net"}
+
+
+async def test_the_present_address_ends_a_change(
+    alice: Person, anyone: Client, office: Office, address: str
+) -> None:
+    await patch(alice, email=address)
+    token = await office.token(address)
+    before = await me(alice)
+    profile = await patch(alice, email=alice.account.email.upper())
+
+    assert (profile["pending_email"], profile["version"]) == (None, before["version"] + 1)
+    assert (await follow(anyone, token))[0] == 400
+    assert (await me(alice))["email"] == alice.account.email
+    assert (await verification(alice))["status"] == "verified"
+
+
+async def test_the_present_address_with_no_change_pending_does_nothing(alice: Person, office: Office) -> None:
+    assert (await patch(alice, email=alice.account.email))["version"] == 1
+    assert await office.letters(alice.account.email) == []
+
+
+async def test_the_same_request_again_sends_nothing_more(alice: Person, office: Office, address: str) -> None:
+    first, second = [await patch(alice, email=address) for _ in range(2)]
+
+    assert first["version"] == second["version"]
+    assert len(await office.letters(address)) == len(await office.letters(alice.account.email)) == 1
+
+
+async def test_a_third_address_takes_the_place_of_the_second(
+    alice: Person, anyone: Client, office: Office, address: str
+) -> None:
+    await patch(alice, email=f"typo-{address}")
+    assert (await patch(alice, email=address))["pending_email"] == address
+    old, new = await office.token(f"typo-{address}"), await office.token(address)
+
+    assert (await follow(anyone, old))[0] == 400
+    assert (await follow(anyone, new))[0] == 200
+    assert (await me(alice))["email"] == address
+
+
+async def test_asked_for_again_a_moment_after_it_was_ended_it_is_too_soon(alice: Person, address: str) -> None:
+    await patch(alice, email=address, company="One")
+    await patch(alice, email=alice.account.email)
+    answer = await alice.patch(ME, json={"email": address, "company": "Two"})
+
+    assert (answer.status_code, answer.json()["code"]) == (429, "resend_too_soon")
+    assert int(answer.headers["Retry-After"]) <= 60
+    assert (await me(alice))["company"] == "One"  # all of it was refused
+    clock.move(MOMENT)
+    assert (await patch(alice, email=address))["pending_email"] == address
+
+
+async def test_an_account_asks_ten_addresses_a_day(alice: Person, office: Office, address: str) -> None:
+    for each in range(10):
+        await patch(alice, email=f"{each}-{address}")
+    answer = await alice.patch(ME, json={"email": address})
+
+    assert (answer.status_code, answer.json()["code"]) == (429, "resend_too_soon")
+    assert await office.letters(address) == []
+    clock.move(timedelta(seconds=answer.json()["retry_after"]))
+    assert (await patch(alice, email=address))["pending_email"] == address
+
+
+async def test_an_address_of_somebody_else_looks_like_any_other(
+    alice: Person, bob: Person, office: Office, address: str, people: MakePerson
+) -> None:
+    """Who asks sees the same answers, and the same mail leaves; only whose mailbox it is learns of it."""
+    carol = await people("alice")
+    seen: list[Json] = []
+    for asking, wanted in ((alice, address), (carol, bob.account.email)):
+        profile = await patch(asking, email=wanted)
+        assert profile["pending_email"] == wanted
+        await office.work()
+        found = await verification(asking)
+        seen.append({"profile": sorted(profile), "status": found["status"], "delivery": found["delivery"]})
+        assert len(await office.tokens(wanted)) == 1
+        assert len(await office.letters(asking.account.email)) == 1
+        clock.move(MOMENT)
+        assert (await asking.post("/v1/account/email-verification/resend")).status_code == 200
+
+    assert seen[0] == seen[1]
+
+
+async def test_an_address_of_somebody_else_is_never_taken(
+    alice: Person, bob: Person, anyone: Client, office: Office
+) -> None:
+    await patch(alice, email=bob.account.email)
+    token = await office.token(bob.account.email)
+
+    for _ in range(2):  # it is refused, and stays unused
+        status, body = await follow(anyone, token)
+        assert (status, body["code"]) == (409, "email_taken")
+    assert ((await me(alice))["email"], (await me(bob))["email"]) == (alice.account.email, bob.account.email)
+    assert (await me(alice))["pending_email"] == bob.account.email
+    assert (await me(bob))["version"] == 1 + len(steps(await me(bob)))
+
+
+async def test_of_two_that_confirm_the_same_address_at_once_one_has_it(
+    alice: Person, bob: Person, anyone: Client, office: Office, address: str
+) -> None:
+    await asyncio.gather(patch(alice, email=address), patch(bob, email=address))
+    tokens = await office.tokens(address)
+    answers = await asyncio.gather(*(follow(anyone, each) for each in tokens))
+
+    assert sorted(status for status, _ in answers) == [200, 409]
+    emails = [(await me(each))["email"] for each in (alice, bob)]
+    assert emails.count(address) == 1
+
+
+async def test_two_confirms_and_a_new_request_at_once_leave_one_truth(
+    alice: Person, anyone: Client, office: Office, address: str
+) -> None:
+    await patch(alice, email=address)
+    token = await office.token(address)
+    answers = await asyncio.gather(
+        follow(anyone, token), follow(anyone, token), alice.patch(ME, json={"email": f"other-{address}"})
+    )
+
+    profile = await me(alice)
+    confirmed = [body for status, body in answers[:2] if status == 200]
+    assert answers[2].status_code == 200
+    assert profile["email"] == (address if confirmed else alice.account.email)
+    assert profile["pending_email"] == f"other-{address}"
+
+
+async def test_an_unverified_account_that_changes_its_address_is_verified_by_the_new_one(
+    ursula: Person, anyone: Client, office: Office, address: str
+) -> None:
+    first = await office.token(ursula.account.email)
+    await patch(ursula, email=address)
+
+    assert (await follow(anyone, first))[0] == 400  # the newest link alone is good
+    assert (await follow(anyone, await office.token(address)))[0] == 200
+    assert "verify_email" in steps(await me(ursula))
+    assert (await me(ursula))["email_verified"] is True
+
+
+async def test_an_unverified_account_that_ends_a_change_asks_for_its_link_again(
+    ursula: Person, office: Office, address: str
+) -> None:
+    await office.work()
+    await patch(ursula, email=address)
+    await patch(ursula, email=ursula.account.email)
+
+    assert (await verification(ursula))["status"] == "expired"
+    clock.move(MOMENT)
+    assert (await ursula.post("/v1/account/email-verification/resend")).json()["sent"] is True
+
+
+async def test_a_link_outlives_new_secret_keys(
+    alice: Person, office: Office, address: str, settings: Settings, database: Database
+) -> None:
+    await patch(alice, email=address)
+    token = await office.token(address)
+    old = crypto.load_or_create(settings.data_dir / "secret_keys")
+    async with database.transaction() as conn:
+        with pytest.raises(TokenInvalid):
+            await profiles.confirm(conn, keyring=Keyring([crypto.generate_secret()]), token=token)
+        ring = Keyring([crypto.generate_secret(), *old])
+        assert not (await profiles.confirm(conn, keyring=ring, token=token)).repeated
+
+
+async def test_domains_of_other_letters_are_kept_as_they_are_sent(alice: Person) -> None:
+    profile = await patch(alice, email="ada@bücher.example")
+
+    assert profile["pending_email"] == "ada@xn--bcher-kva.example"

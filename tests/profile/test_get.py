@@ -1,0 +1,84 @@
+from tests.cast import Client, Person
+from tests.profile.make import ME, Office, me, patch
+
+
+async def test_a_fresh_account_has_a_profile(alice: Person) -> None:
+    profile = await me(alice)
+
+    assert profile | {"onboarding": None} == {
+        "id": str(alice.account.id),
+        "email": alice.account.email,
+        "email_verified": True,
+        "pending_email": None,
+        "display_name": "Alice",
+        "company": None,
+        "website": None,
+        "country": None,
+        "timezone": None,
+        "locale": None,
+        "roles": [],
+        "marketing_opt_in": False,
+        "onboarding": None,
+        "created_at": profile["created_at"],
+        "updated_at": profile["created_at"],
+        "version": 1,
+    }
+    assert profile["onboarding"]["status"] == "not_started"
+    assert {each["status"] for each in profile["onboarding"]["steps"]} == {"todo"}
+
+
+async def test_a_test_key_shows_the_real_account(alice: Person) -> None:
+    await patch(alice, company="Engines")
+
+    assert await me(alice.test) == await me(alice)
+    assert (await me(alice.test))["id"] == str(alice.account.id)
+
+
+async def test_bob_sees_his_own(alice: Person, bob: Person) -> None:
+    await patch(alice, company="Engines")
+
+    assert (await me(bob))["company"] is None
+    assert (await me(bob))["email"] == bob.account.email
+
+
+async def test_dana_has_a_profile_too(dana: Person) -> None:
+    assert (await me(dana))["email"] == dana.account.email
+
+
+async def test_nobody_has_none(anyone: Client) -> None:
+    assert (await anyone.get(ME)).status_code == 401
+
+
+async def test_who_has_the_version_gets_it_not_again(alice: Person) -> None:
+    first = await alice.get(ME)
+    assert first.headers["ETag"] == '"1"'
+
+    same = await alice.get(ME, headers={"If-None-Match": first.headers["ETag"]})
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", '"1"')
+
+    await patch(alice, company="Engines")
+    newer = await alice.get(ME, headers={"If-None-Match": first.headers["ETag"]})
+    assert (newer.status_code, newer.headers["ETag"], newer.json()["version"]) == (200, '"2"', 2)
+
+
+async def test_whatever_the_profile_shows_anew_is_a_new_version(alice: Person, office: Office) -> None:
+    first = await alice.get(ME)
+    await office.work()  # tells of the account and its keys
+
+    second = await alice.get(ME, headers={"If-None-Match": first.headers["ETag"]})
+
+    assert second.status_code == 200
+    assert second.json()["roles"] == ["builder"]
+    await office.work()
+    assert (await alice.get(ME, headers={"If-None-Match": second.headers["ETag"]})).status_code == 304
+
+
+async def test_a_role_comes_of_what_an_account_has_keys_for(dana: Person, office: Office) -> None:
+    await office.work()
+    assert (await me(dana))["roles"] == ["domainer"]
+
+    wanted = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
+    assert (await dana.post("/v1/api-keys", json=wanted)).status_code == 200
+    await office.work()
+
+    assert (await me(dana))["roles"] == ["builder", "domainer"]

@@ -1,0 +1,62 @@
+"""Accounts of before the profile: what they have done already is counted, since no news of it comes any more."""
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from builders.kit import ids, migrate
+
+EARLIER, LATER = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 2, 5, tzinfo=UTC)
+ACCOUNT = "INSERT INTO identity_accounts VALUES (%s, %s, %s, 'Ada', %s, %s)"
+KEY = """
+    INSERT INTO identity_keys (account_id, id, label, kind, preset, prefix, last4, created_at, created_by)
+    VALUES (%s, %s, 'ci', 'live', %s, 'svc_live_x', 'abcd', %s, 'operator')
+"""
+PLAN = "INSERT INTO sandbox_plans VALUES (%s, %s, 'm', '{}', %s, 'd', '[]', '[]', '[]', 'operator', %s, %s)"
+
+
+@pytest.fixture
+def before(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A database as it was before the profile's migration."""
+    name = f"own_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    conninfo = make_conninfo(server, dbname=name)
+    earlier = [each for each in migrate.ours() if each.name < "0009"]
+    with monkeypatch.context() as patched:
+        patched.setattr(migrate, "ours", lambda: earlier)
+        migrate.migrate(conninfo)
+    yield conninfo
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def test_what_was_done_before_counts(before: str) -> None:
+    ada, grace, twin = ids.new(), ids.new(), ids.new()
+    with psycopg.connect(before, autocommit=True) as conn:
+        conn.execute(ACCOUNT, [ada, None, "ada@example.net", EARLIER, EARLIER])
+        conn.execute(ACCOUNT, [twin, ada, "ada@example.net", EARLIER, EARLIER])
+        conn.execute(ACCOUNT, [grace, None, "grace@example.net", None, EARLIER])
+        for preset, at in (("developer_full", LATER), ("domainer_full", EARLIER)):
+            conn.execute(KEY, [ada, ids.new(), preset, at])
+        for status in ("blocked", "ready"):
+            conn.execute(PLAN, [ada, ids.new(), status, LATER, LATER])
+        conn.execute(PLAN, [grace, ids.new(), "blocked", LATER, LATER])
+
+        migrate.migrate(before)
+
+        profiles: list[Any] = conn.execute("SELECT account_id, roles, version FROM profile_profiles").fetchall()
+        steps = conn.execute("SELECT account_id, step, done_at FROM profile_steps").fetchall()
+
+    assert sorted(profiles) == sorted([(ada, ["builder", "domainer"], 1), (grace, [], 1)])
+    assert set(steps) == {
+        (ada, "verify_email", EARLIER),
+        (ada, "create_api_key", EARLIER),
+        (ada, "first_plan", LATER),
+    }

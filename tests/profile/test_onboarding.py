@@ -1,0 +1,219 @@
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from builders.kit import clock, outbox
+from builders.kit.db import Conn, Database
+from builders.kit.outbox import Event
+from builders.profile import jobs as profile_jobs
+from builders.profile import onboarding
+from builders.profile import service as profiles
+from builders.profile.records import StepKey, Stored, Track
+from tests.cast import Person
+from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, steps, told
+from tests.sandbox.make import Domains, alias, plan, promote
+
+# Of rooms that are not built yet; the day one declares its event, its name is taken off.
+TO_COME = {"project.created", "portfolio_domain.created", "registrar.connected"}
+COMMON = {"verify_email", "complete_profile", "create_api_key"}
+
+
+class Nothing(BaseModel):
+    """An event that says no more than its name."""
+
+
+def of(name: str) -> Event:
+    return Event(name=name, version=1, description="For the test.", example=Nothing())
+
+
+@pytest.fixture
+async def domain(database: Database, tmp_path: Path, assets: Path) -> str:
+    """A live domain of the catalog."""
+    return await Domains(database, folder=tmp_path, assets=assets)()
+
+
+async def tell(database: Database, person: Person, *names: str, twin: bool = False) -> None:
+    """Publishes events as the rooms to come will."""
+    async with database.transaction() as conn:
+        for name in names:
+            account_id = person.account.sandbox_id if twin else person.account.id
+            await outbox.publish(conn, of(name), account_id=account_id, data=Nothing())
+
+
+async def test_the_steps_are_shown_in_order_with_their_tracks(alice: Person) -> None:
+    shown = (await me(alice))["onboarding"]["steps"]
+
+    assert [(each["track"], each["key"]) for each in shown] == [
+        ("common", "verify_email"),
+        ("common", "complete_profile"),
+        ("common", "create_api_key"),
+        ("builder", "create_project"),
+        ("builder", "first_plan"),
+        ("builder", "first_promote"),
+        ("domainer", "add_domain"),
+        ("domainer", "connect_registrar"),
+    ]
+
+
+async def test_a_verified_account_with_a_key_has_two_steps_done(alice: Person, office: Office) -> None:
+    await office.work()
+
+    profile = await me(alice)
+    assert steps(profile) == {"verify_email", "create_api_key"}
+    assert profile["onboarding"]["status"] == "in_progress"
+    assert profile["onboarding"]["next_action"] == (
+        "PATCH /v1/me with what is missing: display_name, country, timezone."
+    )
+
+
+async def test_an_unverified_account_has_its_address_to_confirm(ursula: Person, office: Office) -> None:
+    await office.work()
+    profile = await me(ursula)
+    assert steps(profile) == {"create_api_key"}
+    assert "resend" in profile["onboarding"]["next_action"]
+
+    await ursula.get(CONFIRM, params={"token": await office.token(ursula.account.email)})
+    assert steps(await me(ursula)) == {"create_api_key", "verify_email"}
+
+
+async def test_a_profile_is_complete_with_the_change_that_completes_it(alice: Person) -> None:
+    assert steps(await patch(alice, display_name="Ada", country="GB")) == set()
+    profile = await patch(alice, timezone="Europe/London")
+
+    assert (steps(profile), profile["version"]) == ({"complete_profile"}, 3)
+    assert steps(await patch(alice, timezone=None)) == {"complete_profile"}  # done is done
+
+
+async def test_a_step_is_done_when_it_happened(alice: Person, office: Office) -> None:
+    await office.work()
+
+    shown = {each["key"]: each["done_at"] for each in (await me(alice))["onboarding"]["steps"]}
+    listed = (await alice.get("/v1/api-keys")).json()["items"]
+    first = min(each["created_at"] for each in listed)
+    gap = datetime.fromisoformat(shown["create_api_key"]) - datetime.fromisoformat(first)
+    assert 0 <= gap.total_seconds() < 1
+
+
+async def test_plan_and_promotion_are_steps_of_builders(alice: Person, office: Office, domain: str) -> None:
+    planned = await plan(alice.test, alias(f"ada@{domain}"))  # preferably with a test key
+    await office.work()
+    assert "first_plan" in steps(await me(alice))
+
+    await promote(alice, planned)
+    await office.work()
+    assert steps(await me(alice)) >= {"first_plan", "first_promote"}
+
+
+async def test_a_plan_with_errors_is_no_step(alice: Person, office: Office) -> None:
+    planned = await plan(alice, alias("ada@nowhere.example"))
+    assert planned["status"] == "blocked"
+    await office.work()
+
+    assert "first_plan" not in steps(await me(alice))
+
+
+async def test_what_happens_in_a_sandbox_proves_nothing(alice: Person, office: Office) -> None:
+    await tell(office.database, alice, "project.created", "promotion.completed", twin=True)
+    await office.work()
+
+    assert steps(await me(alice)) == {"verify_email", "create_api_key"}
+
+
+async def test_bobs_steps_are_his_own(alice: Person, bob: Person, office: Office) -> None:
+    await tell(office.database, alice, "project.created")
+    await office.work()
+
+    assert "create_project" in steps(await me(alice))
+    assert "create_project" not in steps(await me(bob))
+
+
+@pytest.mark.parametrize(
+    ("names", "track", "preset"),
+    [
+        (("project.created", "promotion.completed"), "builder", "developer_full"),
+        (("portfolio_domain.created", "registrar.connected"), "domainer", "domainer_full"),
+    ],
+)
+async def test_the_common_steps_and_one_track_complete_it_once(
+    alice: Person, office: Office, conn: Conn, domain: str, names: tuple[str, ...], track: str, preset: str
+) -> None:
+    await patch(alice, **COMPLETE)
+    await tell(office.database, alice, *names)
+    if track == "builder":
+        await office.work()
+        assert await told(conn, alice, "onboarding.completed") == []
+        assert (await me(alice))["onboarding"]["next_action"].startswith("Plan a manifest")
+        await plan(alice, alias(f"ada@{domain}"))
+    await office.work()
+
+    profile = await me(alice)
+    [event] = await told(conn, alice, "onboarding.completed")
+    assert (profile["onboarding"]["status"], profile["onboarding"]["next_action"]) == ("completed", None)
+    assert event | {"steps": None, "duration_s": None} == {
+        "account_id": str(alice.account.id),
+        "track": track,
+        "preset": preset,
+        "steps": None,
+        "completed_at": profile["onboarding"]["completed_at"],
+        "duration_s": None,
+    }
+    assert {each["key"] for each in event["steps"]} >= COMMON
+    await tell(office.database, alice, *TO_COME, "promotion.completed")
+    await office.work()
+    assert len(await told(conn, alice, "onboarding.completed")) == 1
+
+
+async def test_the_last_two_steps_at_once_complete_it_once(
+    alice: Person, office: Office, conn: Conn, database: Database
+) -> None:
+    """Each subscriber has a transaction of its own, and must see what the other has done."""
+    await patch(alice, **COMPLETE)
+    await office.work()
+
+    async def note(step: StepKey) -> None:
+        async with database.transaction() as own:
+            await profiles.note_step(own, account_id=alice.account.id, step=step, at=clock.now())
+
+    for _ in range(3):
+        await asyncio.gather(*(note(step) for step in onboarding.TRACKS[Track.BUILDER]))
+
+    assert (await me(alice))["onboarding"]["status"] == "completed"
+    assert len(await told(conn, alice, "onboarding.completed")) == 1
+
+
+async def test_a_step_that_is_told_twice_is_no_new_version(alice: Person, office: Office) -> None:
+    await tell(office.database, alice, "project.created")
+    await office.work()
+    before: Json = await me(alice)
+    await tell(office.database, alice, "project.created")
+    await office.work()
+
+    assert await me(alice) == before
+
+
+def test_only_rooms_to_come_tell_what_nobody_declares() -> None:
+    declared = {event.name for event in outbox.list_events()}
+
+    assert profile_jobs.PROOFS.keys() - declared == TO_COME
+    assert {"api_key.created", "account.created"} <= declared
+
+
+def test_every_step_is_proved_by_something() -> None:
+    proved = {proof.step for proof in profile_jobs.PROOFS.values()}
+
+    assert {step for keys in onboarding.TRACKS.values() for step in keys} == set(StepKey)
+    assert set(StepKey) - proved == {StepKey.COMPLETE_PROFILE, StepKey.CREATE_API_KEY}
+
+
+@pytest.mark.parametrize("done", [(), (StepKey.ADD_DOMAIN,)])
+def test_what_is_next_is_of_the_track_that_has_come_furthest(done: tuple[StepKey, ...]) -> None:
+    common = {step.value: clock.now() for step in onboarding.TRACKS[Track.COMMON]}
+    stored = Stored(steps={**common, **{step.value: clock.now() for step in done}})
+
+    said = onboarding.show(stored).next_action
+    assert said == onboarding.NEXT[StepKey.CONNECT_REGISTRAR if done else StepKey.CREATE_PROJECT]
+    domainer = onboarding.show(Stored(steps=common, roles=("domainer",))).next_action
+    assert domainer == onboarding.NEXT[StepKey.ADD_DOMAIN]
