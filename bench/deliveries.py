@@ -1,0 +1,299 @@
+"""How fast webhooks are delivered: `python -m bench.deliveries [--events N] [--rounds N] [--json]`.
+
+Ours sends events that wait in the outbox: fan-out, claims, signatures, the guard, attempts written down. The
+limit is aiohttp that posts bodies of the same size to the same receivers, with as many requests at once and a
+connection for each, and does nothing else. Both run on one core in turn; receivers and PostgreSQL on the other.
+"""
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+from uuid import UUID
+
+import aiohttp
+import psycopg
+from pydantic import SecretStr
+
+from bench import stage
+from bench.contenders import pin
+from bench.run import cores
+from builders.aliases.events import ALIAS_CREATED
+from builders.cli.session import conninfo_of
+from builders.identity import service as identity
+from builders.kit import clock, ids, news, outbox
+from builders.kit.crypto import keyring_of
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from builders.webhooks import jobs as webhooks_jobs
+from builders.webhooks import sealing
+from builders.webhooks.store import destinations
+
+AIM = 0.4
+DESTINATIONS = 32  # of as many accounts
+AT_ONCE = 128  # requests of the limit, as many as the sender has
+HOST = "127.0.0.1"
+ANSWER = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+CONTENDERS = ("limit", "ours")
+DELIVERED = "SELECT count(*) FROM webhooks_deliveries WHERE status = 'succeeded'"
+EMPTY = "TRUNCATE webhooks_due, webhooks_deliveries, webhooks_payloads, webhooks_attempts, kit_outbox"
+DELAYS = """
+    SELECT percentile_cont(ARRAY[0.5, 0.99]) WITHIN GROUP (ORDER BY extract(epoch FROM attempt.created_at
+           - delivery.created_at)) FROM webhooks_attempts AS attempt JOIN webhooks_deliveries AS delivery
+           ON delivery.account_id = attempt.account_id AND delivery.id = attempt.delivery_id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What was measured."""
+
+    of_limit: float
+    rates: dict[str, float]  # deliveries a second
+    steady_p50_s: float  # from event to first attempt, a fifth of our rate
+    steady_p99_s: float
+
+
+class Receiver(asyncio.Protocol):
+    """Answers each request as soon as its body is there, and closes."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport, self.got = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        self.got += data
+        head, found, body = self.got.partition(b"\r\n\r\n")
+        if found:
+            length = next(each for each in head.lower().split(b"\r\n") if each.startswith(b"content-length:"))
+            if len(body) >= int(length.split(b":")[1]):
+                self.transport.write(ANSWER)
+                self.transport.close()
+
+
+async def receive(port: int) -> None:
+    """Serves for ever."""
+    server = await asyncio.get_running_loop().create_server(Receiver, HOST, port, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+async def post(port: int, *, body: bytes, count: int) -> float:
+    """Posts the body so often; the seconds it took."""
+    headers = {
+        "content-type": "application/json",
+        "webhook-id": str(ids.new()),
+        "webhook-signature": "v1," + "x" * 44,
+    }
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True, limit=AT_ONCE)) as session:
+        left = iter(range(count))
+
+        async def work() -> None:
+            for n in left:  # one iterator for all of them
+                url = f"http://{HOST}:{port}/{n % DESTINATIONS}"
+                async with session.post(url, data=body, headers=headers) as answer:
+                    await answer.read()
+
+        began = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+        return time.perf_counter() - began
+
+
+async def deliver(settings: Settings, *, count: int) -> float:
+    """Sends what waits in the outbox as a worker does; the seconds until all of it has arrived and is written."""
+    database = Database(conninfo_of(settings), settings)
+    await database.open()
+    began = time.perf_counter()
+    working = [
+        asyncio.create_task(news.run(database)),
+        asyncio.create_task(webhooks_jobs.run(database, settings)),
+    ]
+    try:
+        async with database.reading() as conn:
+            while (await (await conn.execute(DELIVERED)).fetchone() or (0,))[0] < count:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        return time.perf_counter() - began
+    finally:
+        for task in working:
+            task.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+        await database.close()
+
+
+async def prepare(settings: Settings, port: int) -> list[UUID]:
+    """Accounts with a destination each."""
+    keyring, accounts = keyring_of(settings), []
+    database = Database(conninfo_of(settings), settings)
+    await database.open()
+    async with database.transaction() as conn:
+        for n in range(DESTINATIONS):
+            account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+            made, secret = ids.new(), sealing.generate()
+            await destinations.insert(
+                conn,
+                account_id=account.id,
+                destination_id=made,
+                label="bench",
+                url=f"http://{HOST}:{port}/{n}",
+                enabled=True,
+                events=["alias.*"],
+                secret=sealing.seal(keyring, secret, account_id=account.id, destination_id=made),
+                secret_hint=sealing.hint(secret),
+                now=clock.now(),
+            )
+            accounts.append(account.id)
+    await database.close()
+    return accounts
+
+
+async def publish(settings: Settings, accounts: Sequence[UUID], count: int) -> None:
+    """So many events, each account's in its turn."""
+    database = Database(conninfo_of(settings), settings)
+    await database.open()
+    async with database.transaction() as conn:
+        await conn.execute(EMPTY)
+        for start in range(0, count, 1000):
+            happened = [
+                (accounts[n % len(accounts)], ALIAS_CREATED.example)
+                for n in range(start, min(start + 1000, count))
+            ]
+            await outbox.publish_many(conn, ALIAS_CREATED, happened)
+    await database.close()
+
+
+async def steadily(settings: Settings, accounts: Sequence[UUID], *, rate: float, seconds: float) -> None:
+    """Events at a steady rate while a worker runs beside."""
+    database = Database(conninfo_of(settings), settings)
+    await database.open()
+    began, sent = time.perf_counter(), 0
+    while time.perf_counter() - began < seconds:
+        due = int((time.perf_counter() - began) * rate) - sent
+        for _ in range(due):
+            async with database.transaction() as conn:
+                whose = accounts[sent % len(accounts)]
+                await outbox.publish(conn, ALIAS_CREATED, account_id=whose, data=ALIAS_CREATED.example)
+            sent += 1
+        await asyncio.sleep(0.01)
+    await database.close()
+
+
+class Stage:
+    """A database with destinations, their receiver, and contenders that are started on a core of their own."""
+
+    def __init__(self, settings: Settings, port: int, accounts: Sequence[UUID], core: int | None) -> None:
+        self.settings = settings
+        self.port = port
+        self.accounts = accounts
+        self.core = core
+
+    def start(self, name: str, count: int) -> subprocess.Popen[str]:
+        """A contender, which prints the seconds it took."""
+        command = [sys.executable, "-m", "bench.deliveries", "--as", name, "--port", str(self.port)]
+        command += ["--conninfo", conninfo_of(self.settings), "--data-dir", str(self.settings.data_dir)]
+        command += ["--events", str(count), *([] if self.core is None else ["--core", str(self.core)])]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def rate(self, name: str, count: int) -> float:
+        """Deliveries a second."""
+        if name == "ours":
+            asyncio.run(publish(self.settings, self.accounts, count))
+        return count / seconds_of(self.start(name, count))
+
+    def delays(self, *, rate: float, seconds: float) -> tuple[float, float]:
+        """Median and 99th percentile from event to first attempt, at a steady rate."""
+        asyncio.run(publish(self.settings, self.accounts, 1))
+        process = self.start("ours", 10**9)  # more than there will be: it works until it is ended
+        with psycopg.connect(conninfo_of(self.settings), autocommit=True) as conn:
+            while conn.execute(DELIVERED).fetchone() != (1,):
+                time.sleep(0.1)
+        asyncio.run(publish(self.settings, self.accounts, 0))
+        asyncio.run(steadily(self.settings, self.accounts, rate=rate, seconds=seconds))
+        time.sleep(2)
+        process.terminate()
+        process.wait()
+        with psycopg.connect(conninfo_of(self.settings)) as conn:
+            row = conn.execute(DELAYS).fetchone()
+        assert row is not None
+        return row[0][0], row[0][1]
+
+
+def seconds_of(process: subprocess.Popen[str]) -> float:
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    return float(said)
+
+
+@contextmanager
+def built(core: int | None) -> Iterator[Stage]:
+    """The stage; the receiver shares the core of this process."""
+    command = [sys.executable, "-m", "bench.deliveries", "--as", "receiver"]
+    with stage.database() as (data_dir, conninfo):
+        receiver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            assert receiver.stdout is not None
+            port = int(receiver.stdout.readline())
+            settings = settings_of(conninfo, data_dir, port)
+            yield Stage(settings, port, asyncio.run(prepare(settings, port)), core)
+        finally:
+            receiver.terminate()
+            receiver.wait()
+
+
+def settings_of(conninfo: str, data_dir: Path, port: int) -> Settings:
+    values: dict[str, Any] = {"database_url": SecretStr(conninfo), "data_dir": data_dir}
+    return Settings(**values, outbound_allow=(f"{HOST}:{port}",))
+
+
+def measure(stage: Stage, *, events: int, rounds: int) -> Line:
+    """In turn, and the median of the rounds' ratios; the first round fills caches."""
+    found = [{name: stage.rate(name, events) for name in CONTENDERS} for _ in range(rounds + 1)][1:]
+    rates = {name: median(each[name] for each in found) for name in CONTENDERS}
+    p50, p99 = stage.delays(rate=rates["ours"] / 5, seconds=6)
+    of_limit = median(each["ours"] / each["limit"] for each in found)
+    return Line(of_limit=of_limit, rates=rates, steady_p50_s=p50, steady_p99_s=p99)
+
+
+def main() -> None:
+    """Measures, and prints a line."""
+    parser = argparse.ArgumentParser(description="Webhooks delivered, as a ratio to bare aiohttp in the same run.")
+    parser.add_argument("--events", type=int, default=4000, help="of each contender and round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON, for programs")
+    parser.add_argument("--as", dest="name", choices=(*CONTENDERS, "receiver"), help=argparse.SUPPRESS)
+    for hidden, kind in (("--port", int), ("--core", int), ("--conninfo", str), ("--data-dir", Path)):
+        parser.add_argument(hidden, type=kind, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.name == "receiver":
+        asyncio.run(receive(0))
+        return
+    if given.name is not None:
+        pin(given.core)
+        settings = settings_of(given.conninfo, given.data_dir, given.port)
+        body = b"x" * 420
+        limit = given.name == "limit"
+        took = post(given.port, body=body, count=given.events) if limit else deliver(settings, count=given.events)
+        print(asyncio.run(took))
+        return
+    worker_core, other_core = cores()
+    pin(other_core)
+    with built(worker_core) as stand:
+        line = measure(stand, events=given.events, rounds=given.rounds)
+    if given.as_json:
+        print(json.dumps(asdict(line), indent=2))
+        return
+    met = "" if line.of_limit >= AIM else " (below the aim)"
+    rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in line.rates.items())
+    print(f"| deliveries{met} | {line.of_limit:.2f} of bare aiohttp (aim {AIM}) | a second: {rates} |")
+    delays = f"p50 {line.steady_p50_s:.2f} s, p99 {line.steady_p99_s:.2f} s"
+    print(f"from event to first attempt, at a fifth of that rate: {delays}")
+
+
+if __name__ == "__main__":
+    main()

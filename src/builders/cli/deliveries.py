@@ -1,0 +1,143 @@
+"""`builders deliveries`."""
+
+import json
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import click
+
+from builders.cli.session import json_option, plain, run, show
+from builders.identity import service as identity
+from builders.kit import ids
+from builders.kit.db import Conn, Database
+from builders.kit.pages import MAX_LIMIT, PageRequest
+from builders.kit.settings import Settings
+from builders.webhooks import service as webhooks
+from builders.webhooks.records import Backlog, DeliveryDetail, Status, Troubled
+
+Item = dict[str, Any]  # a delivery as GET /v1/notifications/deliveries lists it
+
+account_option = click.option("--account", "email", required=True, help="Address of the account.")
+sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox.")
+
+
+@click.group()
+def deliveries() -> None:
+    """Webhooks on their way."""
+
+
+async def _account(conn: Conn, email: str, *, sandbox: bool) -> UUID:
+    account = await identity.get_account_by_email(conn, email=email)
+    return account.sandbox_id if sandbox else account.id
+
+
+@deliveries.command("list")
+@account_option
+@sandbox_option
+@click.option("--status", type=click.Choice([status.value for status in Status]))
+@click.option("--webhook", help="Id of a destination.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@json_option
+def list_deliveries(
+    email: str, status: str | None, webhook: str | None, limit: int, *, sandbox: bool, as_json: bool
+) -> None:
+    """List the deliveries of an account, newest first."""
+
+    async def work(database: Database, _: Settings) -> list[Item]:
+        items: list[Item] = []
+        async with database.reading() as conn:
+            account_id = await _account(conn, email, sandbox=sandbox)
+            page = PageRequest(limit=min(limit, MAX_LIMIT), seal=lambda key: str(key[0]))
+            while len(items) < limit:
+                found = await webhooks.list_deliveries(
+                    conn,
+                    account_id=account_id,
+                    livemode=not sandbox,
+                    page=page,
+                    destination_id=None if webhook is None else ids.find(webhook) or webhooks.NOBODY,
+                    status=None if status is None else Status(status),
+                )
+                items += json.loads(found.items)
+                if found.next_cursor is None:
+                    break
+                page = replace(page, after=(found.next_cursor,))
+        return items[:limit]
+
+    items = run(work)
+    show(items, as_json=as_json, text="\n".join(map(_line, items)) or "No deliveries.")
+
+
+@deliveries.command("show")
+@account_option
+@sandbox_option
+@click.argument("delivery_id")
+@json_option
+def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None:
+    """Show a delivery with its attempts."""
+
+    async def work(database: Database, _: Settings) -> DeliveryDetail:
+        async with database.reading() as conn:
+            return await webhooks.get_delivery(
+                conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.find(delivery_id)
+            )
+
+    found = run(work)
+    lines = [f"{found.delivery.event} {found.delivery.status}, {found.delivery.attempts} attempts"]
+    lines += [
+        f"  {each.n}  {each.started_at:%Y-%m-%dT%H:%M:%SZ}  {each.duration_ms} ms  {each.status or each.error}  "
+        f"{plain((each.excerpt or '')[:80])}"
+        for each in found.attempts
+    ]
+    show(found, as_json=as_json, text="\n".join(lines))
+
+
+@deliveries.command()
+@account_option
+@sandbox_option
+@click.argument("delivery_id")
+@json_option
+def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None:
+    """Have a delivery sent again at once, by a worker; its schedule goes on if that fails."""
+
+    async def work(database: Database, _: Settings) -> DeliveryDetail:
+        async with database.transaction() as conn:
+            account_id = await _account(conn, email, sandbox=sandbox)
+            wanted = ids.find(delivery_id) or webhooks.NOBODY
+            await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=wanted)
+            return await webhooks.get_delivery(conn, account_id=account_id, delivery_id=wanted)
+
+    found = run(work)
+    show(found.delivery, as_json=as_json, text=f"The delivery {found.delivery.id} is due.")
+
+
+@deliveries.command()
+@json_option
+def stuck(*, as_json: bool) -> None:
+    """Say how much waits, for all accounts, and which receivers fail."""
+
+    async def work(database: Database, _: Settings) -> Backlog:
+        async with database.reading() as conn:
+            return await webhooks.look(conn)
+
+    found = run(work)
+    lines = [
+        f"oldest event untold: {found.outbox_s} s",
+        f"deliveries due: {found.due}, the oldest for {found.overdue_s} s; pending in all: {found.pending}",
+        *map(_troubled, found.troubled),
+    ]
+    show(found, as_json=as_json, text="\n".join(lines))
+
+
+def _line(item: Item) -> str:
+    last = item["last_status"] or item["last_error"] or "-"
+    return (
+        f"{item['id']}  {item['created_at']}  {item['event']}  {item['status']}  {item['attempt_count']}  {last}"
+    )
+
+
+def _troubled(each: Troubled) -> str:
+    last = each.last_failure_status or each.last_failure_error
+    since = "-" if each.failing_since is None else f"{each.failing_since:%Y-%m-%dT%H:%M:%SZ}"
+    failed = f"{each.failures} failures since {since}, last {last}"
+    return f"{each.id}  {plain(each.url)}  {failed}; {each.pending} pending"

@@ -1,0 +1,109 @@
+-- Webhooks: where events go, the very bytes that are sent, deliveries, what of them is due, and every attempt.
+
+CREATE TABLE webhooks_destinations (
+    account_id uuid NOT NULL REFERENCES identity_accounts (id),
+    id uuid NOT NULL,
+    label text NOT NULL,
+    url text NOT NULL,
+    enabled boolean NOT NULL,
+    events text[] NOT NULL, -- names, area.*, *
+    secret bytea NOT NULL, -- sealed
+    secret_hint text NOT NULL,
+    old_secret bytea, -- sealed; signs too, until its time
+    old_secret_until timestamptz,
+    version integer NOT NULL DEFAULT 1, -- of what its owner may change
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    disabled_at timestamptz,
+    disabled_reason text CHECK (disabled_reason IN ('gone', 'failing', 'manual')),
+    -- How the receiver is; written by the sender, in no index.
+    failures integer NOT NULL DEFAULT 0, -- in a row
+    failing_since timestamptz,
+    open_until timestamptz, -- the circuit is open until then, then one attempt at a time tries it
+    last_duration_ms integer,
+    last_success_at timestamptz,
+    last_failure_at timestamptz,
+    last_failure_status smallint,
+    last_failure_error text,
+    PRIMARY KEY (account_id, id)
+) WITH (fillfactor = 50);
+
+-- Once for each event, however many destinations it goes to: text, since jsonb would reorder what was signed.
+CREATE TABLE webhooks_payloads (
+    account_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    created_at timestamptz NOT NULL, -- of the event
+    body text NOT NULL,
+    PRIMARY KEY (account_id, event_id, created_at)
+) PARTITION BY RANGE (created_at);
+CREATE TABLE webhooks_payloads_default PARTITION OF webhooks_payloads DEFAULT;
+
+CREATE TABLE webhooks_deliveries (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL, -- webhooks_delivery_id: the same event for the same destination is the same delivery
+    created_at timestamptz NOT NULL, -- of the event
+    destination_id uuid NOT NULL, -- no foreign key: what was sent to a deleted destination stays known
+    event_id uuid NOT NULL,
+    event text NOT NULL,
+    status text NOT NULL CHECK (status IN ('pending', 'succeeded', 'failed', 'cancelled')),
+    trigger text NOT NULL CHECK (trigger IN ('event', 'manual', 'test', 'replay')),
+    attempts integer NOT NULL DEFAULT 0,
+    last_attempt_at timestamptz,
+    last_status smallint,
+    last_error text,
+    succeeded_at timestamptz,
+    given_up_at timestamptz, -- while it is failed or cancelled; a success touches no index
+    PRIMARY KEY (account_id, id, created_at)
+) PARTITION BY RANGE (created_at);
+CREATE TABLE webhooks_deliveries_default PARTITION OF webhooks_deliveries DEFAULT;
+CREATE INDEX webhooks_deliveries_by_destination ON webhooks_deliveries (account_id, destination_id, id);
+CREATE INDEX webhooks_deliveries_given_up ON webhooks_deliveries (account_id, id) WHERE given_up_at IS NOT NULL;
+
+-- What is pending, and only that: a claim never looks at history. A leased row is being sent; its
+-- next_attempt_at is then the end of the lease, so that what a killed worker held is due again by itself.
+CREATE TABLE webhooks_due (
+    account_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    created_at timestamptz NOT NULL, -- of the delivery and its payload
+    destination_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    next_attempt_at timestamptz NOT NULL,
+    leased boolean NOT NULL DEFAULT false,
+    attempts integer NOT NULL DEFAULT 0, -- made so far, of every kind
+    step integer NOT NULL DEFAULT 0, -- failures so far of the schedule
+    once boolean NOT NULL DEFAULT false, -- the next attempt is outside of the schedule: by hand, or a test
+    resume_at timestamptz, -- when the schedule goes on after such an attempt that failed; null: not at all
+    test boolean NOT NULL DEFAULT false, -- says nothing of the receiver's health
+    PRIMARY KEY (account_id, delivery_id)
+) WITH (
+    fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0
+);
+CREATE INDEX webhooks_due_by_time ON webhooks_due (next_attempt_at);
+CREATE INDEX webhooks_due_by_destination ON webhooks_due (account_id, destination_id, next_attempt_at);
+
+CREATE TABLE webhooks_attempts (
+    account_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    created_at timestamptz NOT NULL, -- when it was begun
+    destination_id uuid NOT NULL,
+    n integer NOT NULL,
+    duration_ms integer NOT NULL,
+    status smallint, -- of the answer, when there was one
+    error text, -- class of the failure; null for 2xx
+    excerpt text, -- the beginning of the answer's body
+    PRIMARY KEY (account_id, delivery_id, created_at)
+) PARTITION BY RANGE (created_at);
+CREATE TABLE webhooks_attempts_default PARTITION OF webhooks_attempts DEFAULT;
+CREATE INDEX webhooks_attempts_by_destination ON webhooks_attempts (account_id, destination_id, created_at);
+
+-- A UUIDv7 with the event's time and 62 bits of a digest of event and destination: a fan-out that is repeated
+-- meets its own rows, without another unique key.
+CREATE FUNCTION webhooks_delivery_id(event_id uuid, destination_id uuid) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN encode(
+    substring(uuid_send(event_id) FOR 8) || set_byte(
+        substring(decode(md5(event_id::text || destination_id::text), 'hex') FOR 8), 0,
+        (get_byte(decode(md5(event_id::text || destination_id::text), 'hex'), 0) & 63) | 128
+    ), 'hex'
+)::uuid;

@@ -1,0 +1,1 @@
+"""The portfolio: a wing with rooms and floors of its own."""

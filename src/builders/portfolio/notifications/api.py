@@ -1,0 +1,88 @@
+"""/v1/portfolio/webhooks and /v1/portfolio/notifications."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from builders.kit import ids
+from builders.kit.callers import Caller, needs
+from builders.kit.db import Pool
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.limits import Policy, declare, within
+from builders.kit.pages import Listing
+from builders.kit.routes import Router
+from builders.kit.supplies import Keys, Outside
+from builders.portfolio.notifications import schemas
+from builders.portfolio.notifications import service as notifications
+from builders.webhooks import service as webhooks
+from builders.webhooks.records import CatalogEvent
+
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+Reader = Annotated[Caller, needs("portfolio:read")]
+Writer = Annotated[Caller, needs("portfolio:write")]
+SAMPLES = declare(
+    Policy(
+        name="notification_tests",
+        quota=10,
+        window_s=60,
+        by="account",
+        counts="Samples to all webhooks and to the account's own address.",
+    )
+)
+REFUSALS = problems(webhooks.WebhookNotFound, webhooks.TooManyTests, webhooks.DeliveryInFlight, InFlight)
+
+
+@router.get("/webhooks/catalog", response_model=Listing[schemas.PortfolioEventReply])
+async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
+    """List the events that the owner of a portfolio can ask for."""
+    del caller  # the scope is enough
+    return Listing(items=list(notifications.list_catalog()))
+
+
+@router.post(
+    "/webhooks/{webhook_id}/test",
+    response_model=schemas.WebhookTestReply,
+    responses=REFUSALS,
+)
+async def send_sample(
+    webhook_id: str,
+    caller: Writer,
+    database: Pool,
+    keyring: Keys,
+    outbound: Outside,
+    event: Annotated[str | None, Query(description="Left out: what the destination wants most.")] = None,
+) -> schemas.WebhookTestReply:
+    """Send a signed sample, marked as a test, to a webhook destination; answers what its receiver said."""
+    sample = await notifications.send_sample(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        destination_id=ids.find(webhook_id),
+        event=event,
+    )
+    return schemas.tested(sample)
+
+
+@router.post(
+    "/notifications/test",
+    response_model=schemas.NotificationTestReply,
+    responses=REFUSALS,
+    dependencies=[within(SAMPLES)],
+)
+async def send_samples(
+    body: schemas.NotificationTest, caller: Writer, database: Pool, keyring: Keys, outbound: Outside
+) -> schemas.NotificationTestReply:
+    """Send samples by mail and to webhooks, to see that notices arrive; answers how each went."""
+    samples = await notifications.send_samples(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        live_account_id=caller.live_account_id,
+        channel=body.channel,
+        webhook_id=body.webhook_id,
+        event=body.event,
+    )
+    return schemas.all_tested(samples)

@@ -1,0 +1,148 @@
+"""What goes over the wire at the portfolio's notifications."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.portfolio.notifications.records import Channel, Samples
+from builders.webhooks.records import Sample
+
+_RESPONSE: JsonDict = {"status": 204, "duration_ms": 81, "excerpt": ""}
+_SAMPLE: JsonDict = {
+    "webhook_id": "0193a1b2-0000-7000-8000-000000000005",
+    "delivery_id": "0193a1b2-0000-7000-8000-00000000000f",
+    "event": "webhook.created",
+    "status": "succeeded",
+    "response": _RESPONSE,
+    "error": None,
+}
+_MAIL: JsonDict = {
+    "to": "a***@example.net",
+    "status": "queued",
+    "message_id": "0193a1b2-0000-7000-8000-000000000010",
+    "error": None,
+}
+
+
+class PortfolioEventReply(Reply):
+    """An event that the owner of a portfolio may want."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {
+                "name": "webhook.deleted",
+                "area": "webhook",
+                "version": 1,
+                "description": "A webhook destination was deleted.",
+                "data_schema": {"type": "object"},
+                "example": {"id": "0193a1b2-0000-7000-8000-00000000000e", "type": "webhook.deleted"},
+            }
+        )
+    )
+
+    name: Annotated[str, Field(description="What a destination lists to get it.")]
+    area: Annotated[str, Field(description="A destination that lists `area.*` gets it too.")]
+    version: int
+    description: str
+    data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
+    example: Annotated[dict[str, Any], Field(description="A whole payload.")]
+
+
+class NotificationTest(Body):
+    """What to send a sample of, and where to; all of it may be left out."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"channel": "webhook", "event": "webhook.disabled"}))
+
+    channel: Annotated[Channel | None, Field(description="Left out: both.")] = None
+    event: Annotated[str | None, Field(description="Left out: what each webhook wants most.")] = None
+    webhook_id: Annotated[str | None, Field(description="Only to this one, though it is disabled.")] = None
+
+
+class ReceiverResponse(Reply):
+    """What a receiver answered."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_RESPONSE))
+
+    status: int
+    duration_ms: int
+    excerpt: Annotated[str, Field(description="The beginning of the body.")]
+
+
+class WebhookTestReply(Reply):
+    """What came of a sample."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_SAMPLE))
+
+    webhook_id: UUID
+    delivery_id: UUID | None
+    event: str | None
+    status: Annotated[
+        Literal["succeeded", "failed", "limited"],
+        Field(description="`limited`: not sent, the destination had its samples for this minute."),
+    ]
+    response: Annotated[ReceiverResponse | None, Field(description="Null when there was none.")]
+    error: Annotated[str | None, Field(description="The class of the failure; null for an answer of 2xx.")]
+
+
+class MailTestReply(Reply):
+    """What came of a sample mail."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_MAIL))
+
+    to: Annotated[str, Field(description="The account's address, masked.")]
+    status: Literal["queued", "not_sent"]
+    message_id: UUID | None
+    error: Annotated[str | None, Field(description="`email_unverified`, or null.")]
+
+
+class NotificationTestReply(WriteReply):
+    """What came of samples by each channel."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"email": _MAIL, "webhooks": [_SAMPLE], "warnings": []})
+    )
+
+    email: Annotated[MailTestReply | None, Field(description="Null when not asked for.")]
+    webhooks: list[WebhookTestReply]
+
+
+def tested(sample: Sample) -> WebhookTestReply:
+    """The answer to a sample."""
+    attempt, delivery = sample.attempt, sample.delivery
+    if attempt is None or delivery is None:
+        return WebhookTestReply(
+            webhook_id=sample.destination.id,
+            delivery_id=None,
+            event=None,
+            status="limited",
+            response=None,
+            error=None,
+        )
+    response = None
+    if attempt.status is not None:
+        response = ReceiverResponse(
+            status=attempt.status, duration_ms=attempt.duration_ms, excerpt=attempt.excerpt or ""
+        )
+    return WebhookTestReply(
+        webhook_id=sample.destination.id,
+        delivery_id=delivery.id,
+        event=delivery.event,
+        status="succeeded" if attempt.error is None else "failed",
+        response=response,
+        error=attempt.error,
+    )
+
+
+def all_tested(samples: Samples) -> NotificationTestReply:
+    """The answer to samples by any channel."""
+    mailed = samples.email
+    email = mailed and MailTestReply(
+        to=mailed.to,
+        status="not_sent" if mailed.message_id is None else "queued",
+        message_id=mailed.message_id,
+        error=mailed.error,
+    )
+    return NotificationTestReply(email=email, webhooks=[tested(each) for each in samples.webhooks])

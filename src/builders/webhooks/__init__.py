@@ -1,0 +1,1 @@
+"""Webhooks: where events go, and what became of each on its way."""

@@ -1,0 +1,151 @@
+"""/v1/notifications/webhooks."""
+
+from datetime import timedelta
+from enum import Enum
+from typing import Annotated, Any
+
+from builders.kit import ids
+from builders.kit.bodies import Answer
+from builders.kit.callers import Caller, needs
+from builders.kit.db import Pool, Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.routes import Router
+from builders.kit.supplies import Keys, Outside
+from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
+from builders.webhooks import service as webhooks
+from builders.webhooks.errors import WebhookDisabled, WebhookLimit, WebhookNotFound
+from builders.webhooks.records import Replayed
+from builders.webhooks.schemas import deliveries as delivery_schemas
+from builders.webhooks.schemas import destinations as schemas
+
+router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
+Reader = Annotated[Caller, needs("notifications:read")]
+Writer = Annotated[Caller, needs("notifications:write")]
+BEYOND: list[str | Enum] = ["beyond"]
+# No 304: how a destination is changes without its version, which is of what its owner says.
+TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
+
+
+@router.post("", response_model=schemas.WebhookSecretReply, responses=problems(WebhookLimit, InFlight))
+async def create(
+    body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: Keys, outbound: Outside
+) -> schemas.WebhookSecretReply:
+    """Create a webhook destination. A secret that is made for it is in this answer and nowhere else."""
+    new = await webhooks.create_destination(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        label=body.label,
+        url=body.url,
+        enabled=body.enabled,
+        events=body.events,
+        secret=schemas.secret_of(body),
+    )
+    return schemas.with_secret(new, livemode=caller.mode == "live")
+
+
+@router.get("", response_model=PageReply[schemas.WebhookReply], tags=BEYOND)
+async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
+    """List the account's webhook destinations and how they are, newest first."""
+    found = await webhooks.list_destinations(conn, account_id=caller.account_id, page=page)
+    items = [schemas.shown(each, livemode=caller.mode == "live") for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
+
+
+@router.get(
+    "/{webhook_id}",
+    response_model=schemas.WebhookReply,
+    responses={**TAGGED, **problems(WebhookNotFound)},
+    tags=BEYOND,
+)
+async def get(webhook_id: str, caller: Reader, conn: Reads) -> Answer:
+    """Read one webhook destination and how it is."""
+    found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=ids.find(webhook_id))
+    return tagged(schemas.shown(found, livemode=caller.mode == "live"), found.version)
+
+
+@router.patch(
+    "/{webhook_id}",
+    response_model=schemas.WebhookWritten,
+    responses={**WRITTEN, **problems(WebhookNotFound)},
+    tags=BEYOND,
+)
+async def change(
+    webhook_id: str,
+    body: schemas.WebhookUpdate,
+    caller: Writer,
+    database: Pool,
+    outbound: Outside,
+    if_match: IfMatch,
+) -> Answer:
+    """Change a webhook destination; what is left out stays. One that is enabled again begins anew."""
+    changed = await webhooks.change_destination(
+        database,
+        outbound=outbound,
+        account_id=caller.account_id,
+        destination_id=ids.find(webhook_id),
+        expected=if_match,
+        label=body.label,
+        url=body.url,
+        enabled=body.enabled,
+        events=body.events,
+    )
+    return tagged(schemas.written(changed, livemode=caller.mode == "live"), changed.version)
+
+
+@router.delete(
+    "/{webhook_id}",
+    response_model=schemas.WebhookReply,
+    responses={**WRITTEN, **problems(WebhookNotFound)},
+    tags=BEYOND,
+)
+async def delete(webhook_id: str, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
+    """Delete a webhook destination, and what is pending for it; its deliveries can still be read."""
+    deleted = await webhooks.delete_destination(
+        conn, account_id=caller.account_id, destination_id=ids.find(webhook_id), expected=if_match
+    )
+    return schemas.shown(deleted, livemode=caller.mode == "live")
+
+
+@router.post(
+    "/{webhook_id}/rotate-secret",
+    response_model=schemas.WebhookSecretReply,
+    responses=problems(WebhookNotFound, InFlight),
+    tags=BEYOND,
+)
+async def rotate_secret(
+    webhook_id: str, caller: Writer, conn: Tx, keyring: Keys, body: schemas.WebhookRotate | None = None
+) -> schemas.WebhookSecretReply:
+    """Give a webhook destination a new secret; for the overlap the one before signs too."""
+    wanted = body or schemas.WebhookRotate()
+    new = await webhooks.rotate_secret(
+        conn,
+        keyring=keyring,
+        account_id=caller.account_id,
+        destination_id=ids.find(webhook_id),
+        overlap=timedelta(hours=wanted.overlap_hours),
+        secret=schemas.secret_of(wanted),
+    )
+    return schemas.with_secret(new, livemode=caller.mode == "live")
+
+
+@router.post(
+    "/{webhook_id}/replay",
+    response_model=delivery_schemas.WebhookReplayed,
+    responses=problems(WebhookNotFound, WebhookDisabled, InFlight),
+    tags=BEYOND,
+)
+async def replay(webhook_id: str, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx) -> Replayed:
+    """Send deliveries of a destination again, those of events since a time."""
+    return await webhooks.replay(
+        conn,
+        account_id=caller.account_id,
+        destination_id=ids.find(webhook_id),
+        since=body.since,
+        until=body.until,
+        events=body.events,
+        status=body.status,
+    )

@@ -1,0 +1,55 @@
+"""The catalog of events: what the rooms declare, as a receiver sees it."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from builders.kit.errors import Invalid
+from builders.kit.outbox import Event
+from builders.webhooks import matching
+from builders.webhooks.records import CatalogEvent, CatalogVersion
+
+# Of an example, not of anybody.
+_ID = UUID("0193a1b2-0000-7000-8000-00000000000e")
+_ACCOUNT = UUID("0193a1b2-0000-7000-8000-00000000000a")
+_AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
+
+
+def list_catalog() -> list[CatalogEvent]:
+    """Every event that a destination may want, by name."""
+    return [
+        CatalogEvent(
+            name=event.name,
+            area=matching.area(event.name),
+            version=event.version,
+            description=event.description,
+            data_schema=event.schema(),
+            example=_payload(event),
+            earlier=[
+                CatalogVersion(version=each.version, data_schema=each.schema(), example=_payload(each))
+                for each in event.earlier
+            ],
+        )
+        for event in matching.list_public()
+    ]
+
+
+def get_event(name: str) -> CatalogEvent:
+    """An event by its name. Raises Invalid at the member `event` of the body."""
+    found = next((event for event in list_catalog() if event.name == name), None)
+    if found is None:
+        said = dict(matching.refusals([name])).get(0, "Nothing tells of this event yet.")
+        raise Invalid(("body", "event"), said, "event_unknown")
+    return found
+
+
+def _payload(event: Event) -> dict[str, Any]:
+    return {
+        "id": str(_ID),
+        "type": event.name,
+        "timestamp": _AT.isoformat().replace("+00:00", "Z"),
+        "account_id": str(_ACCOUNT),
+        "livemode": True,
+        "data": json.loads(event.example.model_dump_json()),
+    }

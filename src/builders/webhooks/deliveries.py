@@ -1,0 +1,62 @@
+"""Deliveries, as their account asks for them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from builders.kit import clock
+from builders.kit.db import Conn
+from builders.kit.pages import JsonPage, PageRequest
+from builders.webhooks.errors import DeliveryNotFound
+from builders.webhooks.records import Delivery, DeliveryDetail, Status
+from builders.webhooks.store import deliveries as store
+
+_LAST_ID = UUID(int=2**128 - 1)
+
+
+async def list_page(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    livemode: bool,
+    page: PageRequest,
+    destination_id: UUID | None = None,
+    event: str | None = None,
+    status: Status | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> JsonPage:
+    """The account's deliveries, newest first: of events that happened from `since` to before `until`."""
+    items, last, more = await store.list_page(
+        conn,
+        account_id=account_id,
+        destination_id=destination_id,
+        event=event,
+        status=status,
+        since=since,
+        until=until,
+        livemode=livemode,
+        after=UUID(str(page.after[0])) if page.after else _LAST_ID,
+        limit=page.limit,
+        now=clock.now(),
+    )
+    return page.json(items, [last] if more else None)
+
+
+async def get(conn: Conn, *, account_id: UUID, delivery_id: UUID | None) -> Delivery:
+    """A delivery of the account. Raises DeliveryNotFound."""
+    found = None
+    if delivery_id is not None:
+        found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
+    if found is None:
+        raise DeliveryNotFound("There is no such delivery.")
+    return found
+
+
+async def get_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID | None) -> DeliveryDetail:
+    """A delivery with its attempts and what is sent. Raises DeliveryNotFound."""
+    delivery = await get(conn, account_id=account_id, delivery_id=delivery_id)
+    attempts = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)
+    payload = await store.find_payload(
+        conn, account_id=account_id, event_id=delivery.event_id, created_at=delivery.created_at
+    )
+    return DeliveryDetail(delivery=delivery, attempts=attempts, payload=payload)

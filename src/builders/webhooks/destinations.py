@@ -1,0 +1,219 @@
+"""Destinations: made, shown, changed, given a new secret, deleted."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from builders.kit import clock, ids, outbox
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn, Database
+from builders.kit.errors import Invalid
+from builders.kit.outbound import Outbound, Rule, UrlRefused
+from builders.kit.outbox import Event
+from builders.kit.pages import Page, PageRequest
+from builders.kit.versions import Expected
+from builders.webhooks import matching, sealing
+from builders.webhooks.errors import WebhookLimit, WebhookNotFound
+from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, WebhookData
+from builders.webhooks.records import Destination, NewDestination
+from builders.webhooks.store import destinations as store
+
+MOST = 50  # of one account
+_LAST_ID = UUID(int=2**128 - 1)
+Error = dict[str, Any]  # of a 422: loc, msg, type
+
+
+async def create(
+    database: Database,
+    *,
+    outbound: Outbound,
+    keyring: Keyring,
+    account_id: UUID,
+    label: str,
+    url: str,
+    enabled: bool,
+    events: Sequence[str],
+    secret: str | None,
+) -> NewDestination:
+    """A destination; a secret that is not given is made, and stands in the answer. Publishes webhook.created.
+
+    Raises Invalid at the members of the body, WebhookLimit.
+    """
+    judged = await _judge(outbound, url=url, events=events, secret=secret)
+    destination_id, now, made = ids.new(), clock.now(), sealing.generate() if secret is None else secret
+    async with database.transaction() as conn:
+        if await store.count(conn, account_id=account_id) >= MOST:
+            raise WebhookLimit(
+                f"An account has up to {MOST} webhook destinations.", next_action="Delete one that is not used."
+            )
+        await store.insert(
+            conn,
+            account_id=account_id,
+            destination_id=destination_id,
+            label=label,
+            url=judged or url,
+            enabled=enabled,
+            events=matching.distinct(events),
+            secret=sealing.seal(keyring, made, account_id=account_id, destination_id=destination_id),
+            secret_hint=sealing.hint(made),
+            now=now,
+        )
+        destination = await get(conn, account_id=account_id, destination_id=destination_id)
+        await _tell(conn, WEBHOOK_CREATED, destination)
+    return NewDestination(destination=destination, secret=made if secret is None else None)
+
+
+async def get(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> Destination:
+    """A destination of the account and how it is. Raises WebhookNotFound."""
+    found = None
+    if destination_id is not None:
+        found = await store.find(conn, account_id=account_id, destination_id=destination_id, now=clock.now())
+    if found is None:
+        raise WebhookNotFound("There is no such webhook destination.")
+    return found
+
+
+async def _locked(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> Destination:
+    """As `get`, and nobody else changes it until the transaction ends."""
+    if destination_id is not None:
+        await store.lock(conn, account_id=account_id, destination_id=destination_id)
+    return await get(conn, account_id=account_id, destination_id=destination_id)
+
+
+async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
+    """The account's destinations, newest first; there are few."""
+    return (await store.list_all(conn, account_id=account_id, now=clock.now()))[::-1]
+
+
+async def list_page(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:
+    """Some of the account's destinations, newest first."""
+    after = UUID(str(page.after[0])) if page.after else _LAST_ID
+    rows = [each for each in await list_all(conn, account_id=account_id) if each.id < after]
+    return page.cut(rows, lambda each: [str(each.id)])
+
+
+async def change(
+    database: Database,
+    *,
+    outbound: Outbound,
+    account_id: UUID,
+    destination_id: UUID | None,
+    expected: Expected,
+    label: str | None = None,
+    url: str | None = None,
+    enabled: bool | None = None,
+    events: Sequence[str] | None = None,
+) -> Destination:
+    """Changes what is given; one that is enabled again begins anew. Publishes webhook.updated.
+
+    Raises WebhookNotFound, VersionMismatch, Invalid at the members of the body.
+    """
+    async with database.reading() as conn:
+        await get(conn, account_id=account_id, destination_id=destination_id)
+    judged = await _judge(outbound, url=url, events=events, secret=None)
+    async with database.transaction() as conn:
+        before = await _locked(conn, account_id=account_id, destination_id=destination_id)
+        expected.check(before.version)
+        await store.update(
+            conn,
+            account_id=account_id,
+            destination_id=before.id,
+            label=label,
+            url=judged,
+            enabled=enabled,
+            events=None if events is None else matching.distinct(events),
+            now=clock.now(),
+        )
+        after = await get(conn, account_id=account_id, destination_id=destination_id)
+        await _tell(conn, WEBHOOK_UPDATED, after)
+    return after
+
+
+async def rotate_secret(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    account_id: UUID,
+    destination_id: UUID | None,
+    overlap: timedelta,
+    secret: str | None,
+) -> NewDestination:
+    """A new secret; the one before signs too for the overlap. Raises WebhookNotFound, Invalid."""
+    _refuse(_secret_errors(secret))
+    now, made = clock.now(), sealing.generate() if secret is None else secret
+    before = await _locked(conn, account_id=account_id, destination_id=destination_id)
+    await store.rotate(
+        conn,
+        account_id=account_id,
+        destination_id=before.id,
+        secret=sealing.seal(keyring, made, account_id=account_id, destination_id=before.id),
+        secret_hint=sealing.hint(made),
+        old_secret_until=now + overlap,
+        now=now,
+    )
+    after = await get(conn, account_id=account_id, destination_id=destination_id)
+    return NewDestination(destination=after, secret=made if secret is None else None)
+
+
+async def delete(conn: Conn, *, account_id: UUID, destination_id: UUID | None, expected: Expected) -> Destination:
+    """Removes a destination, and what is pending for it; the destination as it was. Publishes webhook.deleted.
+
+    Raises WebhookNotFound, also the second time, VersionMismatch.
+    """
+    before = await _locked(conn, account_id=account_id, destination_id=destination_id)
+    expected.check(before.version)
+    await store.delete(conn, account_id=account_id, destination_id=before.id)
+    await _tell(conn, WEBHOOK_DELETED, before)
+    return before
+
+
+async def _judge(
+    outbound: Outbound, *, url: str | None, events: Sequence[str] | None, secret: str | None
+) -> str | None:
+    """The URL as it is to be kept, if one is given; asks name servers. Raises Invalid for all that is wrong."""
+    errors: list[Error] = [
+        {"loc": ("body", "events", at), "msg": said, "type": "event_unknown"}
+        for at, said in matching.refusals(events or ())
+    ]
+    errors += _secret_errors(secret)
+    judged = None
+    try:
+        judged = None if url is None else await _judged_url(outbound, url)
+    except UrlRefused as refused:
+        errors.append({"loc": ("body", "url"), "msg": refused.message, "type": "url_not_allowed"})
+    _refuse(errors)
+    return judged
+
+
+async def _judged_url(outbound: Outbound, url: str) -> str:
+    target = outbound.judge_url(url)
+    try:
+        await outbound.judge_host(target)
+    except UrlRefused as refused:
+        # Of a receiver that is not up yet its name may not be either, and each delivery looks again.
+        if refused.rule is not Rule.UNRESOLVED:
+            raise
+    return target.url
+
+
+def _secret_errors(secret: str | None) -> list[Error]:
+    said = None if secret is None else sealing.refusal(secret)
+    return [] if said is None else [{"loc": ("body", "signing_secret"), "msg": said, "type": "secret_not_allowed"}]
+
+
+def _refuse(errors: Sequence[Error]) -> None:
+    if errors:
+        raise Invalid.many(errors)
+
+
+async def _tell(conn: Conn, event: Event, destination: Destination) -> None:
+    data = WebhookData(
+        id=destination.id,
+        label=destination.label,
+        url=destination.url,
+        enabled=destination.enabled,
+        events=list(destination.events),
+        disabled_reason=destination.disabled_reason,
+    )
+    await outbox.publish(conn, event, account_id=destination.account_id, data=data)

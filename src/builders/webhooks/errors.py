@@ -1,0 +1,45 @@
+"""Refusals of webhooks."""
+
+from builders.kit.errors import Problem
+
+
+class WebhookNotFound(Problem):
+    """The account has no such webhook destination."""
+
+    status, code = 404, "webhook_not_found"
+
+
+class DeliveryNotFound(Problem):
+    """The account has no such delivery."""
+
+    status, code = 404, "delivery_not_found"
+
+
+class WebhookLimit(Problem):
+    """The account has as many webhook destinations as it may."""
+
+    status, code = 409, "webhook_limit"
+
+
+class WebhookDisabled(Problem):
+    """The webhook destination is disabled."""
+
+    status, code = 409, "webhook_disabled"
+
+
+class WebhookGone(Problem):
+    """The webhook destination of this delivery was deleted."""
+
+    status, code = 409, "webhook_gone"
+
+
+class DeliveryInFlight(Problem):
+    """The delivery is being sent."""
+
+    status, code = 409, "delivery_in_flight"
+
+
+class TooManyTests(Problem):
+    """Too many test sends."""
+
+    status, code = 429, "webhook_test_limit"

@@ -1,0 +1,46 @@
+"""What webhooks tell."""
+
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from builders.kit.outbox import Event, declare
+
+
+class WebhookData(BaseModel):
+    """A destination, without its secret."""
+
+    id: UUID
+    label: str
+    url: str
+    enabled: bool
+    events: list[str]
+    disabled_reason: str | None
+
+
+_EXAMPLE = WebhookData(
+    id=UUID("0193a1b2-0000-7000-8000-000000000005"),
+    label="main",
+    url="https://hooks.example.com/builders",
+    enabled=True,
+    events=["alias.*", "invoice.paid"],
+    disabled_reason=None,
+)
+
+WEBHOOK_CREATED = declare(
+    Event(name="webhook.created", version=1, description="A webhook destination was made.", example=_EXAMPLE)
+)
+WEBHOOK_UPDATED = declare(
+    Event(name="webhook.updated", version=1, description="A webhook destination was changed.", example=_EXAMPLE)
+)
+WEBHOOK_DELETED = declare(
+    Event(name="webhook.deleted", version=1, description="A webhook destination was deleted.", example=_EXAMPLE)
+)
+WEBHOOK_DISABLED = declare(
+    Event(
+        name="webhook.disabled",
+        version=1,
+        description="A webhook destination was disabled, by what its receiver answered or failed to.",
+        example=_EXAMPLE.model_copy(update={"enabled": False, "disabled_reason": "failing"}),
+    )
+)

@@ -1,0 +1,63 @@
+"""Fan-out: a batch of events becomes payloads and due deliveries, in the transaction that dispatches it."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.kit import clock, outbox
+from builders.kit.db import Conn
+from builders.kit.news import News
+from builders.webhooks import matching
+from builders.webhooks.store import fanout as store
+from builders.webhooks.store.fanout import Outgoing
+
+
+async def fan_out(conn: Conn, events: Sequence[News]) -> None:
+    """Writes what is to be sent; told of the same events again, it writes nothing twice.
+
+    Raises LookupError for an event that this revision does not know: a newer one says whether it may leave.
+    """
+    listening = await store.list_listening(conn, account_ids={each.account_id for each in events})
+    heard = [each for each in events if each.account_id in listening]
+    known = {event.name: event for event in outbox.list_events()} if heard else {}
+    unknown = {each.name for each in heard} - known.keys()
+    if unknown:
+        raise LookupError(f"no room of this revision declares {', '.join(sorted(unknown))}")
+    leaving = [each for each in heard if not known[each.name].internal]
+    if leaving:
+        real = await identity.real_accounts(conn, account_ids={each.account_id for each in leaving})
+        outgoing = [_outgoing(each, real[each.account_id]) for each in leaving]
+        await store.insert(conn, events=outgoing, now=clock.now())
+
+
+def _outgoing(news: News, real_account_id: UUID) -> Outgoing:
+    return Outgoing(
+        account_id=news.account_id,
+        id=news.id,
+        created_at=news.created_at,
+        name=news.name,
+        wanted=matching.patterns(news.name),
+        body=payload(
+            event_id=news.id,
+            name=news.name,
+            at=news.created_at,
+            account_id=real_account_id,
+            livemode=real_account_id == news.account_id,
+            data=news.data,
+        ),
+    )
+
+
+def payload(
+    *, event_id: UUID, name: str, at: datetime, account_id: UUID, livemode: bool, data: str, test: bool = False
+) -> str:
+    """The JSON that is sent; `data` is put in as the room wrote it."""
+    moment = at.isoformat().replace("+00:00", "Z")
+    mode = "true" if livemode else "false"
+    marked = '"test":true,' if test else ""
+    return (
+        f'{{"id":"{event_id}","type":{json.dumps(name)},"timestamp":"{moment}","account_id":"{account_id}",'
+        f'"livemode":{mode},{marked}"data":{data}}}'
+    )

@@ -1,0 +1,59 @@
+"""What webhooks do by themselves: fan events out, send what is due, and mail who must know."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from builders.identity import service as identity
+from builders.kit import clock, crypto, jobs, news, outbound, partitions
+from builders.kit.db import Conn, Database
+from builders.kit.news import News
+from builders.kit.settings import Settings
+from builders.mail import service as mail
+from builders.mail.records import WebhookDisabled
+from builders.webhooks import fanout, metrics
+from builders.webhooks.records import DisabledReason
+from builders.webhooks.sender import Sender
+from builders.webhooks.store import destinations
+
+for _table, _days in (("webhooks_payloads", 90), ("webhooks_deliveries", 90), ("webhooks_attempts", 30)):
+    partitions.declare(_table, kept=timedelta(days=_days))
+news.relay(fanout.fan_out)
+
+REASONS: Mapping[DisabledReason, str] = {
+    DisabledReason.GONE: "The receiver answered 410 Gone, which asks for no more.",
+    DisabledReason.FAILING: "Every attempt of the last five days failed.",
+}
+
+
+async def run(database: Database, settings: Settings) -> None:
+    """Sends what is due until cancelled; requests under way then have some seconds to end."""
+    keyring = crypto.keyring_of(settings)
+    async with outbound.opened(settings) as client, metrics.served(database, settings):
+        await Sender(database, client, keyring).run()
+
+
+@news.subscribe("webhook.disabled")
+async def hear_of_disabled(conn: Conn, told: News) -> None:
+    """Has the owner written to."""
+    ids = {"account_id": str(told.account_id), "webhook_id": str(told.read()["id"])}
+    await jobs.defer(conn, notify, once=f"webhooks.notify {ids['webhook_id']}", **ids)
+
+
+@jobs.app.task(name="webhooks.notify", retry=jobs.RETRY, pass_context=True)
+async def notify(context: JobContext, account_id: str, webhook_id: str) -> None:
+    """Writes to the owner of a destination that was disabled; not when it is enabled again, or deleted."""
+    owner, destination_id = UUID(account_id), UUID(webhook_id)
+    async with jobs.database(context).transaction() as conn:
+        found = await destinations.find(conn, account_id=owner, destination_id=destination_id, now=clock.now())
+        reason = REASONS.get(found.disabled_reason) if found and found.disabled_reason else None
+        if found is None or reason is None:
+            return
+        real = await identity.real_accounts(conn, account_ids=[owner])
+        account = await identity.get_account(conn, account_id=real[owner])
+        letter = WebhookDisabled(label=found.label, url=found.url, reason=reason)
+        await mail.send(
+            conn, keyring=jobs.keyring(context), account_id=account.id, to=account.email, letter=letter
+        )

@@ -1,0 +1,96 @@
+"""What an operator sees of deliveries, for Prometheus; the worker serves it on its own port."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import psycopg
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from builders.kit import clock, log, news
+from builders.kit.db import Database
+from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.settings import Settings
+from builders.webhooks.records import Result
+from builders.webhooks.store import claims
+
+EVERY_S = 10.0  # between looks at the queue
+SUCCESS = "success"
+
+_log = log.get_logger()
+
+REGISTRY = CollectorRegistry()
+ATTEMPTS = Counter(
+    "builders_webhook_attempts",
+    "Requests to receivers, by what came of them: success, or the class of the failure.",
+    ["result"],
+    registry=REGISTRY,
+)
+FIRST_ATTEMPT = Histogram(
+    "builders_webhook_first_attempt_delay_seconds",
+    "From an event to the first attempt to deliver it.",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400),
+    registry=REGISTRY,
+)
+IN_FLIGHT = Gauge("builders_webhook_in_flight", "Requests under way in this worker.", registry=REGISTRY)
+DUE = Gauge("builders_webhook_due", "Deliveries that could be sent now; 100,000 at most.", registry=REGISTRY)
+PENDING = Gauge("builders_webhook_pending", "Deliveries not yet over; 100,000 at most.", registry=REGISTRY)
+DUE_AGE = Gauge(
+    "builders_webhook_oldest_due_seconds", "How long the oldest due delivery has waited.", registry=REGISTRY
+)
+OUTBOX_AGE = Gauge(
+    "builders_outbox_oldest_seconds", "How long the oldest event has waited for its fan-out.", registry=REGISTRY
+)
+
+
+def count(result: Result) -> None:
+    """Counts an attempt."""
+    attempt, claim = result.attempt, result.claim
+    ATTEMPTS.labels(attempt.error or SUCCESS).inc()
+    if attempt.n == 1 and not claim.once:
+        FIRST_ATTEMPT.observe(max(0.0, (attempt.started_at - claim.created_at).total_seconds()))
+
+
+async def look(database: Database) -> None:
+    """Measures the queue and the outbox."""
+    now = clock.now()
+    async with database.reading() as conn:
+        queue = await claims.measure(conn, now=now)
+        age = await news.age(conn)
+    DUE.set(queue.due)
+    PENDING.set(queue.pending)
+    DUE_AGE.set(0 if queue.oldest_due_at is None else (now - queue.oldest_due_at).total_seconds())
+    OUTBOX_AGE.set(age.total_seconds())
+
+
+@asynccontextmanager
+async def served(database: Database, settings: Settings) -> AsyncIterator[None]:
+    """Measures, and serves what was measured, when a port is set; a port that is taken stops nothing."""
+    if settings.metrics_port is None:
+        yield
+        return
+    try:
+        server, thread = start_http_server(settings.metrics_port, settings.metrics_host, REGISTRY)
+    except OSError as error:
+        _log.error("metrics_not_served", port=settings.metrics_port, error=error.strerror)
+        yield
+        return
+    looking = asyncio.create_task(_run(database))
+    try:
+        yield
+    finally:
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
+        await asyncio.to_thread(server.shutdown)
+        server.server_close()
+        thread.join()
+
+
+async def _run(database: Database) -> None:
+    while True:
+        try:
+            await look(database)
+        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+            _log.warning("metrics_delayed", error=str(error))
+        await asyncio.sleep(EVERY_S)

@@ -1,0 +1,96 @@
+"""Deliveries are set on their way again: by hand, or all since a time; and samples for the first time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.kit import clock, ids
+from builders.kit.db import Conn
+from builders.kit.outbox import Event
+from builders.webhooks import fanout
+from builders.webhooks.errors import DeliveryInFlight, DeliveryNotFound, WebhookDisabled, WebhookGone
+from builders.webhooks.records import Destination, Replayed, Status
+from builders.webhooks.sending import LEASE
+from builders.webhooks.store import deliveries, destinations
+from builders.webhooks.store import fanout as store
+
+MOST_REPLAYED = 10_000  # deliveries of one call
+
+
+async def make_test_delivery(conn: Conn, *, destination: Destination, event: Event) -> UUID:
+    """A delivery of the event's example, for `deliver_now`; should nobody come, the sender sends it later."""
+    now, event_id, account_id = clock.now(), ids.new(), destination.account_id
+    real = (await identity.real_accounts(conn, account_ids=[account_id]))[account_id]
+    body = fanout.payload(
+        event_id=event_id,
+        name=event.name,
+        at=now,
+        account_id=real,
+        livemode=real == account_id,
+        data=event.example.model_dump_json(),
+        test=True,
+    )
+    return await store.insert_test(
+        conn,
+        account_id=account_id,
+        destination_id=destination.id,
+        event_id=event_id,
+        event=event.name,
+        body=body,
+        later=now + LEASE,
+        now=now,
+    )
+
+
+async def retry(conn: Conn, *, account_id: UUID, delivery_id: UUID, here: bool = False) -> None:
+    """Makes a delivery due at once, whatever became of it; its schedule goes on as planned if the attempt fails.
+
+    `here`: the caller is about to call `deliver_now`, and the sender leaves it alone meanwhile.
+    Raises DeliveryNotFound, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    """
+    now = clock.now()
+    found = await deliveries.find(conn, account_id=account_id, delivery_id=delivery_id, now=now)
+    if found is None:
+        raise DeliveryNotFound("There is no such delivery.")
+    destination = await destinations.find(
+        conn, account_id=account_id, destination_id=found.destination_id, now=now
+    )
+    if destination is None:
+        raise WebhookGone("The webhook of this delivery was deleted.")
+    if not destination.enabled:
+        raise WebhookDisabled("The webhook of this delivery is disabled.", next_action="Enable it first.")
+    if not await store.retry(
+        conn,
+        account_id=account_id,
+        delivery_id=delivery_id,
+        created_at=found.created_at,
+        due_at=now + LEASE if here else now,
+        now=now,
+    ):
+        raise DeliveryInFlight("The delivery is being sent at this moment.", retry_after=15)
+
+
+async def replay(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    destination_id: UUID,
+    since: datetime,
+    until: datetime,
+    events: Sequence[str] | None,
+    status: Status,
+) -> Replayed:
+    """Makes what has this status, of events from `since` to before `until`, due again."""
+    count = await store.replay(
+        conn,
+        account_id=account_id,
+        destination_id=destination_id,
+        since=since,
+        until=until,
+        events=events,
+        status=status,
+        limit=MOST_REPLAYED,
+        now=clock.now(),
+    )
+    return Replayed(count=count, more=count == MOST_REPLAYED)

@@ -1,0 +1,64 @@
+"""What a caller asks to be sent again: one delivery right now, or all since a time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.kit import clock
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn, Database
+from builders.kit.errors import Invalid
+from builders.kit.outbound import Outbound
+from builders.webhooks import deliveries, destinations, matching, requeue
+from builders.webhooks.errors import DeliveryNotFound, WebhookDisabled
+from builders.webhooks.records import Replayed, Retried, Status
+from builders.webhooks.sending import deliver_now
+
+
+async def retry(
+    database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID | None
+) -> Retried:
+    """Makes one attempt right now, whatever became of the delivery; planned ones stay if it fails.
+
+    Raises DeliveryNotFound, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    """
+    if delivery_id is None:
+        raise DeliveryNotFound("There is no such delivery.")
+    async with database.transaction() as conn:
+        await requeue.retry(conn, account_id=account_id, delivery_id=delivery_id, here=True)
+    attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
+    async with database.reading() as conn:
+        delivery = await deliveries.get(conn, account_id=account_id, delivery_id=delivery_id)
+    return Retried(delivery=delivery, attempt=attempt)
+
+
+async def replay(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    destination_id: UUID | None,
+    since: datetime,
+    until: datetime | None,
+    events: Sequence[str] | None,
+    status: Status,
+) -> Replayed:
+    """Sets deliveries of events from `since` to before `until` on their way again; what is pending is left alone.
+
+    Raises WebhookNotFound, WebhookDisabled, Invalid at the members of the body.
+    """
+    refused = matching.refusals(events or ())
+    if refused:
+        errors = [{"loc": ("body", "events", at), "msg": said, "type": "event_unknown"} for at, said in refused]
+        raise Invalid.many(errors)
+    destination = await destinations.get(conn, account_id=account_id, destination_id=destination_id)
+    if not destination.enabled:
+        raise WebhookDisabled("The webhook destination is disabled.", next_action="Enable it first.")
+    return await requeue.replay(
+        conn,
+        account_id=account_id,
+        destination_id=destination.id,
+        since=since,
+        until=until or clock.now(),
+        events=events,
+        status=status,
+    )

@@ -1,0 +1,148 @@
+"""Deliveries on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.webhooks.matching import MOST
+from builders.webhooks.records import Attempt, Delivery, DeliveryDetail, Retried, Status, Trigger
+from builders.webhooks.schemas.values import Instant
+
+Replayable = Literal[Status.FAILED, Status.CANCELLED, Status.SUCCEEDED]
+_ITEM: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-00000000000f",
+    "webhook_id": "0193a1b2-0000-7000-8000-000000000005",
+    "event_id": "0193a1b2-0000-7000-8000-00000000000e",
+    "event": "alias.created",
+    "status": "succeeded",
+    "trigger": "event",
+    "attempt_count": 2,
+    "next_attempt_at": None,
+    "last_attempt_at": "2026-01-05T09:30:05Z",
+    "succeeded_at": "2026-01-05T09:30:05Z",
+    "last_status": 204,
+    "last_error": None,
+    "livemode": True,
+    "created_at": "2026-01-05T09:30:00Z",
+}
+_ATTEMPT: JsonDict = {
+    "n": 2,
+    "started_at": "2026-01-05T09:30:05Z",
+    "duration_ms": 81,
+    "status": 204,
+    "error": None,
+    "response_excerpt": "",
+}
+
+
+class AttemptReply(Reply):
+    """One request to the receiver."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ATTEMPT))
+
+    n: int
+    started_at: datetime
+    duration_ms: int
+    status: Annotated[int | None, Field(description="Of the answer; null when there was none.")]
+    error: Annotated[str | None, Field(description="The class of the failure; null for an answer of 2xx.")]
+    response_excerpt: Annotated[str | None, Field(description="The beginning of the answer's body.")]
+
+
+class DeliveryReply(Reply):
+    """An event on its way to a destination."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
+
+    id: UUID
+    webhook_id: UUID
+    event_id: Annotated[UUID, Field(description="`webhook-id` in each attempt, and `id` in the payload.")]
+    event: str
+    status: Status
+    trigger: Trigger
+    attempt_count: int
+    next_attempt_at: datetime | None
+    last_attempt_at: datetime | None
+    succeeded_at: datetime | None
+    last_status: int | None
+    last_error: str | None
+    livemode: bool
+    created_at: datetime
+
+
+class DeliveryDetailReply(DeliveryReply):
+    """A delivery with its attempts and what is sent."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({**_ITEM, "attempts": [_ATTEMPT], "payload": '{"id":"…"}'})
+    )
+
+    attempts: Annotated[list[AttemptReply], Field(description="Of the last 30 days, in their order.")]
+    payload: Annotated[str | None, Field(description="The very text that is signed and sent; null when pruned.")]
+
+
+class DeliveryRetried(DeliveryReply):
+    """A delivery after an attempt by hand, and how that went."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "trigger": "manual", "attempt": _ATTEMPT}))
+
+    attempt: AttemptReply
+
+
+class WebhookReplay(Body):
+    """Which deliveries to send again."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"since": "2026-01-05T00:00:00Z", "events": ["alias.*"], "status": "failed"})
+    )
+
+    since: Annotated[Instant, Field(description="Of events that happened from then on.")]
+    until: Annotated[Instant | None, Field(description="And before then; now when left out.")] = None
+    events: Annotated[list[str] | None, Field(min_length=1, max_length=MOST)] = None
+    status: Replayable = Status.FAILED
+
+
+class WebhookReplayed(WriteReply):
+    """How many deliveries will be sent again."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"count": 12, "more": False, "warnings": []}))
+
+    count: int
+    more: Annotated[bool, Field(description="There were more than one call takes; call again.")]
+
+
+def detailed(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:
+    """A delivery with all that is known of it."""
+    attempts = [_attempt(each) for each in found.attempts]
+    members = _members(found.delivery, livemode=livemode)
+    return DeliveryDetailReply.model_validate({**members, "attempts": attempts, "payload": found.payload})
+
+
+def retried(found: Retried, *, livemode: bool) -> DeliveryRetried:
+    """A delivery that was tried just now."""
+    members = _members(found.delivery, livemode=livemode)
+    return DeliveryRetried.model_validate({**members, "attempt": _attempt(found.attempt)})
+
+
+def _members(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
+    own = {name: getattr(delivery, name) for name in DeliveryReply.model_fields if hasattr(delivery, name)}
+    return {
+        **own,
+        "webhook_id": delivery.destination_id,
+        "attempt_count": delivery.attempts,
+        "livemode": livemode,
+    }
+
+
+def _attempt(attempt: Attempt) -> AttemptReply:
+    return AttemptReply(
+        n=attempt.n,
+        started_at=attempt.started_at,
+        duration_ms=attempt.duration_ms,
+        status=attempt.status,
+        error=attempt.error,
+        response_excerpt=attempt.excerpt,
+    )

@@ -1,0 +1,180 @@
+"""Webhook destinations on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, SecretStr, StrictBool, StringConstraints
+from pydantic.config import JsonDict
+
+from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.webhooks.matching import MOST
+from builders.webhooks.records import Destination, NewDestination
+from builders.webhooks.schemas.values import WholeNumber
+
+MAX_LABEL = 120  # characters
+MAX_URL = 2048
+_CREATE: JsonDict = {
+    "label": "main",
+    "url": "https://hooks.example.com/builders",
+    "enabled": True,
+    "events": ["alias.*", "invoice.paid"],
+}
+_SECRET = "whsec_b25seSBhbiBleGFtcGxlIG9mIDMyIGJ5dGVzLCAxMjM0NQ=="  # noqa: S105 - an example
+_ITEM: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000005",
+    **_CREATE,
+    "status": "enabled",
+    "disabled_reason": None,
+    "disabled_at": None,
+    "failing_since": None,
+    "last_success_at": "2026-01-05T10:30:00Z",
+    "last_failure": {"at": "2026-01-05T10:00:00Z", "status": 503, "error": "http_status"},
+    "pending": 0,
+    "success_rate_24h": 0.998,
+    "secret_hint": "M0NQ",
+    "old_secret_until": None,
+    "livemode": True,
+    "version": 1,
+    "created_at": "2026-01-05T09:30:00Z",
+    "updated_at": "2026-01-05T09:30:00Z",
+}
+
+
+def _no_default(schema: dict[str, Any]) -> None:
+    """A member that is left out stays as it is; null is no default."""
+    schema.pop("default", None)
+
+
+OPTIONAL = Field(json_schema_extra=_no_default)
+LEFT_OUT: Any = None  # no value of the member: null is refused
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S")]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL)]
+Events = Annotated[list[str], Field(min_length=1, max_length=MOST)]
+Secret = Annotated[
+    SecretStr,
+    Field(
+        description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters, whose UTF-8 "
+        "bytes are the key. Left out: one is made."
+    ),
+]
+
+
+class WebhookCreate(Body):
+    """A webhook destination to be made."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_CREATE, {**_CREATE, "signing_secret": _SECRET}))
+
+    label: Annotated[Label, Field(description="What you call it.")]
+    url: Annotated[Url, Field(description="A public http or https address.")]
+    enabled: Annotated[StrictBool, Field(description="Whether it receives events.")]
+    events: Annotated[Events, Field(description="Names of events, `area.*`, or `*` for all.")]
+    signing_secret: Secret | None = None
+
+
+class WebhookUpdate(Body):
+    """Changes to a webhook destination; what is left out stays."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"enabled": False}, {"events": ["*"]}))
+
+    label: Annotated[Label, OPTIONAL] = LEFT_OUT
+    url: Annotated[Url, OPTIONAL] = LEFT_OUT
+    enabled: Annotated[StrictBool, OPTIONAL] = LEFT_OUT
+    events: Annotated[Events, OPTIONAL] = LEFT_OUT
+
+
+class WebhookRotate(Body):
+    """How long the old secret goes on, and the new one when it is yours."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
+
+    overlap_hours: Annotated[WholeNumber, Field(ge=0, le=168, description="Both secrets sign meanwhile.")] = 24
+    signing_secret: Secret | None = None
+
+
+class LastFailure(Reply):
+    """What went wrong last."""
+
+    at: datetime
+    status: Annotated[int | None, Field(description="Of the receiver's answer, if there was one.")]
+    error: str
+
+
+class WebhookReply(Reply):
+    """A webhook destination and how it is."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
+
+    id: UUID
+    label: str
+    url: str
+    enabled: bool
+    events: list[str]
+    status: Annotated[
+        Literal["enabled", "disabled", "failing"],
+        Field(description="`failing`: enabled, and nothing has arrived since `failing_since`."),
+    ]
+    disabled_reason: Annotated[
+        Literal["gone", "failing", "manual"] | None,
+        Field(description="`gone`: the receiver answered 410; `failing`: for days; `manual`: by you."),
+    ]
+    disabled_at: datetime | None
+    failing_since: datetime | None
+    last_success_at: datetime | None
+    last_failure: LastFailure | None
+    pending: Annotated[int, Field(description="Deliveries that are still to be tried.")]
+    success_rate_24h: Annotated[
+        float | None, Field(description="Of the last day's attempts, the newest 1,000 at most; null without any.")
+    ]
+    secret_hint: Annotated[str, Field(description="The end of the signing secret.")]
+    old_secret_until: Annotated[datetime | None, Field(description="Until then the secret before signs too.")]
+    livemode: bool
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class WebhookWritten(WebhookReply, WriteReply):
+    """A webhook destination after a change."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "warnings": []}))
+
+
+class WebhookSecretReply(WebhookWritten):
+    """A webhook destination with its new secret. Store it at once: it is never shown again."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "signing_secret": _SECRET, "warnings": []}))
+
+    shown_once: ClassVar[frozenset[str]] = frozenset({"signing_secret"})
+
+    signing_secret: Annotated[
+        str | None,
+        Field(description="The secret that was made. Null when you gave it; absent when a request is repeated."),
+    ] = None
+
+
+def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
+    """The secret that was given; an empty one is one, and refused."""
+    return None if body.signing_secret is None else body.signing_secret.get_secret_value()
+
+
+def shown(destination: Destination, *, livemode: bool) -> WebhookReply:
+    """The answer to a read."""
+    return WebhookReply.model_validate(_members(destination, livemode=livemode))
+
+
+def written(destination: Destination, *, livemode: bool) -> WebhookWritten:
+    """The answer to a change."""
+    return WebhookWritten.model_validate(_members(destination, livemode=livemode))
+
+
+def with_secret(new: NewDestination, *, livemode: bool) -> WebhookSecretReply:
+    """The answer that shows a secret that was made."""
+    members = _members(new.destination, livemode=livemode)
+    return WebhookSecretReply.model_validate({**members, "signing_secret": new.secret})
+
+
+def _members(destination: Destination, *, livemode: bool) -> dict[str, Any]:
+    own = {name: getattr(destination, name) for name in WebhookReply.model_fields if hasattr(destination, name)}
+    failing = "failing" if destination.failing_since else "enabled"
+    return {**own, "livemode": livemode, "status": failing if destination.enabled else "disabled"}

@@ -1,0 +1,179 @@
+"""The sender: a loop that claims what is due, sends it, and writes what came of it, many at a time.
+
+Several may run. A request holds no database connection, a receiver that hangs holds up only its own share, and
+what a killed sender held is due again when its lease is over.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+from builders.kit import clock, log
+from builders.kit.crypto import Keyring
+from builders.kit.db import Database
+from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.outbound import Outbound
+from builders.webhooks import metrics, sending
+from builders.webhooks.records import Claim, Result
+from builders.webhooks.store import claims
+
+CONCURRENCY = 128  # requests of one sender at once, without those that hang
+HANGING_S = 2.0  # a request that takes longer gives its place to another
+MOST_SENDING = 512  # with them
+TROUBLED = 0.5  # the part of both, for receivers that fail or are slow
+MOST = 8  # to one destination, of all senders
+GATHER_S = 0.01  # for results to be written in one statement
+PAUSE_S = 0.2  # between looks when nothing is due
+AWAY_S = 1.0  # before another try when the database is away
+GRACE_S = 20.0  # for requests under way when it is told to stop
+TIDY_S = 5.0  # between looks for deliveries that nobody wants any more
+TIDIED = 5_000  # in one statement
+
+_log = log.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    troubled: bool
+    began: float  # on the clock's monotonic time
+
+
+class Sender:
+    """One loop; `run` is its life."""
+
+    def __init__(self, database: Database, outbound: Outbound, keyring: Keyring) -> None:
+        self._database = database
+        self._outbound = outbound
+        self._keyring = keyring
+        self._sending: dict[asyncio.Task[None], _Request] = {}
+        self._results: list[Result] = []
+        self._done = asyncio.Event()  # a result is there to be written
+        self._stopping = False
+        self._tidied = clock.monotonic()
+
+    async def run(self) -> None:
+        """Sends until cancelled; requests under way then have GRACE_S seconds to end, and are written down."""
+        # In a task of its own: a cancellation in the midst of a claim would leave it to the end of its lease.
+        working = asyncio.create_task(self._work())
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._stopping = True
+            self._done.set()
+            await working
+            await self._end()
+            raise
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            self._done.clear()
+            try:
+                await self._write()
+                claimed = await self._claim()
+                await self._tidy()
+            except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+                _log.warning("deliveries_delayed", error=str(error))
+                await self._pause(AWAY_S)
+                continue
+            self._start(claimed)
+            await self._pause(0 if self._results else PAUSE_S)
+            if self._sending:
+                await asyncio.sleep(GATHER_S)
+
+    async def _pause(self, seconds: float) -> None:
+        """Until a result is there, or the time is over."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._done.wait()
+        except TimeoutError:
+            pass
+
+    async def _claim(self) -> Sequence[Claim]:
+        room, troubled_room = self._room(), self._room(troubled=True)
+        if room <= 0:
+            return ()
+        async with self._database.transaction() as conn:
+            if not await claims.take_turn(conn):
+                return ()
+            return await claims.claim(
+                conn,
+                room=room,
+                troubled_room=max(0, troubled_room),
+                most=MOST,
+                slow_ms=sending.SLOW_MS,
+                lease=sending.LEASE,
+                now=clock.now(),
+            )
+
+    def _room(self, *, troubled: bool = False) -> int:
+        """How many more requests may begin, or how many of them to troubled receivers."""
+        part, late = TROUBLED if troubled else 1, clock.monotonic() - HANGING_S
+        counted = [each.began for each in self._sending.values() if each.troubled or not troubled]
+        young = sum(began > late for began in counted)
+        return min(int(CONCURRENCY * part) - young, int(MOST_SENDING * part) - len(counted))
+
+    def _start(self, claimed: Sequence[Claim]) -> None:
+        for claim in claimed:
+            task = asyncio.create_task(self._send(claim))
+            self._sending[task] = _Request(troubled=claim.troubled, began=clock.monotonic())
+            task.add_done_callback(self._ended)
+        metrics.IN_FLIGHT.set(len(self._sending))
+
+    async def _send(self, claim: Claim) -> None:
+        try:
+            result = await sending.send(self._outbound, self._keyring, claim)
+        except Exception:  # noqa: BLE001 - one that cannot be sent must not stop all others
+            _log.exception("delivery_not_sent", delivery=str(claim.delivery_id))
+            result = sending.unsent(claim)
+        metrics.count(result)
+        self._results.append(result)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._sending[task]
+        metrics.IN_FLIGHT.set(len(self._sending))
+        self._done.set()
+
+    async def _write(self) -> None:
+        """Writes what is there; what cannot be written for want of the database is kept."""
+        results, self._results = self._results, []
+        if not results:
+            return
+        try:
+            async with self._database.transaction() as conn:
+                held = await sending.write(conn, results_=results)
+        except (DatabaseAway, DatabaseBusy):
+            self._results = results + self._results
+            raise
+        except psycopg.Error:
+            await self._write_each(results)
+        else:
+            if held < len(results):
+                _log.warning("deliveries_taken_over", count=len(results) - held)
+
+    async def _write_each(self, results: Sequence[Result]) -> None:
+        """One by one: a result that cannot be written must not lose the others."""
+        for result in results:
+            try:
+                async with self._database.transaction() as conn:
+                    await sending.write(conn, results_=[result])
+            except psycopg.Error as error:
+                _log.error("delivery_not_written", delivery=str(result.claim.delivery_id), error=str(error))
+
+    async def _tidy(self) -> None:
+        if clock.monotonic() - self._tidied < TIDY_S:
+            return
+        async with self._database.reading() as conn:
+            if await claims.cancel_unwanted(conn, limit=TIDIED, now=clock.now()) < TIDIED:
+                self._tidied = clock.monotonic()
+
+    async def _end(self) -> None:
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=GRACE_S)
+        for task in self._sending:
+            task.cancel()
+        try:
+            await self._write()
+        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+            _log.warning("deliveries_not_written", count=len(self._results), error=str(error))

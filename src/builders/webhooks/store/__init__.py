@@ -1,0 +1,1 @@
+"""All SQL of webhooks, a file for each family of statements."""

@@ -1,0 +1,199 @@
+"""What is due is claimed here: fair between accounts and destinations, bounded for each, never twice at once."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db import Conn
+from builders.webhooks.records import Claim, Queue
+
+SEEN = 1_000  # due rows that are looked at in the order of time; with more, each destination's first is looked up
+COUNTED = 100_000  # of the queue's depth
+ABANDONED = timedelta(hours=1)  # a sample that was not sent by then never is
+
+# One claims at a time, so that what each destination has in flight is counted right; a claim takes milliseconds.
+TAKE_TURN = "SELECT pg_try_advisory_xact_lock(8_511_047_221)"
+CLAIMED = """
+    claimed.account_id, claimed.delivery_id, claimed.created_at, claimed.destination_id, claimed.event_id,
+    claimed.next_attempt_at AS lease_until, claimed.attempts, claimed.step, claimed.once, claimed.resume_at,
+    claimed.test, destination.url, destination.secret,
+    CASE WHEN destination.old_secret_until > %(now)s THEN destination.old_secret END AS old_secret,
+    payload.body
+"""
+JOINED = """
+    JOIN webhooks_destinations AS destination
+      ON destination.account_id = claimed.account_id AND destination.id = claimed.destination_id
+    JOIN webhooks_payloads AS payload
+      ON payload.account_id = claimed.account_id AND payload.event_id = claimed.event_id
+      AND payload.created_at = claimed.created_at
+"""
+# `walk` goes from each destination with something pending to the next one by the index, and only where there is
+# more due than `oldest` shows: behind the backlog of one, those of others would not be seen.
+# A destination that fails or is slow is troubled, and all troubled ones share a part of the room. One whose
+# circuit was opened is tried with one at a time. Each account's turn comes before anybody's second one; where
+# many wait, no more of each is looked at than can be chosen.
+CLAIM = f"""
+    WITH RECURSIVE oldest AS MATERIALIZED (
+        SELECT account_id, destination_id FROM webhooks_due
+        WHERE next_attempt_at <= %(now)s ORDER BY next_attempt_at LIMIT %(seen)s
+    ), walk AS (
+        (SELECT account_id, destination_id, next_attempt_at AS head FROM webhooks_due
+         WHERE (SELECT count(*) FROM oldest) = %(seen)s
+         ORDER BY account_id, destination_id, next_attempt_at LIMIT 1)
+        UNION ALL
+        SELECT following.* FROM walk CROSS JOIN LATERAL (
+            SELECT due.account_id, due.destination_id, due.next_attempt_at FROM webhooks_due AS due
+            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
+            ORDER BY due.account_id, due.destination_id, due.next_attempt_at LIMIT 1
+        ) AS following
+    ), waiting AS (
+        SELECT account_id, destination_id FROM oldest
+        UNION
+        SELECT account_id, destination_id FROM walk WHERE head <= %(now)s
+    ), willing AS (
+        SELECT account_id, destination_id, troubled,
+               CASE WHEN destination.open_until IS NULL THEN %(most)s ELSE 1 END - held.in_flight AS room,
+               held.in_flight, count(*) OVER (PARTITION BY account_id, troubled) AS siblings,
+               dense_rank() OVER (PARTITION BY troubled ORDER BY account_id)
+               + dense_rank() OVER (PARTITION BY troubled ORDER BY account_id DESC) - 1 AS accounts
+        FROM waiting
+        CROSS JOIN LATERAL (
+            SELECT open_until, failures > 0 OR coalesce(last_duration_ms, 0) > %(slow_ms)s AS troubled
+            FROM webhooks_destinations AS destination
+            WHERE destination.account_id = waiting.account_id AND destination.id = waiting.destination_id
+              AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
+        ) AS destination
+        CROSS JOIN LATERAL (
+            SELECT count(*)::int AS in_flight FROM webhooks_due AS due
+            WHERE due.account_id = waiting.account_id AND due.destination_id = waiting.destination_id
+              AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(lease_until)s
+        ) AS held
+    ), candidate AS (
+        SELECT willing.account_id, willing.destination_id, willing.troubled, due.delivery_id, due.next_attempt_at,
+               willing.in_flight + row_number() OVER (
+                   PARTITION BY willing.account_id, willing.destination_id ORDER BY due.next_attempt_at
+               ) AS nth
+        FROM willing CROSS JOIN LATERAL (
+            SELECT due.delivery_id, due.next_attempt_at FROM webhooks_due AS due
+            WHERE due.account_id = willing.account_id AND due.destination_id = willing.destination_id
+              AND due.next_attempt_at <= %(now)s
+            ORDER BY due.next_attempt_at
+            LIMIT greatest(least(willing.room, 1 + %(room)s / (willing.accounts * willing.siblings)), 0)
+        ) AS due
+    ), turn AS (
+        SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY nth, next_attempt_at) AS of_account
+        FROM candidate
+    ), queued AS (
+        SELECT *, row_number() OVER (PARTITION BY troubled ORDER BY of_account, next_attempt_at) AS of_kind
+        FROM turn
+    ), chosen AS (
+        SELECT account_id, delivery_id, troubled FROM queued
+        WHERE NOT troubled OR of_kind <= %(troubled_room)s
+        ORDER BY of_account, next_attempt_at LIMIT %(room)s
+    ), free AS (
+        SELECT due.account_id, due.delivery_id, chosen.troubled
+        FROM chosen JOIN webhooks_due AS due USING (account_id, delivery_id)
+        WHERE due.next_attempt_at <= %(now)s
+        FOR NO KEY UPDATE OF due SKIP LOCKED
+    ), claimed AS (
+        UPDATE webhooks_due AS due SET leased = true, next_attempt_at = %(lease_until)s
+        FROM free WHERE due.account_id = free.account_id AND due.delivery_id = free.delivery_id
+        RETURNING due.*, free.troubled
+    )
+    SELECT {CLAIMED}, claimed.troubled FROM claimed {JOINED}
+"""  # noqa: S608 - of constants
+CLAIM_ONE = f"""
+    WITH claimed AS (
+        UPDATE webhooks_due SET leased = true, next_attempt_at = %(lease_until)s
+        WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s
+          AND (NOT leased OR next_attempt_at <= %(now)s)
+        RETURNING *
+    )
+    SELECT {CLAIMED}, false AS troubled FROM claimed {JOINED}
+"""  # noqa: S608 - of constants
+QUEUE = """
+    SELECT (SELECT count(*) FROM (
+                SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
+            ) AS due)::int AS due,
+           (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
+           (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
+"""
+# Deliveries whose destination was disabled or deleted; each destination with something pending is looked at once.
+# A sample may be sent to a disabled one, by who asked for it; if that process died, nobody does.
+CANCEL = """
+    WITH RECURSIVE walk AS (
+        (SELECT account_id, destination_id FROM webhooks_due ORDER BY account_id, destination_id LIMIT 1)
+        UNION ALL
+        SELECT following.* FROM walk CROSS JOIN LATERAL (
+            SELECT due.account_id, due.destination_id FROM webhooks_due AS due
+            WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
+            ORDER BY due.account_id, due.destination_id LIMIT 1
+        ) AS following
+    ), unwanted AS (
+        SELECT due.account_id, due.delivery_id, due.created_at
+        FROM walk JOIN webhooks_due AS due USING (account_id, destination_id)
+        WHERE NOT EXISTS (
+            SELECT FROM webhooks_destinations AS destination
+            WHERE destination.account_id = walk.account_id AND destination.id = walk.destination_id AND enabled
+        ) AND NOT (due.leased AND due.next_attempt_at > %(now)s)
+          AND (NOT due.test OR due.next_attempt_at < %(abandoned)s)
+        LIMIT %(limit)s
+    ), gone AS (
+        DELETE FROM webhooks_due AS due USING unwanted
+        WHERE due.account_id = unwanted.account_id AND due.delivery_id = unwanted.delivery_id
+          AND NOT (due.leased AND due.next_attempt_at > %(now)s)
+        RETURNING due.account_id, due.delivery_id, due.created_at
+    )
+    UPDATE webhooks_deliveries AS delivery SET status = 'cancelled', given_up_at = %(now)s
+    FROM gone WHERE delivery.account_id = gone.account_id AND delivery.id = gone.delivery_id
+      AND delivery.created_at = gone.created_at
+"""
+
+
+async def take_turn(conn: Conn) -> bool:
+    """Whether this transaction may claim; false while another one does."""
+    return await (await conn.execute(TAKE_TURN)).fetchone() == (True,)
+
+
+async def claim(
+    conn: Conn,
+    *,
+    room: int,
+    troubled_room: int,
+    most: int,
+    slow_ms: int,
+    lease: timedelta,
+    now: datetime,
+) -> Sequence[Claim]:
+    """Leases up to `room` due deliveries, `troubled_room` of troubled destinations, each with `most` in flight."""
+    row = {"room": room, "troubled_room": troubled_room, "most": most, "slow_ms": slow_ms, "seen": SEEN}
+    async with conn.cursor(row_factory=class_row(Claim)) as cursor:
+        await cursor.execute(CLAIM, {**row, "lease_until": now + lease, "now": now})
+        return await cursor.fetchall()
+
+
+async def claim_one(
+    conn: Conn, *, account_id: UUID, delivery_id: UUID, lease: timedelta, now: datetime
+) -> Claim | None:
+    """Leases this delivery; None when it is being sent, or is over."""
+    row = {"account_id": account_id, "delivery_id": delivery_id, "lease_until": now + lease, "now": now}
+    async with conn.cursor(row_factory=class_row(Claim)) as cursor:
+        await cursor.execute(CLAIM_ONE, row)
+        return await cursor.fetchone()
+
+
+async def cancel_unwanted(conn: Conn, *, limit: int, now: datetime) -> int:
+    """Cancels up to `limit` deliveries to destinations that want or have nothing any more; their number."""
+    row = {"limit": limit, "abandoned": now - ABANDONED, "now": now}
+    return (await conn.execute(CANCEL, row)).rowcount
+
+
+async def measure(conn: Conn, *, now: datetime) -> Queue:
+    """How much waits."""
+    async with conn.cursor(row_factory=class_row(Queue)) as cursor:
+        await cursor.execute(QUEUE, {"counted": COUNTED, "now": now})
+        found = await cursor.fetchone()
+    assert found is not None  # noqa: S101 - a SELECT without FROM gives a row
+    return found

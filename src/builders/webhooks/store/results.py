@@ -1,0 +1,201 @@
+"""What became of claims, written for many in one statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db import Conn
+from builders.webhooks.records import Result, Status
+
+SELDOM = timedelta(seconds=10)  # between successes that are written down though nothing changed
+
+# Only who still holds the lease writes: a claim that was taken over meanwhile has another end of its lease.
+SETTLE = """
+    WITH result AS (
+        SELECT * FROM unnest(
+            %(account_ids)s::uuid[], %(delivery_ids)s::uuid[], %(created)s::timestamptz[],
+            %(destination_ids)s::uuid[], %(leases)s::timestamptz[], %(ns)s::int[], %(started)s::timestamptz[],
+            %(durations)s::int[], %(codes)s::smallint[], %(errors)s::text[], %(excerpts)s::text[],
+            %(statuses)s::text[], %(nexts)s::timestamptz[], %(steps)s::int[]
+        ) AS result (
+            account_id, delivery_id, created_at, destination_id, lease_until, n, started_at, duration_ms, code,
+            error, excerpt, status, next_attempt_at, step
+        )
+    ), held AS (
+        SELECT result.* FROM result JOIN webhooks_due AS due USING (account_id, delivery_id)
+        WHERE due.leased AND due.next_attempt_at = result.lease_until
+    ), over AS (
+        DELETE FROM webhooks_due AS due USING held
+        WHERE due.account_id = held.account_id AND due.delivery_id = held.delivery_id AND held.status <> 'pending'
+    ), again AS (
+        UPDATE webhooks_due AS due SET
+            leased = false, next_attempt_at = held.next_attempt_at, attempts = held.n, step = held.step,
+            once = false, resume_at = NULL
+        FROM held
+        WHERE due.account_id = held.account_id AND due.delivery_id = held.delivery_id AND held.status = 'pending'
+    ), attempt AS (
+        INSERT INTO webhooks_attempts
+            (account_id, delivery_id, created_at, destination_id, n, duration_ms, status, error, excerpt)
+        SELECT account_id, delivery_id, started_at, destination_id, n, duration_ms, code, error, excerpt FROM held
+        ON CONFLICT DO NOTHING
+    )
+    UPDATE webhooks_deliveries AS delivery SET
+        status = held.status, attempts = held.n, last_attempt_at = held.started_at, last_status = held.code,
+        last_error = held.error,
+        succeeded_at = CASE WHEN held.status = 'succeeded' THEN %(now)s ELSE succeeded_at END,
+        given_up_at = CASE WHEN held.status IN ('failed', 'cancelled') THEN %(now)s END
+    FROM held
+    WHERE delivery.account_id = held.account_id AND delivery.id = held.delivery_id
+      AND delivery.created_at = held.created_at
+"""
+# The circuit opens after so many failures in a row, for twice as long each time. A streak of failures begins anew
+# after a pause without any, so that two bad hours a month apart are not a month of failing. Locked in order, since
+# several senders write; a success that tells nothing new is written once in a while.
+NOTE_HEALTH = """
+    WITH note AS (
+        SELECT * FROM unnest(
+            %(account_ids)s::uuid[], %(ids)s::uuid[], %(successes)s::boolean[], %(failures)s::int[],
+            %(holds)s::timestamptz[], %(durations)s::int[], %(success_ats)s::timestamptz[],
+            %(failure_ats)s::timestamptz[], %(codes)s::smallint[], %(errors)s::text[]
+        ) AS note (
+            account_id, id, has_success, failed, hold_until, duration_ms, success_at, failure_at, failure_status,
+            failure_error
+        )
+    ), noted AS MATERIALIZED (
+        SELECT note.*,
+               CASE WHEN note.has_success THEN note.failed ELSE before.failures + note.failed END AS in_a_row
+        FROM webhooks_destinations AS before JOIN note USING (account_id, id)
+        WHERE note.failure_at IS NOT NULL OR before.failures > 0 OR before.open_until IS NOT NULL
+           OR before.failing_since IS NOT NULL OR before.last_success_at IS NULL
+           OR before.last_success_at < %(seldom)s OR before.last_duration_ms > %(slow_ms)s
+           OR note.duration_ms > %(slow_ms)s
+        ORDER BY before.account_id, before.id FOR NO KEY UPDATE OF before
+    )
+    UPDATE webhooks_destinations AS destination SET
+        failures = in_a_row,
+        open_until = CASE WHEN in_a_row < %(threshold)s THEN hold_until ELSE greatest(
+            hold_until,
+            %(now)s + least(
+                %(pause)s::interval * power(2, least(in_a_row - %(threshold)s, 20)), %(longest_pause)s::interval
+            )
+        ) END,
+        failing_since = CASE
+            WHEN in_a_row = 0 THEN NULL
+            WHEN has_success OR failing_since IS NULL OR last_failure_at < %(streak_from)s THEN %(now)s
+            ELSE failing_since END,
+        last_duration_ms = noted.duration_ms,
+        last_success_at = coalesce(success_at, last_success_at),
+        last_failure_at = coalesce(failure_at, last_failure_at),
+        last_failure_status = CASE WHEN failure_at IS NULL THEN last_failure_status ELSE failure_status END,
+        last_failure_error = coalesce(failure_error, last_failure_error)
+    FROM noted WHERE destination.account_id = noted.account_id AND destination.id = noted.id
+"""
+DISABLE = """
+    UPDATE webhooks_destinations AS destination SET
+        enabled = false, disabled_at = %(now)s, updated_at = %(now)s, version = version + 1,
+        disabled_reason = CASE WHEN gone.id IS NULL THEN 'failing' ELSE 'gone' END
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[]) AS tried (account_id, id)
+    LEFT JOIN unnest(%(gone_ids)s::uuid[]) AS gone (id) ON gone.id = tried.id
+    WHERE destination.account_id = tried.account_id AND destination.id = tried.id AND destination.enabled
+      AND (gone.id IS NOT NULL OR destination.failing_since <= %(failing_before)s)
+    RETURNING destination.account_id, destination.id, label, url, events, disabled_reason
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a batch of attempts says of a destination."""
+
+    account_id: UUID
+    id: UUID
+    has_success: bool
+    failures: int  # in a row, at the end of the batch
+    hold_until: datetime | None
+    duration_ms: int  # of the last attempt
+    success_at: datetime | None
+    failure_at: datetime | None
+    failure_status: int | None
+    failure_error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disabled:
+    """A destination that was disabled just now."""
+
+    account_id: UUID
+    id: UUID
+    label: str
+    url: str
+    events: Sequence[str]
+    disabled_reason: str
+
+
+async def settle(conn: Conn, *, results: Sequence[Result], now: datetime) -> int:
+    """Writes the results of claims that are still held; their number."""
+    claims, attempts = [each.claim for each in results], [each.attempt for each in results]
+    row: dict[str, Any] = {
+        "account_ids": [each.account_id for each in claims],
+        "delivery_ids": [each.delivery_id for each in claims],
+        "created": [each.created_at for each in claims],
+        "destination_ids": [each.destination_id for each in claims],
+        "leases": [each.lease_until for each in claims],
+        "ns": [each.n for each in attempts],
+        "started": [each.started_at for each in attempts],
+        "durations": [each.duration_ms for each in attempts],
+        "codes": [each.status for each in attempts],
+        "errors": [each.error for each in attempts],
+        "excerpts": [each.excerpt for each in attempts],
+        "statuses": [Status(each.status).value for each in results],
+        "nexts": [each.next_attempt_at for each in results],
+        "steps": [each.step for each in results],
+    }
+    return (await conn.execute(SETTLE, {**row, "now": now})).rowcount
+
+
+async def note_health(
+    conn: Conn,
+    *,
+    notes: Sequence[Note],
+    threshold: int,
+    pause: timedelta,
+    longest_pause: timedelta,
+    streak_from: datetime,
+    slow_ms: int,
+    now: datetime,
+) -> None:
+    """Counts failures in a row, opens and closes circuits."""
+    row: dict[str, Any] = {
+        "account_ids": [each.account_id for each in notes],
+        "ids": [each.id for each in notes],
+        "successes": [each.has_success for each in notes],
+        "failures": [each.failures for each in notes],
+        "holds": [each.hold_until for each in notes],
+        "durations": [each.duration_ms for each in notes],
+        "success_ats": [each.success_at for each in notes],
+        "failure_ats": [each.failure_at for each in notes],
+        "codes": [each.failure_status for each in notes],
+        "errors": [each.failure_error for each in notes],
+    }
+    row |= {"threshold": threshold, "pause": pause, "longest_pause": longest_pause, "streak_from": streak_from}
+    row |= {"slow_ms": slow_ms, "seldom": now - SELDOM}
+    await conn.execute(NOTE_HEALTH, {**row, "now": now})
+
+
+async def disable(
+    conn: Conn, *, notes: Sequence[Note], gone: Sequence[UUID], failing_before: datetime, now: datetime
+) -> Sequence[Disabled]:
+    """Disables those that are gone, and those that have failed since before a time."""
+    row = {
+        "account_ids": [each.account_id for each in notes],
+        "ids": [each.id for each in notes],
+        "gone_ids": list(gone),
+        "failing_before": failing_before,
+        "now": now,
+    }
+    async with conn.cursor(row_factory=class_row(Disabled)) as cursor:
+        await cursor.execute(DISABLE, row)
+        return await cursor.fetchall()

@@ -1,0 +1,14 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from builders.app import Service
+from tests.kit.outbound.receivers import Receiver
+from tests.webhooks.reaching import reachable
+
+
+@pytest.fixture
+async def receiver(service: Service) -> AsyncIterator[Receiver]:
+    """A receiver on loopback that the service may call; it says 200, unless told otherwise."""
+    async with reachable(service) as receiver:
+        yield receiver

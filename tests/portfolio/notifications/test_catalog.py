@@ -1,0 +1,62 @@
+from collections.abc import Iterator
+
+import pytest
+from pydantic import BaseModel
+
+from builders.kit import outbox
+from builders.kit.outbox import Event
+from tests.cast import Client, Person
+
+PATH = "/v1/portfolio/webhooks/catalog"
+
+
+class Told(BaseModel):
+    """What an event says."""
+
+    n: int = 1
+
+
+@pytest.fixture
+def _later() -> Iterator[None]:
+    """Events of rooms that are built later."""
+    before = dict(outbox._register)
+    for name in ("portfolio_domain.added", "renewal.due", "team.member_joined", "shop.opened"):
+        outbox.declare(Event(name=name, version=1, description="Later.", example=Told()))
+    outbox.declare(Event(name="parking.counted", version=1, description="Hush.", example=Told(), internal=True))
+    yield
+    outbox._register.clear()
+    outbox._register.update(before)
+
+
+async def names(client: Client) -> set[str]:
+    answer = await client.get(PATH)
+    assert answer.status_code == 200
+    return {each["name"] for each in answer.json()["items"]}
+
+
+async def test_it_has_what_happens_to_the_account_and_nothing_of_builders(dana: Person) -> None:
+    found = await names(dana)
+
+    assert {"api_key.created", "webhook.disabled"} <= found
+    assert not {each for each in found if each.partition(".")[0] in {"alias", "promotion", "plan", "project"}}
+
+
+@pytest.mark.usefixtures("_later")
+async def test_a_room_that_is_built_later_is_in_it_without_a_change(dana: Person) -> None:
+    found = await names(dana)
+
+    assert {"portfolio_domain.added", "renewal.due", "team.member_joined"} <= found
+    assert not {"shop.opened", "parking.counted"} & found
+
+
+async def test_each_has_a_schema_and_a_whole_payload(dana: Person) -> None:
+    for each in (await dana.get(PATH)).json()["items"]:
+        assert each["example"]["type"] == each["name"]
+        assert each["data_schema"]["type"] == "object"
+
+
+async def test_a_developers_key_lacks_the_scope(alice: Person, anyone: Client) -> None:
+    answer = await alice.get(PATH)
+
+    assert (answer.status_code, answer.json()["scope"]) == (403, "portfolio:read")
+    assert (await anyone.get(PATH)).status_code == 401

@@ -1,0 +1,163 @@
+import json
+
+import pytest
+
+from builders.identity.records import Preset
+from builders.kit import jobs
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from builders.mail import service as mail
+from builders.mail.records import Status
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.kit.outbound.receivers import Receiver, saying
+from tests.webhooks.make import Json, create
+
+PATH = "/v1/portfolio/notifications/test"
+DOWN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
+
+
+async def ask(client: Client, **body: object) -> Json:
+    answer = await client.post(PATH, json=body)
+    assert answer.status_code == 200, answer.text
+    said: Json = answer.json()
+    return said
+
+
+async def test_every_enabled_webhook_gets_a_sample(dana: Person, receiver: Receiver) -> None:
+    first = await create(dana, url=receiver.url, events=["webhook.*"])
+    second = await create(dana, url=receiver.url, events=["*"])
+    await create(dana, url=receiver.url, enabled=False)
+    said = await ask(dana, channel="webhook")
+
+    assert said["email"] is None
+    assert {each["webhook_id"]: each["status"] for each in said["webhooks"]} == {
+        first["id"]: "succeeded",
+        second["id"]: "succeeded",
+    }
+    assert len(receiver.requests) == 2
+    assert all(json.loads(each.split(b"\r\n\r\n", 1)[1])["test"] is True for each in receiver.requests)
+
+
+async def test_of_an_event_those_that_want_it_get_it(dana: Person, receiver: Receiver) -> None:
+    wanting = await create(dana, url=receiver.url, events=["api_key.*"])
+    await create(dana, url=receiver.url, events=["webhook.*"])
+    said = await ask(dana, channel="webhook", event="api_key.created")
+
+    assert [(each["webhook_id"], each["event"]) for each in said["webhooks"]] == [
+        (wanting["id"], "api_key.created")
+    ]
+
+
+async def test_one_that_is_named_is_the_only_one(dana: Person, receiver: Receiver) -> None:
+    named = await create(dana, url=receiver.url, enabled=False)
+    await create(dana, url=receiver.url)
+    said = await ask(dana, webhook_id=named["id"], event="api_key.created")
+
+    assert said["email"] is None
+    assert [each["webhook_id"] for each in said["webhooks"]] == [named["id"]]
+
+
+async def test_a_failure_is_told_beside_the_successes(dana: Person, receiver: Receiver) -> None:
+    receiver.answer = saying(DOWN)
+    await create(dana, url=receiver.url)
+    (said,) = (await ask(dana, channel="webhook"))["webhooks"]
+
+    assert (said["status"], said["error"], said["response"]["status"]) == ("failed", "http_status", 500)
+
+
+async def test_one_that_had_its_samples_is_passed_over(dana: Person, receiver: Receiver) -> None:
+    await create(dana, url=receiver.url)
+    for _ in range(5):
+        await ask(dana, channel="webhook")
+    (said,) = (await ask(dana, channel="webhook"))["webhooks"]
+
+    assert (said["status"], said["delivery_id"]) == ("limited", None)
+    assert len(receiver.requests) == 5
+
+
+async def test_a_sample_mail_goes_to_the_accounts_own_address(
+    dana: Person, database: Database, settings: Settings
+) -> None:
+    said = await ask(dana, channel="email", event="webhook.disabled")
+    await jobs.drain(database, settings)
+
+    assert said["webhooks"] == []
+    assert (said["email"]["status"], said["email"]["error"]) == ("queued", None)
+    assert said["email"]["to"] == mail.mask(dana.account.email)
+    async with database.reading() as conn:
+        (message,) = await mail.list_messages(conn, account_id=dana.account.id)
+    assert (str(message.id), message.letter, message.status) == (
+        said["email"]["message_id"],
+        "sample_notice",
+        Status.SENT,
+    )
+
+
+async def test_an_address_that_is_not_verified_gets_no_mail(people: MakePerson, database: Database) -> None:
+    unverified = await people("new", Preset.DOMAINER_FULL, verified=False)
+    said = await ask(unverified, channel="email")
+
+    assert said["email"] == {
+        "to": mail.mask(unverified.account.email),
+        "status": "not_sent",
+        "message_id": None,
+        "error": "email_unverified",
+    }
+    async with database.reading() as conn:
+        assert await mail.list_messages(conn, account_id=unverified.account.id) == []
+
+
+async def test_an_empty_object_tries_both_channels(dana: Person, receiver: Receiver) -> None:
+    await create(dana, url=receiver.url)
+    said = await ask(dana)
+
+    assert said["email"]["status"] == "queued"
+    assert [each["status"] for each in said["webhooks"]] == ["succeeded"]
+
+
+async def test_a_test_key_tries_the_sandboxs_webhooks_and_the_real_address(
+    dana: Person, receiver: Receiver
+) -> None:
+    await create(dana, url=receiver.url)
+    made = await create(dana.test, url=receiver.url)
+    said = await ask(dana.test)
+
+    assert [each["webhook_id"] for each in said["webhooks"]] == [made["id"]]
+    assert said["email"]["to"] == mail.mask(dana.account.email)
+
+
+async def test_unknown_members_are_named(dana: Person) -> None:
+    said = await ask(dana, channel="webhook", evnt="x")
+
+    assert [(each["field"], each["did_you_mean"]) for each in said["warnings"]] == [("evnt", "event")]
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({"channel": "sms"}, ["body", "channel"]),
+        ({"event": "api_key.creatd"}, ["body", "event"]),
+        ({"event": "mail.bounced"}, ["body", "event"]),
+        ({"webhook_id": 7}, ["body", "webhook_id"]),
+    ],
+)
+async def test_a_bad_member_is_named(dana: Person, body: Json, loc: list[str]) -> None:
+    answer = await dana.post(PATH, json=body)
+
+    assert answer.status_code == 422
+    assert [each["loc"] for each in answer.json()["detail"]] == [loc]
+
+
+async def test_a_strangers_webhook_is_not_found(
+    people: MakePerson, dana: Person, bob: Person, anyone: Client, receiver: Receiver
+) -> None:
+    made = await create(dana, url=receiver.url)
+    stranger = await people("eve", Preset.DOMAINER_FULL)
+
+    answer = await stranger.post(PATH, json={"webhook_id": made["id"]})
+    assert (answer.status_code, answer.json()["code"]) == (404, "webhook_not_found")
+    assert (await stranger.post(f"/v1/portfolio/webhooks/{made['id']}/test")).status_code == 404
+    assert (await bob.post(PATH, json={})).json()["scope"] == "portfolio:write"
+    assert (await anyone.post(PATH, json={})).status_code == 401
+    assert receiver.requests == []

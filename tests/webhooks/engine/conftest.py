@@ -1,0 +1,38 @@
+import uuid
+from collections.abc import AsyncIterator, Iterator
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+from pydantic import SecretStr
+
+from builders.kit import migrate
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.webhooks.engine.house import House
+
+
+@pytest.fixture(scope="module")
+def own(server: str, settings: Settings) -> Iterator[Settings]:
+    """Settings with a migrated database of this module alone: the sender sends whatever is due in it."""
+    name = f"own_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    conninfo = make_conninfo(server, dbname=name)
+    migrate.migrate(conninfo)
+    yield settings.model_copy(update={"database_url": SecretStr(conninfo)})
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+async def house(own: Settings) -> AsyncIterator[House]:
+    """The engine on the module's database, which is empty."""
+    assert own.database_url is not None
+    database = Database(own.database_url.get_secret_value(), own)
+    await database.open()
+    house = House(database=database, settings=own)
+    await house.empty()
+    yield house
+    await database.close()

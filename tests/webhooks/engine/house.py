@@ -1,0 +1,204 @@
+"""The engine on a database of a test module's own: accounts, destinations, events, and rounds of the sender."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.aliases.events import ALIAS_CREATED
+from builders.identity import service as identity
+from builders.identity.records import Account
+from builders.kit import clock, ids, jobs, news, outbox
+from builders.kit.crypto import Keyring, generate_secret
+from builders.kit.db import Database
+from builders.kit.outbound import Outbound
+from builders.kit.outbox import Event
+from builders.kit.settings import Settings
+from builders.webhooks import jobs as webhooks_jobs
+from builders.webhooks import sealing
+from builders.webhooks.records import Claim, Destination, Status
+from builders.webhooks.sender import Sender
+from builders.webhooks.store import destinations
+from tests.kit.outbound.receivers import Receiver
+
+JOBS = [webhooks_jobs]  # importing them has events fanned out
+EMPTY = """
+    TRUNCATE webhooks_due, webhooks_deliveries, webhooks_payloads, webhooks_attempts, webhooks_destinations,
+             kit_outbox, kit_outbox_pending, procrastinate_jobs, mail_messages CASCADE
+"""
+# That the account was made is no test's concern.
+NOT_TOLD = """
+    DELETE FROM kit_outbox_pending WHERE id IN (SELECT id FROM kit_outbox WHERE account_id = %s)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A delivery as it is stored, with what is due of it."""
+
+    id: UUID
+    account_id: UUID
+    destination_id: UUID
+    event_id: UUID
+    event: str
+    created_at: datetime
+    status: str
+    trigger: str
+    attempts: int
+    last_status: int | None
+    last_error: str | None
+    next_attempt_at: datetime | None
+    leased: bool | None
+    step: int | None
+
+
+ROWS = """
+    SELECT delivery.id, delivery.account_id, delivery.destination_id, delivery.event_id, delivery.event,
+           delivery.created_at, delivery.status, delivery.trigger, delivery.attempts, delivery.last_status,
+           delivery.last_error, due.next_attempt_at, due.leased, due.step
+    FROM webhooks_deliveries AS delivery
+    LEFT JOIN webhooks_due AS due ON due.account_id = delivery.account_id AND due.delivery_id = delivery.id
+    ORDER BY delivery.id
+"""
+
+
+@dataclass
+class House:
+    """What the engine needs, and short words for tests."""
+
+    database: Database
+    settings: Settings
+    keyring: Keyring = field(default_factory=lambda: Keyring([generate_secret()]))
+    outbound: Outbound | None = None
+
+    async def empty(self) -> None:
+        async with self.database.transaction() as conn:
+            await conn.execute(EMPTY)
+
+    async def account(self) -> Account:
+        async with self.database.transaction() as conn:
+            made = await identity.create_account(conn, email=f"{ids.new().hex}@example.net", verified=True)
+            await conn.execute(NOT_TOLD, [made.id])
+            return made
+
+    async def destination(
+        self, account_id: UUID, url: str, *, events: Sequence[str] = ("*",), secret: str | None = None
+    ) -> UUID:
+        made = ids.new()
+        text = secret or sealing.generate()
+        async with self.database.transaction() as conn:
+            await destinations.insert(
+                conn,
+                account_id=account_id,
+                destination_id=made,
+                label="main",
+                url=url,
+                enabled=True,
+                events=events,
+                secret=sealing.seal(self.keyring, text, account_id=account_id, destination_id=made),
+                secret_hint=sealing.hint(text),
+                now=clock.now(),
+            )
+        return made
+
+    async def find(self, account_id: UUID, destination_id: UUID) -> Destination:
+        async with self.database.reading() as conn:
+            found = await destinations.find(
+                conn, account_id=account_id, destination_id=destination_id, now=clock.now()
+            )
+        assert found is not None
+        return found
+
+    async def publish(self, account_id: UUID, event: Event = ALIAS_CREATED, *, count: int = 1) -> None:
+        async with self.database.transaction() as conn:
+            await outbox.publish_many(conn, event, [(account_id, event.example)] * count)
+
+    async def dispatch(self) -> int:
+        """Until nothing is left to be told; the number of events."""
+        done = 0
+        while True:
+            async with self.database.transaction() as conn:
+                batch = await news.dispatch(conn)
+            if batch == 0:
+                return done
+            done += batch
+
+    async def happen(self, account_id: UUID, event: Event = ALIAS_CREATED, *, count: int = 1) -> None:
+        await self.publish(account_id, event, count=count)
+        await self.dispatch()
+
+    async def drain_jobs(self) -> None:
+        await jobs.drain(self.database, self.settings)
+
+    def sender(self) -> Sender:
+        assert self.outbound is not None
+        return Sender(self.database, self.outbound, self.keyring)
+
+    async def claim(self) -> Sequence[Claim]:
+        return await self.sender()._claim()
+
+    async def round(self) -> int:
+        """One claim is sent and written down; the number of attempts."""
+        sender = self.sender()
+        claimed = await sender._claim()
+        sender._start(claimed)
+        while sender._sending:
+            await asyncio.wait(sender._sending)
+            await asyncio.sleep(0)
+        await sender._write()
+        return len(claimed)
+
+    async def rounds(self) -> int:
+        """Until nothing is due; the number of attempts."""
+        done = 0
+        while sent := await self.round():
+            done += sent
+        return done
+
+    async def tidy(self) -> None:
+        sender = self.sender()
+        sender._tidied -= 60
+        await sender._tidy()
+
+    async def rows(self, *statuses: Status) -> list[Row]:
+        async with self.database.reading() as conn, conn.cursor(row_factory=class_row(Row)) as cursor:
+            await cursor.execute(ROWS)
+            return [each for each in await cursor.fetchall() if not statuses or each.status in statuses]
+
+    async def one(self) -> Row:
+        (row,) = await self.rows()
+        return row
+
+    async def ask(self, query: bytes, *values: Any) -> Any:
+        """The first column of the first row."""
+        async with self.database.reading() as conn:
+            row = await (await conn.execute(query, values)).fetchone()
+        return None if row is None else row[0]
+
+
+def ids_in(receiver: Receiver) -> Counter[str]:
+    """How often each event came."""
+    return Counter(head_of(each)["webhook-id"] for each in receiver.requests)
+
+
+def head_of(request: bytes) -> dict[str, str]:
+    lines = request.split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+    return {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+
+
+def body_of(request: bytes) -> bytes:
+    return request.split(b"\r\n\r\n", 1)[1]
+
+
+def status(code: int, *, headers: str = "", body: bytes = b"") -> bytes:
+    """An answer."""
+    return f"HTTP/1.1 {code} Said\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body
+
+
+def later(by: timedelta) -> None:
+    clock.move(by)

@@ -1,0 +1,28 @@
+"""The short form of soak/deliveries.py: a real worker is killed while events flow, some to sick receivers."""
+
+from pathlib import Path
+
+from builders.kit.settings import Settings
+from soak.deliveries import Plan, soak
+
+PLAN = Plan(
+    events=300,
+    destinations=10,
+    kills=3,
+    seed=20261120,
+    workers=1,
+    of_account=5,
+    seconds=12,
+    within_s=90,
+    waits_for_leases=False,
+)
+
+
+async def test_every_healthy_receiver_gets_everything_though_the_worker_is_killed(
+    own: Settings, tmp_path: Path
+) -> None:
+    assert own.database_url is not None
+    told = await soak(own.database_url.get_secret_value(), tmp_path, PLAN)
+    assert told.wrong == []
+    assert told.kills == 3
+    assert told.arrived == 5 * 150  # of the ten destinations five are healthy, with half of the events each

@@ -1,0 +1,86 @@
+"""Destinations as a caller makes them, and deliveries as events do."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from builders.aliases.events import ALIAS_CREATED
+from builders.app import Service
+from builders.kit import clock, ids
+from builders.kit.db import Database
+from builders.kit.news import News
+from builders.kit.outbox import Event
+from builders.webhooks import fanout, sending
+from builders.webhooks.store import claims
+from tests.cast import Client
+
+PATH = "/v1/notifications/webhooks"
+DELIVERIES = "/v1/notifications/deliveries"
+WANTED = {
+    "label": "main",
+    "url": "https://93.184.215.14/hooks",  # an address, so that nothing is looked up
+    "enabled": True,
+    "events": ["alias.*"],
+}
+
+Json = dict[str, Any]
+
+
+async def create(client: Client, **changes: Any) -> Json:
+    """A new destination as the answer shows it, secret too."""
+    answer = await client.post(PATH, json=WANTED | changes)
+    assert answer.status_code == 200, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def read(client: Client, made: Json) -> Json:
+    """The destination as it is now."""
+    answer = await client.get(f"{PATH}/{made['id']}")
+    assert answer.status_code == 200, answer.text
+    shown: Json = answer.json()
+    return shown
+
+
+async def happen(database: Database, account_id: UUID, *events: Event) -> list[News]:
+    """Lets events happen to the account, and has them fanned out."""
+    told = [
+        News(
+            id=ids.new(),
+            name=event.name,
+            version=event.version,
+            account_id=account_id,
+            created_at=clock.now(),
+            data=event.example.model_dump_json(),
+        )
+        for event in (events or [ALIAS_CREATED])
+    ]
+    async with database.transaction() as conn:
+        await fanout.fan_out(conn, told)
+    return told
+
+
+async def send_due(service: Service, *, account_id: UUID) -> int:
+    """Sends what is due to the account's destinations, as the sender would; how much that was."""
+    state = service.api.state
+    async with state.database.transaction() as conn:
+        query = "SELECT delivery_id FROM webhooks_due WHERE account_id = %s AND next_attempt_at <= %s"
+        due = await (await conn.execute(query, (account_id, clock.now()))).fetchall()
+        claimed = [
+            await claims.claim_one(
+                conn, account_id=account_id, delivery_id=delivery_id, lease=sending.LEASE, now=clock.now()
+            )
+            for (delivery_id,) in due
+        ]
+    results = [await sending.send(state.outbound, state.keyring, each) for each in claimed if each is not None]
+    async with state.database.transaction() as conn:
+        await sending.write(conn, results_=results)
+    return len(results)
+
+
+async def deliveries(client: Client, **filters: Any) -> Sequence[Json]:
+    """The first page of the client's deliveries."""
+    answer = await client.get(DELIVERIES, params=filters)
+    assert answer.status_code == 200, answer.text
+    items: Sequence[Json] = answer.json()["items"]
+    return items

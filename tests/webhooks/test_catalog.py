@@ -1,0 +1,82 @@
+from collections.abc import Iterator
+
+import jsonschema_rs
+import pytest
+from pydantic import BaseModel
+
+from builders.kit import outbox
+from builders.kit.outbox import Event
+from tests.cast import Client, Person
+
+PATH = "/v1/notifications/events"
+
+
+class Told(BaseModel):
+    """What an event says now."""
+
+    n: int = 1
+    added: str = "later"
+
+
+class ToldBefore(BaseModel):
+    """What it said."""
+
+    n: int = 1
+
+
+@pytest.fixture
+def _declared() -> Iterator[None]:
+    before = dict(outbox._register)
+    first = Event(name="thing.told", version=1, description="A thing was told.", example=ToldBefore())
+    outbox.declare(
+        Event(name="thing.told", version=2, description="A thing was told.", example=Told(), earlier=(first,))
+    )
+    outbox.declare(Event(name="thing.hushed", version=1, description="Hush.", example=Told(), internal=True))
+    yield
+    outbox._register.clear()
+    outbox._register.update(before)
+
+
+async def test_every_public_event_is_listed_by_name_with_its_area(alice: Person) -> None:
+    items = (await alice.get(PATH)).json()["items"]
+
+    names = [each["name"] for each in items]
+    assert names == sorted(names)
+    assert {"alias.created", "api_key.created", "promotion.completed", "webhook.disabled"} <= set(names)
+    assert not {event.name for event in outbox.list_events() if event.internal} & set(names)
+    assert {each["area"] for each in items if each["name"].startswith("alias.")} == {"alias"}
+
+
+async def test_every_example_is_a_whole_payload_that_its_schema_allows(alice: Person) -> None:
+    for each in (await alice.get(PATH)).json()["items"]:
+        example = each["example"]
+        assert list(example) == ["id", "type", "timestamp", "account_id", "livemode", "data"]
+        assert example["type"] == each["name"]
+        validator = jsonschema_rs.validator_for(each["data_schema"])
+        assert [error.message for error in validator.iter_errors(example["data"])] == []
+        assert each["data_schema"]["properties"].keys() >= example["data"].keys()
+
+
+@pytest.mark.usefixtures("_declared")
+async def test_an_earlier_version_stays_described(alice: Person) -> None:
+    items = {each["name"]: each for each in (await alice.get(PATH)).json()["items"]}
+
+    told = items["thing.told"]
+    assert "thing.hushed" not in items
+    assert (told["version"], [each["version"] for each in told["earlier"]]) == (2, [1])
+    assert told["example"]["data"] == {"n": 1, "added": "later"}
+    assert told["earlier"][0]["example"]["data"] == {"n": 1}
+    assert "added" not in told["earlier"][0]["data_schema"]["properties"]
+
+
+def test_an_earlier_version_is_of_the_same_event_and_before_it() -> None:
+    for name, version in (("thing.other", 1), ("thing.told", 2)):
+        earlier = Event(name=name, version=version, description="Before.", example=ToldBefore())
+        with pytest.raises(ValueError, match="must be of that name and before it"):
+            Event(name="thing.told", version=2, description="Now.", example=Told(), earlier=(earlier,))
+
+
+async def test_both_presets_may_and_nobody_may_not(dana: Person, anyone: Client) -> None:
+    assert (await dana.get(PATH)).status_code == 200
+    assert (await dana.test.get(PATH)).status_code == 200
+    assert (await anyone.get(PATH)).status_code == 401

@@ -1,0 +1,74 @@
+import pytest
+
+from builders.app import Service
+from builders.kit import clock
+from builders.kit.db import Database
+from builders.webhooks.store import claims
+from tests.cast import Person
+from tests.webhooks.make import DELIVERIES, PATH, create, deliveries, happen, read
+
+
+async def test_it_is_gone_and_a_second_time_not_found(alice: Person) -> None:
+    made, other = await create(alice), await create(alice)
+    path = f"{PATH}/{made['id']}"
+    answer = await alice.delete(path)
+
+    assert answer.status_code == 200
+    assert answer.json()["id"] == made["id"]
+    assert (await alice.delete(path)).json()["code"] == "webhook_not_found"
+    assert (await alice.get(path)).status_code == 404
+    assert [each["id"] for each in (await alice.get(PATH)).json()["items"]] == [other["id"]]
+
+
+async def test_its_deliveries_can_be_read_and_not_be_retried(
+    alice: Person, database: Database, service: Service
+) -> None:
+    del service
+    made = await create(alice)
+    await happen(database, alice.account.id)
+    await alice.delete(f"{PATH}/{made['id']}")
+
+    (delivery,) = await deliveries(alice, webhook_id=made["id"])
+    assert (await alice.get(f"{DELIVERIES}/{delivery['id']}")).status_code == 200
+    answer = await alice.post(f"{DELIVERIES}/{delivery['id']}/retry")
+    assert (answer.status_code, answer.json()["code"]) == (409, "webhook_gone")
+
+
+@pytest.mark.parametrize("how", ["deleted", "disabled"])
+async def test_what_is_pending_is_cancelled(alice: Person, database: Database, how: str) -> None:
+    made = await create(alice)
+    await happen(database, alice.account.id)
+    if how == "deleted":
+        await alice.delete(f"{PATH}/{made['id']}")
+    else:
+        await alice.patch(f"{PATH}/{made['id']}", json={"enabled": False})
+    async with database.transaction() as conn:  # as the sender does every few seconds
+        await claims.cancel_unwanted(conn, limit=1000, now=clock.now())
+
+    (delivery,) = await deliveries(alice)
+    assert (delivery["status"], delivery["next_attempt_at"]) == ("cancelled", None)
+
+
+async def test_what_happens_later_makes_no_delivery(alice: Person, database: Database) -> None:
+    made = await create(alice)
+    await alice.delete(f"{PATH}/{made['id']}")
+    await happen(database, alice.account.id)
+
+    assert await deliveries(alice) == []
+
+
+async def test_another_version_than_expected_stays(alice: Person) -> None:
+    made = await create(alice)
+    answer = await alice.delete(f"{PATH}/{made['id']}", headers={"If-Match": '"7"'})
+
+    assert (answer.status_code, answer.json()["code"]) == (412, "version_mismatch")
+    assert (await alice.delete(f"{PATH}/{made['id']}", headers={"If-Match": '"1"'})).status_code == 200
+
+
+async def test_bob_deletes_nothing_of_alices(alice: Person, bob: Person) -> None:
+    made = await create(alice)
+
+    for client in (bob, alice.test):
+        answer = await client.delete(f"{PATH}/{made['id']}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "webhook_not_found")
+    assert (await read(alice, made))["id"] == made["id"]

