@@ -18,8 +18,8 @@ from builders.kit.settings import Settings
 
 
 def make_service(data_dir: Path, conninfo: str) -> Service:
-    """The service as it is."""
-    return create_app(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo}))
+    """The service as it is, with limits that count and never refuse."""
+    return create_app(Settings.model_validate({"data_dir": data_dir, "database_url": conninfo, "limits": 1e6}))
 
 
 BODY_LIMIT = 2 * 1024 * 1024  # bytes, as it is by default

@@ -36,16 +36,23 @@ class Built:
 
 
 @contextmanager
-def built() -> Iterator[Built]:
-    """Builds the stage in a temporary folder and removes it again. Needs no event loop, since it starts one."""
+def database() -> Iterator[tuple[Path, str]]:
+    """A temporary folder, and a migrated database in it."""
     folder = Path(tempfile.mkdtemp(prefix="builders-bench-"))
     folder.chmod(0o711)  # ours and new; as root PostgreSQL's user has to pass through
     try:
         with Embedded(folder, durable=False) as embedded:
             migrate.migrate(embedded.conninfo)
-            yield asyncio.run(prepared(folder, embedded.conninfo))
+            yield folder, embedded.conninfo
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def built() -> Iterator[Built]:
+    """Builds the stage and removes it again. Needs no event loop, since it starts one."""
+    with database() as (folder, conninfo):
+        yield asyncio.run(prepared(folder, conninfo))
 
 
 async def prepared(data_dir: Path, conninfo: str) -> Built:

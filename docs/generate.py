@@ -26,7 +26,7 @@ from builders.app import create_app
 from builders.cli.main import main as command_line
 from builders.identity import service as identity
 from builders.identity.records import Preset
-from builders.kit import errors, jobs, migrate, outbox
+from builders.kit import errors, jobs, limits, migrate, outbox
 from builders.kit.embedded.server import Embedded
 from builders.kit.settings import Settings
 
@@ -122,13 +122,14 @@ def _room(refusal: type[errors.Problem]) -> str:
 
 
 def events() -> str:
-    """Every event that leaves the house, with its data by example."""
-    return "\n\n".join(
-        f"## {each.name}\n\n{each.description} Version {each.version}."
-        f"\n\n```json\n{each.example.model_dump_json(indent=2)}\n```"
-        for each in outbox.list_events()
-        if not each.internal
-    )
+    """Every event that leaves the house: the members of its data, and an example."""
+    parts = []
+    for each in outbox.list_events():
+        if not each.internal:
+            members = table(("Member", "Type"), [(f"`{name}`", kind) for name, kind in each.members()])
+            example = f"```json\n{each.example.model_dump_json(indent=2)}\n```"
+            parts += [f"## {each.name}", f"{each.description} Version {each.version}.", members, example]
+    return "\n\n".join(parts)
 
 
 def job_list() -> str:
@@ -170,6 +171,13 @@ def _helps(command: click.Command, parent: click.Context | None) -> Iterator[str
 def document() -> Mapping[str, Any]:
     """The OpenAPI document."""
     return create_app(Settings()).openapi()
+
+
+def rate_limits() -> str:
+    """Every policy of the rate limits."""
+    known = limits.list_policies()
+    rows = [(f"`{each.name}`", str(each.quota), str(each.window_s), each.by, each.counts) for each in known]
+    return table(("Limit", "Requests", "In seconds", "For each", "Counts"), rows)
 
 
 def openapi() -> str:
@@ -221,14 +229,8 @@ def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
 
 def _described(conn: psycopg.Connection, name: str, notes: Mapping[str, str]) -> str:
     columns = [
-        (
-            f"`{column}`",
-            _plain(kind),
-            "" if needed else "yes",
-            f"`{default}`" * bool(default),
-            notes.get(column, ""),
-        )
-        for column, kind, needed, default in conn.execute(COLUMNS, (name,)).fetchall()
+        (f"`{own}`", _plain(kind), "" if needed else "yes", f"`{default}`" * bool(default), notes.get(own, ""))
+        for own, kind, needed, default in conn.execute(COLUMNS, (name,)).fetchall()
     ]
     rules = [rule for query in (CONSTRAINTS, INDEXES) for (rule,) in conn.execute(query, (name,)).fetchall()]
     rules += [f"PARTITION BY {key}" for (key,) in conn.execute(PARTITION, (name,)).fetchall() if key]
@@ -248,6 +250,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "errors.md": error_codes,
     "events.md": events,
     "jobs.md": job_list,
+    "limits.md": rate_limits,
     "operations.md": operations,
     "scopes.md": scopes,
     "settings.md": settings,

@@ -62,6 +62,7 @@ class Server:
             "BUILDERS_DATA_DIR": str(folder),
             "BUILDERS_PORT": str(self.port),
             "BUILDERS_LOG_LEVEL": "error",
+            "BUILDERS_LIMITS": "off",
         }
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -1,21 +1,24 @@
 """People of the tests: an account, its keys, and clients that hold every answer against the OpenAPI document."""
 
 import uuid
+from typing import Any
 
 import httpx
 
 from builders.app import Service
 from builders.identity import service as identity
-from builders.identity.records import Account, KeyKind, Preset
-from builders.kit.callers import OPERATOR
+from builders.identity.records import Account, KeyKind, NewSession, Preset, SessionKind
+from builders.kit.callers import COOKIE, OPERATOR, Impersonation
 from builders.kit.db import Database
 from tests.published import Published
 
 
 class Client(httpx.AsyncClient):
-    """Asks the service as one key, or as nobody; checks each answer against what is published."""
+    """Asks the service with one credential, or as nobody; checks each answer against what is published."""
 
-    def __init__(self, service: Service, key: str | None = None) -> None:
+    def __init__(
+        self, service: Service, key: str | None = None, *, token: str | None = None, cookie: str | None = None
+    ) -> None:
         published = Published.of(service)
 
         async def check(response: httpx.Response) -> None:
@@ -25,10 +28,19 @@ class Client(httpx.AsyncClient):
         super().__init__(
             transport=httpx.ASGITransport(app=service),
             base_url="http://builders.test",
-            headers={"X-API-Key": key} if key else {},
+            headers=_headers(key, token, cookie),
             event_hooks={"response": [check]},
         )
         self.key = key or ""
+
+
+def _headers(key: str | None, token: str | None, cookie: str | None) -> dict[str, str]:
+    offered = {
+        "X-API-Key": key,
+        "Authorization": token and f"Bearer {token}",
+        "Cookie": cookie and f"{COOKIE}={cookie}",
+    }
+    return {name: value for name, value in offered.items() if value}
 
 
 class Person(Client):
@@ -36,8 +48,32 @@ class Person(Client):
 
     def __init__(self, service: Service, *, account: Account, live: str, test: str) -> None:
         super().__init__(service, live)
+        self.service = service
         self.account = account
         self.test = Client(service, test)
+
+    async def sign_in(
+        self, *, kind: SessionKind = SessionKind.LOGIN, impersonation: Impersonation | None = None, **options: Any
+    ) -> NewSession:
+        """A session of the account; take its token to a Client, as `token` or as `cookie`."""
+        state = self.service.api.state
+        async with state.database.transaction() as conn:
+            return await identity.open_session(
+                conn,
+                keyring=state.keyring,
+                settings=state.settings,
+                account_id=self.account.id,
+                kind=kind,
+                impersonation=impersonation,
+                **options,
+            )
+
+    async def admit_support(self, *, may_write: bool = False) -> NewSession:
+        """A session of support signed in as the account."""
+        grant = Impersonation(
+            grant_id=uuid.uuid4(), operator="sam@vendor.example", reason="a ticket", may_write=may_write
+        )
+        return await self.sign_in(kind=SessionKind.LOGIN_AS, impersonation=grant)
 
     async def __aexit__(self, *exc: object) -> None:
         """Leaves with both clients."""

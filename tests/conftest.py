@@ -20,7 +20,9 @@ from builders.kit import clock, log, migrate
 from builders.kit.db import Database
 from builders.kit.embedded.server import Embedded
 from builders.kit.settings import Settings
+from tests import redis as redis_server
 from tests.cast import Client, Person, make_person
+from tests.redis import Redis
 
 log.configure(level="error")
 
@@ -65,6 +67,7 @@ def settings(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Setting
         "data_dir": tmp_path_factory.mktemp("data"),
         "key_cache_s": 5,
         "base_url": "http://builders.test",
+        "limits": "off",  # the whole suite asks from one address; tests of limits have services of their own
     }
     return Settings(**values)
 
@@ -127,6 +130,13 @@ async def anyone(service: Service) -> AsyncIterator[Client]:
     """Somebody without credentials."""
     async with Client(service) as client:
         yield client
+
+
+@pytest.fixture
+def redis() -> Iterator[Redis]:
+    """A Redis server of the test's own."""
+    with redis_server.running() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -6,24 +6,47 @@ from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 from redis import asyncio as redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from starlette.types import Receive, Scope, Send
 
 from builders.catalog import api as catalog_api
 from builders.catalog import service as catalog
 from builders.identity import service as identity
+from builders.identity.api import audit as audit_api
+from builders.identity.api import jwks as jwks_api
 from builders.identity.api import keys as keys_api
+from builders.identity.api import login as login_api
+from builders.identity.api import login_page as login_page_api
+from builders.identity.api import sessions as sessions_api
 from builders.kit import crypto, documents, log
+from builders.kit.allowances import Limits
 from builders.kit.db import Database
 from builders.kit.edge import Edge
 from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.routes import Front
+from builders.kit.front import Front
+from builders.kit.leases import Leases
+from builders.kit.outbound import Outbound
+from builders.kit.proxies import Proxies
 from builders.kit.settings import Settings
+from builders.mail import api as mail_api
+from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.probes import api as probes_api
+from builders.profile import api as profile_api
 from builders.sandbox import api as sandbox_api
+from builders.webhooks.api import deliveries as deliveries_api
+from builders.webhooks.api import destinations as destinations_api
+from builders.webhooks.api import events as events_api
 
-ROUTERS = [probes_api.router, catalog_api.router, sandbox_api.router, keys_api.router]
+ROUTERS = [
+    *(probes_api.router, catalog_api.router, sandbox_api.router),
+    *(keys_api.router, sessions_api.router, jwks_api.router, audit_api.router),
+    *(login_api.router, login_page_api.router),
+    *(profile_api.router, mail_api.router),
+    *(destinations_api.router, deliveries_api.router, events_api.router, portfolio_notifications_api.router),
+]
 # Tokens of mail links stand in the path.
-SECRET_PATHS = ("/v1/t/",)
+SECRET_PATHS = ("/v1/t/", "/v1/mail/unsubscribe/")
 FLUSH_S = 30
 CACHE_S = 0.1  # for any answer of the cache store; without it the service goes on
 
@@ -36,10 +59,12 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.api = documents.make_app(lifespan=lifespan)
         self.api.state.settings = settings
-        front = Front(self.api, ROUTERS)
+        self.api.state.limits = None if settings.limits is None else Limits(factor=settings.limits)
+        front = Front(self.api, ROUTERS, limits=self.api.state.limits)
         documents.publish(self.api)
         self.openapi = self.api.openapi
-        self._edge = Edge(front, body_limit=settings.body_limit, secret_paths=SECRET_PATHS)
+        proxies = Proxies(settings.trusted_proxies) if settings.trusted_proxies else None
+        self._edge = Edge(front, body_limit=settings.body_limit, secret_paths=SECRET_PATHS, proxies=proxies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as ASGI says."""
@@ -58,24 +83,31 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     if settings.database_url is None:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
     database = Database(settings.database_url.get_secret_value(), settings)
-    authenticator = identity.make_authenticator(database, cache_s=settings.key_cache_s)
+    keyring = crypto.keyring_of(settings)
+    outbound = Outbound(settings)
+    bearers = identity.make_bearers(database, keyring=keyring, settings=settings, outbound=outbound)
+    authenticator = identity.make_authenticator(database, cache_s=settings.key_cache_s, bearers=bearers)
     api.state.database = database
+    api.state.outbound = outbound
     api.state.authenticate = authenticator
-    api.state.keyring = crypto.keyring_of(settings)
-    api.state.cache = _cache(settings)
+    api.state.keyring = keyring
+    api.state.cache = cache = _cache(settings)
+    if api.state.limits is not None:
+        api.state.limits.grants = None if cache is None else Leases(cache)
     api.state.catalog = catalog.Shelf(database, assets=settings.data_dir / "assets")
     await database.open()
     flushing = asyncio.create_task(_flush(authenticator))
     try:
-        yield
+        async with outbound:
+            yield
     finally:
         flushing.cancel()
         with suppress(asyncio.CancelledError):
             await flushing
         with suppress(DatabaseAway, DatabaseBusy):
             await authenticator.flush()
-        if api.state.cache is not None:
-            await api.state.cache.aclose()
+        if cache is not None:
+            await cache.aclose()
         await database.close()
 
 
@@ -83,7 +115,8 @@ def _cache(settings: Settings) -> redis.Redis | None:
     if settings.redis_url is None:
         return None
     url = settings.redis_url.get_secret_value()
-    return redis.Redis.from_url(url, socket_timeout=CACHE_S, socket_connect_timeout=CACHE_S)
+    once_more = Retry(NoBackoff(), 1)  # at once: a kept connection can be one to a server that was started again
+    return redis.Redis.from_url(url, socket_timeout=CACHE_S, socket_connect_timeout=CACHE_S, retry=once_more)
 
 
 async def _flush(authenticator: identity.Authenticator) -> None:

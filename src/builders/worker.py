@@ -1,4 +1,4 @@
-"""The worker: hands events to those who listen, and runs jobs. Every room's jobs are known here."""
+"""The worker: hands events to those who listen, runs jobs, and sends webhooks. It knows every room's jobs."""
 
 import asyncio
 import logging
@@ -6,12 +6,17 @@ import signal
 from contextlib import suppress
 
 from builders.aliases import jobs as aliases_jobs
+from builders.identity import jobs as identity_jobs
 from builders.kit import jobs, log, news
 from builders.kit.db import Database
 from builders.kit.settings import Settings
+from builders.mail import jobs as mail_jobs
+from builders.profile import jobs as profile_jobs
 from builders.sandbox import jobs as sandbox_jobs
+from builders.webhooks import jobs as webhooks_jobs
 
-JOBS = [jobs, news, aliases_jobs, sandbox_jobs]  # importing a room's jobs declares them
+# Importing a room's jobs declares them.
+JOBS = [jobs, news, identity_jobs, mail_jobs, profile_jobs, aliases_jobs, sandbox_jobs, webhooks_jobs]
 
 logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells each periodic job, each minute
 _log = log.get_logger()
@@ -27,7 +32,8 @@ async def main(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    working = [asyncio.create_task(news.run(database)), asyncio.create_task(jobs.run(database, settings))]
+    loops = (news.run(database), jobs.run(database, settings), webhooks_jobs.run(database, settings))
+    working = [asyncio.create_task(each) for each in loops]
     waiting = asyncio.create_task(stopping.wait())
     _log.info("worker_started", jobs=sorted(jobs.names()))
     done, _ = await asyncio.wait([*working, waiting], return_when=asyncio.FIRST_COMPLETED)

@@ -14,7 +14,12 @@ GLOBAL: Mapping[str, str] = {
     "kit_outbox_pending": "what of the outbox is to be told, whoever's it is; rows live for milliseconds",
     "identity_accounts": "the tenant itself: its id is everyone's account_id",
     "identity_key_ids": "a key arrives without its account",
+    "identity_grant_ids": "a grant arrives without its account",
+    "identity_sign_ins": "somebody asks with an address, which may be no account's",
+    "identity_identities": "a token of another issuer arrives without its account",
+    "mail_optouts": "an opt-out is of a reader's address, whichever account writes to it",
     "catalog_*": "reference data of the vendor, the same for all",
+    "profile_tokens": "a mailed link arrives without its account",
     "aliases_names": "a name is unique in its realm, whoever claims it",
     "aliases_skeletons": "as above, for names that look alike",
 }

@@ -35,6 +35,18 @@ def test_without_a_name_it_is_the_local_part(builders: Cli, email: str) -> None:
     assert json.loads(result.stdout)["name"] == email.partition("@")[0]
 
 
+def test_an_address_can_be_left_to_its_holder_to_confirm(builders: Cli, email: str, conninfo: str) -> None:
+    result = builders("accounts", "create", "--email", email, "--unverified", "--json")
+
+    account = json.loads(result.stdout)
+    assert account["email_verified_at"] is None
+    with psycopg.connect(conninfo) as conn:
+        told = conn.execute(
+            "SELECT data FROM kit_outbox WHERE account_id = %s AND name = 'account.created'", [account["id"]]
+        ).fetchall()
+    assert told == [('{"verified":false}',)]
+
+
 @pytest.mark.parametrize("again", [str, str.upper, "  {} ".format])
 def test_an_address_has_one_account(builders: Cli, account: str, again: type[str]) -> None:
     result = builders("accounts", "create", "--email", again(account), "--json")

@@ -147,8 +147,18 @@ CLOSED_SETS = {
 # An answer that reports a state and refuses nothing, so that it is no problem+json: what is away, in words.
 REPORTS = frozenset({"GET /readyz 503"})
 
-# Operations beyond the specification that need no credentials; there are none so far.
-PUBLIC_BEYOND: frozenset[str] = frozenset()
+# Operations beyond the specification that need no credentials.
+PUBLIC_BEYOND: frozenset[str] = frozenset(
+    {
+        "GET /.well-known/jwks.json",
+        "POST /v1/auth/login",
+        "POST /v1/auth/login/redeem",
+        "GET /v1/auth/login",
+        "POST /v1/auth/login/page",
+        "GET /v1/mail/unsubscribe/{token}",
+        "POST /v1/mail/unsubscribe/{token}",
+    }
+)
 
 # The one list of operations that need no credentials, whatever they accept.
 PUBLIC = PUBLIC_BEYOND | {each.name for each in OPERATIONS if each.auth in {Auth.PUBLIC, Auth.ACCEPTED}}

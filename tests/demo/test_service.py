@@ -11,7 +11,7 @@ from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import Account, KeyKind
 from builders.kit import ids, migrate
-from builders.kit.callers import Caller, Credential
+from builders.kit.callers import OPERATOR, Caller, Credential
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 from tests.cli.databases import own_database
@@ -109,7 +109,9 @@ async def test_a_key_that_a_visitor_revoked_is_replaced(
 ) -> None:
     who = await caller(database, keys[0])
     async with database.transaction() as conn:
-        await identity.revoke_key(conn, account_id=who.live_account_id, key_id=who.key_id, revoked_by=KeyKind.LIVE)
+        await identity.revoke_key(
+            conn, account_id=who.live_account_id, key_id=who.key_id, revoked_by=KeyKind.LIVE, actor=OPERATOR
+        )
 
     again = await demo.set_up(database, data_dir=data_dir)
 

@@ -67,6 +67,7 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test declares is forgotten after it."""
     monkeypatch.setattr(outbox, "_register", dict(outbox._register))
     monkeypatch.setattr(news, "_subscribers", {name: dict(each) for name, each in news._subscribers.items()})
+    monkeypatch.setattr(news, "_relays", {})
     monkeypatch.setattr(partitions, "_tables", dict(partitions._tables))
     monkeypatch.setattr(jobs.app, "tasks", dict(jobs.app.tasks))
 

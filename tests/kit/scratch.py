@@ -14,7 +14,8 @@ from pydantic import SecretStr
 from builders.kit import crypto, documents
 from builders.kit.db import Conn, Database
 from builders.kit.edge import Edge
-from builders.kit.routes import Front, Router
+from builders.kit.front import Front
+from builders.kit.routes import Router
 from builders.kit.settings import Settings
 from tests.kit.twins import authenticate
 

@@ -9,11 +9,12 @@ from fastapi.requests import HTTPConnection
 from fastapi.security import SecurityScopes
 from starlette.types import ASGIApp
 
-from builders.kit import documents
+from builders.kit import documents, limits
 from builders.kit.bodies import Answer
 from builders.kit.callers import Caller, needs
 from builders.kit.db import Reads, Tx
-from builders.kit.routes import Front, Router
+from builders.kit.front import Front
+from builders.kit.routes import Router
 from tests.kit.asgi import ask
 
 
@@ -98,6 +99,15 @@ def test_a_dependency_without_a_name_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"^/things: "):
         Router(tags=["things"]).add_api_route("/things", handler, dependencies=[Depends(_below)])
+
+
+@pytest.mark.parametrize("policy", [limits.KEY, limits.ACCOUNT])
+def test_a_limit_of_what_is_not_known_is_refused(policy: limits.Policy) -> None:
+    async def handler() -> None:
+        pass
+
+    with pytest.raises(TypeError, match=rf"^/things: the policy {policy.name} counts by {policy.by}"):
+        Router(tags=["things"]).add_api_route("/things", handler, dependencies=[limits.within(policy)])
 
 
 def _front(handler: Callable[..., Any], **options: Any) -> ASGIApp:

@@ -132,3 +132,16 @@ def test_only_a_version_7_id_has_a_time() -> None:
 def test_a_forged_time_beyond_the_calendar_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="9999"):
         ids.time_of(UUID("ffffffff-ffff-7fff-bfff-ffffffffffff"))
+
+
+def test_the_lowest_id_of_a_time_bounds_those_made_before_and_after() -> None:
+    before = ids.new()
+    clock.move(timedelta(seconds=1))
+    bound = ids.lowest(clock.now())
+    assert before < bound <= ids.new()
+
+
+def test_a_time_that_no_id_has_bounds_all_or_none() -> None:
+    first, last = ids.lowest(datetime(1, 1, 1, tzinfo=UTC)), ids.lowest(datetime(9999, 12, 31, tzinfo=UTC))
+    assert first == UUID(int=0)
+    assert first < ids.new() < last

@@ -262,6 +262,8 @@ def test_the_openapi_documents_are_the_same() -> None:
     for path, operations in ours["paths"].items():
         for method, operation in operations.items():
             scope = operation.pop("x-scope", None)
+            assert operation.pop("x-rate-limit") == (["address"] if scope is None else ["key", "account"])
+            assert operation["responses"].pop("429")["headers"].keys() >= {"Retry-After"}
             assert (operation["responses"].pop("413", None) is None) == ("requestBody" not in operation)
             assert scope is None or "503" in operation["responses"]
             operation["responses"].pop("503", None)

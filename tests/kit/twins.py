@@ -11,7 +11,8 @@ from builders.kit import documents, ids
 from builders.kit.bodies import Reply
 from builders.kit.callers import Caller, Credential, needs, refused
 from builders.kit.errors import Invalid, NotFound, Problem, problems
-from builders.kit.routes import Front, Router
+from builders.kit.front import Front
+from builders.kit.routes import Router
 
 PREFIX = "/v1/things"
 Reader = Annotated[Caller, needs("things:read")]

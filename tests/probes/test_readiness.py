@@ -1,11 +1,16 @@
 import re
 import time
+from datetime import timedelta
 
 import pytest
 
+from builders.aliases.events import ALIAS_CREATED
+from builders.kit import clock, ids, outbox
+from builders.kit.db import Database
 from tests.cast import Client
-from tests.probes.conftest import MakeAsker, Redis
+from tests.probes.conftest import MakeAsker
 from tests.probes.relay import Relay
+from tests.redis import Redis
 
 NOWHERE = "host=/nowhere"
 BOUND_S = 2.0
@@ -97,3 +102,18 @@ async def test_no_host_user_or_version_is_shown(asker: MakeAsker, relay: Relay, 
     assert answer.status_code == (503 if is_away else 200)
     assert not re.search(r"hidden|ada|there|127\.|builders|/|\d\.\d|postgres|redis", answer.text, re.IGNORECASE)
     assert "server" not in answer.headers
+
+
+async def test_events_that_nobody_tells_are_named_and_it_is_ready_all_the_same(
+    anyone: Client, database: Database
+) -> None:
+    async with database.transaction() as conn:
+        await outbox.publish(conn, ALIAS_CREATED, account_id=ids.new(), data=ALIAS_CREATED.example)
+    assert (await anyone.get("/readyz")).json()["detail"] == "ready"
+    clock.move(timedelta(seconds=90))
+
+    answer = await anyone.get("/readyz")
+
+    assert answer.status_code == 200
+    assert re.fullmatch(r"ready; outbox: events wait for 9\d s", answer.json()["detail"])
+    assert answer.json()["checks"]["outbox"] == {"status": "degraded", "latency_ms": None}

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from builders.catalog import service as catalog
 from builders.kit import ids
+from builders.kit.callers import OPERATOR
 from builders.kit.db import Conn, Database
 from builders.sandbox import runner
 from builders.sandbox import service as sandbox
@@ -138,7 +139,7 @@ async def events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
 async def begin(database: Database, person: Person, planned: Json, **members: object) -> UUID:
     """A promotion as it stands when its process dies at once: begun, its names held, nothing done yet. Its id."""
     return await runner.begin(
-        database, account_id=person.account.id, order=_order(order(planned, **members)), created_by="test"
+        database, account_id=person.account.id, order=_order(order(planned, **members)), actor=OPERATOR
     )
 
 
@@ -148,7 +149,7 @@ async def run(database: Database, person: Person, body: Json) -> Promotion:
         database,
         account_id=person.account.id,
         order=_order(body),
-        created_by="test",
+        actor=OPERATOR,
         quarantine=QUARANTINE,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from psycopg.pq import Trace
 
+from builders.kit.callers import OPERATOR
 from builders.kit.db import Conn, Database
 from builders.kit.settings import Settings
 from builders.sandbox import service as sandbox
@@ -61,9 +62,7 @@ class Counted:
         wanted = SandboxManifest.model_validate(body).manifest()
         async with self.database.transaction() as conn:
             with self.wire.watched(conn):
-                plan = await sandbox.make_plan(
-                    conn, account_id=self.account_id, manifest=wanted, created_by="test"
-                )
+                plan = await sandbox.make_plan(conn, account_id=self.account_id, manifest=wanted, actor=OPERATOR)
         return plan, self.wire.statements()
 
     async def promote(self, plan: Plan) -> tuple[Promotion, int]:
@@ -79,7 +78,7 @@ class Counted:
             watched = self.wire.watched(conn)
         with watched:
             promotion = await sandbox.promote(
-                self.database, account_id=self.account_id, order=order, created_by="test", quarantine=QUARANTINE
+                self.database, account_id=self.account_id, order=order, actor=OPERATOR, quarantine=QUARANTINE
             )
         assert promotion.status is PromotionStatus.SUCCEEDED
         return promotion, self.wire.statements()

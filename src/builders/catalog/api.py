@@ -15,10 +15,18 @@ from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import Snapshot
 from builders.kit.db import Reads
 from builders.kit.errors import UNAVAILABLE, problems
+from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import PageQuery, PageReply
 from builders.kit.routes import Router
 
 router = Router(prefix="/v1/catalog", tags=["catalog"])
+
+CHECK = declare(
+    Policy(name="check", quota=240, window_s=60, by="address", counts="Checks of single names in the catalog.")
+)
+SUGGEST = declare(
+    Policy(name="suggest", quota=240, window_s=60, by="address", counts="Questions for suggestions of names.")
+)
 
 _DOMAIN = TypeAdapter(schemas.CatalogDomainReply)
 _DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
@@ -95,7 +103,7 @@ async def list_categories(request: Request, shown: Current) -> Response:
     return answers.of_version(request, shown.version, lambda: _json(_CATEGORIES, {"items": shown.categories}))
 
 
-@router.get("/check", response_model=schemas.CheckReply)
+@router.get("/check", response_model=schemas.CheckReply, dependencies=[within(CHECK)])
 async def check(
     conn: Reads,
     shown: Current,
@@ -108,7 +116,7 @@ async def check(
     return await catalog.check(conn, catalog=shown, local_part=local_part, domain=domain)
 
 
-@router.get("/suggest", response_model=schemas.SuggestReply, responses=_KNOWN)
+@router.get("/suggest", response_model=schemas.SuggestReply, responses=_KNOWN, dependencies=[within(SUGGEST)])
 async def suggest(
     request: Request,
     conn: Reads,

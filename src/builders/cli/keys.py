@@ -91,7 +91,11 @@ def revoke(email: str, key_id: str, *, as_json: bool) -> None:
         async with database.transaction() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             return await identity.revoke_key(
-                conn, account_id=account.id, key_id=ids.find(key_id), revoked_by=KeyKind.LIVE
+                conn,
+                account_id=account.id,
+                key_id=ids.find(key_id),
+                revoked_by=KeyKind.LIVE,
+                actor=OPERATOR,
             )
 
     key = run(work)

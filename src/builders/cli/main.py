@@ -4,9 +4,13 @@ import click
 
 from builders.cli.accounts import accounts
 from builders.cli.catalog import catalog
+from builders.cli.deliveries import deliveries
 from builders.cli.keys import keys
+from builders.cli.login_as import login_as
+from builders.cli.mail import mail
 from builders.cli.operate import demo, doctor_command, migrate_command
 from builders.cli.serve import http_command, serve, worker_command
+from builders.cli.token import token
 from builders.kit.documents import REVISION
 
 
@@ -19,6 +23,6 @@ def main() -> None:
 for command in (
     *(serve, http_command, worker_command),
     *(migrate_command, doctor_command, demo),
-    *(accounts, keys, catalog),
+    *(accounts, keys, token, login_as, catalog, mail, deliveries),
 ):
     main.add_command(command)

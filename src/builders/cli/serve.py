@@ -60,6 +60,7 @@ def http_command(fd: int) -> None:
             ws="none",
             log_config=None,  # ours: uvicorn's would show the tokens of mail links
             access_log=False,
+            proxy_headers=False,  # kit/proxies.py: uvicorn's would believe 127.0.0.1 unasked
             server_header=False,
             timeout_keep_alive=65,  # longer than the idle time of a usual proxy
             timeout_graceful_shutdown=GRACE_S,

@@ -7,6 +7,7 @@ scope closes first (decision 0005); a test breaks a commit and sees the 500.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import psycopg
 from fastapi import Depends, Request
 from psycopg import AsyncConnection
 from psycopg.conninfo import make_conninfo
+from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
@@ -27,6 +29,7 @@ CLOSING_S = 2
 # A machine that vanished without a word is noticed within a minute.
 KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 50_000}
 AWAY = (psycopg.OperationalError, PoolTimeout, TooManyRequests)
+_OPEN = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
 BUSY = {"57014", "55P03", "40001", "40P01", "53300"}  # time limits, deadlock, serialization, too many clients
 
 _log = log.get_logger()
@@ -110,34 +113,57 @@ class Database:
         )
 
 
+def in_transaction() -> bool:
+    """Whether this task, or the one that started it, holds a connection with an open transaction."""
+    reading = _innermost.get()
+    while reading is not None:
+        if reading.conn is not None and reading.conn.info.transaction_status in _OPEN:
+            return True
+        reading = reading.outer
+    return False
+
+
 class _Reading(AbstractAsyncContextManager[Conn]):
     """A connection for a block; the pool's own `connection()` costs twice as much (measured: 4 µs more).
 
     It would end a transaction too, which in autocommit is none; what was left open all the same the pool ends.
     """
 
-    __slots__ = ("_conn", "_database")
+    __slots__ = ("_database", "conn", "outer")
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.conn: Conn | None = None  # only while it is lent
+        self.outer: _Reading | None = None  # of the same task, begun before
 
     async def __aenter__(self) -> Conn:
         database = self._database
         try:
-            self._conn = await database.pool.getconn()
+            conn = self.conn = await database.pool.getconn()
         except AWAY as error:
             raise database.refusal(error) from error
         database.held += 1
-        return self._conn
+        outer = _innermost.get()
+        while outer is not None and outer.conn is None:
+            outer = outer.outer
+        self.outer = outer
+        _innermost.set(self)
+        return conn
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        database = self._database
+        database, conn = self._database, self.conn
         database.held -= 1
-        await database.pool.putconn(self._conn)
+        self.conn = None  # tasks that were started meanwhile have this as their innermost still
+        _innermost.set(self.outer)
+        if conn is not None:
+            await database.pool.putconn(conn)
         if isinstance(error, AWAY):
             raise database.refusal(error) from error
+
+
+_innermost: ContextVar[_Reading | None] = ContextVar("db_innermost", default=None)
 
 
 async def _configure(conn: Conn) -> None:

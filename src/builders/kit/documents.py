@@ -29,10 +29,12 @@ DESCRIPTION = """
 Claim names such as `ada@harbour.example` on a catalog of curated domains. Write down the names you want in a
 manifest; a test key turns it into a plan, and a live key promotes that very plan.
 
-- **Credentials**: an API key in `X-API-Key`. `x-scope` of an operation is the scope that the key must have.
+- **Credentials**: an API key in `X-API-Key`, or the token of a session in `Authorization: Bearer`. `x-scope` of an
+  operation is the scope that they must hold.
 - **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form.
 - **Repeating**: with an `Idempotency-Key` a POST is done once, however often it is sent. After 429 and 503 wait
   for the seconds of `Retry-After`.
+- **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` tells what is left.
 - **Lists**: send `next_cursor` of one page as `cursor` for the next; the last one has null.
 - **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.
 """.strip()

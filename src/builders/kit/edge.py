@@ -13,18 +13,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from builders.kit import access, bodies, log
+from builders.kit.allowances import HEADERS as LIMIT_HEADERS
 from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
+from builders.kit.proxies import Proxies
 
 _LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
+_TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 ]
-_PRIVATE = (b"cache-control", b"private, no-store")
-_CLOSED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-_OURS_ALONE = (b"cross-origin-resource-policy", b"same-origin")
+_DEFAULTS = [  # unless the answer has its own
+    (b"cache-control", b"private, no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_DEFAULT_NAMES = frozenset(name for name, _ in _DEFAULTS)
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 _log = log.get_logger()
@@ -34,9 +40,16 @@ class Edge:
     """Wraps the whole application."""
 
     def __init__(
-        self, app: ASGIApp, *, body_limit: int, secret_paths: tuple[str, ...] = (), log_requests: bool = True
+        self,
+        app: ASGIApp,
+        *,
+        body_limit: int,
+        secret_paths: tuple[str, ...] = (),
+        log_requests: bool = True,
+        proxies: Proxies | None = None,
     ) -> None:
         self.app = app
+        self.proxies = proxies  # None when nobody is believed
         self.body_limit = body_limit
         self.secret_paths = secret_paths  # beginnings of paths whose rest belongs in no log
         self.log_requests = log_requests
@@ -46,6 +59,8 @@ class Edge:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if self.proxies is not None:
+            self.proxies.resolve(scope)
         clear_contextvars()
         request = _Passing(scope, receive, send, self)
         bind_contextvars(request_id=request.id)
@@ -82,6 +97,8 @@ class _Passing:
                 self._length = value
             elif name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
                 self.id = value.decode()
+            elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
+                bind_contextvars(traceparent=value.decode())  # in our log lines, and passed on by kit/outbound.py
         self.id = self.id or secrets.token_hex(16)
         self.path: str = scope["path"]
         if self.path.startswith(edge.secret_paths):
@@ -111,15 +128,15 @@ class _Passing:
         """The answer's next part; its headers get ours."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), *_HEADERS]
-            given = [name for name, _ in headers]
-            headers.append((b"x-request-id", self.id.encode()))
-            if b"cache-control" not in given:
-                headers.append(_PRIVATE)
-            if b"content-security-policy" not in given:
-                headers.append(_CLOSED)
-            if _OURS_ALONE[0] not in given:
-                headers.append(_OURS_ALONE)
+            own = message.get("headers", ())
+            given = [name for name, _ in own]
+            headers: list[tuple[bytes, bytes]] = [
+                *own,
+                *_HEADERS,
+                *(_DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]),
+                *self.scope.get(LIMIT_HEADERS, ()),
+                (b"x-request-id", self.id.encode()),
+            ]
             if self.scope.get("scheme") == "https":
                 headers.append(_HSTS)
             message = {**message, "headers": headers}

@@ -99,6 +99,12 @@ class BadRequest(Problem):
     status, code = 400, "bad_request"
 
 
+class TokenInvalid(Problem):
+    """The token is unknown, used or expired."""
+
+    status, code = 400, "token_invalid"
+
+
 class DatabaseAway(Problem):
     """The database is away."""
 
@@ -186,6 +192,11 @@ PROBLEM_SCHEMA: dict[str, Any] = {
         "request_id": {"type": ["string", "null"]},
         "next_action": {"type": "string"},
         "retry_after": {"type": "integer", "description": "Seconds."},
+        "violated_policies": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The rate limits that are used up.",
+        },
     },
 }
 

@@ -76,6 +76,11 @@ def find(text: str) -> UUID | None:
     return UUID(text) if _CANONICAL.fullmatch(text) else None
 
 
+def lowest(at: datetime) -> UUID:
+    """No UUIDv7 made at this time or later is less; a bound of time for a key that is an id."""
+    return UUID(int=min(max(0, (at - _EPOCH) // timedelta(milliseconds=1)), (1 << 48) - 1) << 80)
+
+
 def time_of(uuid: UUID) -> datetime:
     """The instant a UUIDv7 was made, to the millisecond.
 

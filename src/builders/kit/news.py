@@ -2,22 +2,24 @@
 
 `dispatch` turns each pending event into one job for each subscriber, in one transaction; a job runs its
 subscriber in a transaction of its own, at least once, so a subscriber can be repeated, and a failing one holds
-up no other.
+up no other. A relay takes whole batches, since a job for each event would cost more than the work: it gets each
+event at least once, and what it fails on is handed to it again one by one, by jobs.
 """
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import psycopg
 from procrastinate import JobContext
+from procrastinate.types import JSONValue
 from psycopg.rows import class_row
 
-from builders.kit import jobs, log
+from builders.kit import clock, jobs, log
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 
@@ -30,9 +32,10 @@ CLAIM = """
             SELECT id FROM kit_outbox_pending ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         ) RETURNING id, created_at
     )
-    SELECT event.account_id, event.id, event.created_at, event.name
-    FROM kit_outbox AS event JOIN claimed USING (id, created_at)
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data
+    FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id
 """
+OLDEST = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
 GET = """
     SELECT id, name, version, account_id, created_at, data FROM kit_outbox
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
@@ -56,8 +59,10 @@ class News:
 
 
 Subscriber = Callable[[Conn, News], Awaitable[None]]
+Relay = Callable[[Conn, Sequence[News]], Awaitable[None]]
 
 _subscribers: dict[str, dict[str, Subscriber]] = {}
+_relays: dict[str, Relay] = {}
 _log = log.get_logger()
 
 
@@ -72,22 +77,56 @@ def subscribe(event: str) -> Callable[[Subscriber], Subscriber]:
     return register
 
 
+def relay(function: Relay) -> Relay:
+    """Hands the function every batch of events of any name, in the transaction that dispatches them.
+
+    It can be repeated, and skips what it does not care for. When it fails, the batch is told to it again as jobs.
+    """
+    _relays[f"{function.__module__}.{function.__qualname__}"] = function
+    return function
+
+
 async def dispatch(conn: Conn) -> int:
-    """Hands a batch of pending events to their subscribers' jobs; the number of events."""
-    events = await (await conn.execute(CLAIM, {"limit": BATCH})).fetchall()
-    told = [
-        {
-            "subscriber": subscriber,
-            "account_id": str(account_id),
-            "event_id": str(event_id),
-            "created_at": created_at.isoformat(),
-        }
-        for account_id, event_id, created_at, name in events
-        for subscriber in _subscribers.get(name, ())
-    ]
+    """Hands a batch of pending events to the relays and to the subscribers' jobs; the number of events."""
+    async with conn.cursor(row_factory=class_row(News)) as cursor:
+        await cursor.execute(CLAIM, {"limit": BATCH})
+        events = await cursor.fetchall()
+    told = [_job(name, each) for each in events for name in _subscribers.get(each.name, ())]
+    for name, function in _relays.items():
+        if events and not await _relayed(conn, function, events):
+            told += [_job(name, each) for each in events]
     if told:
         await tell.configure(connection=conn).batch_defer_async(*told)
     return len(events)
+
+
+async def _relayed(conn: Conn, function: Relay, events: Sequence[News]) -> bool:
+    """Whether the relay took the batch; what it did is undone if not."""
+    try:
+        async with conn.transaction():
+            await function(conn, events)
+    except Exception as error:
+        if conn.broken:
+            raise
+        # One event that it stumbles over, or a revision older than the event, must not hold up all others.
+        _log.warning("relay_failed", relay=function.__qualname__, events=len(events), error=str(error))
+        return False
+    return True
+
+
+def _job(subscriber: str, event: News) -> dict[str, JSONValue]:
+    return {
+        "subscriber": subscriber,
+        "account_id": str(event.account_id),
+        "event_id": str(event.id),
+        "created_at": event.created_at.isoformat(),
+    }
+
+
+async def age(conn: Conn) -> timedelta:
+    """How long the oldest event has waited to be told; zero when none waits."""
+    row = await (await conn.execute(OLDEST)).fetchone()
+    return timedelta() if row is None else max(clock.now() - row[0], timedelta())
 
 
 @jobs.app.task(name="news.tell", retry=jobs.RETRY, pass_context=True)
@@ -105,13 +144,16 @@ async def tell(context: JobContext, subscriber: str, account_id: str, event_id: 
         await cursor.execute(GET, event)
         news = await cursor.fetchone()
         function = next((each[subscriber] for each in _subscribers.values() if subscriber in each), None)
-        if function is None:
+        if function is None and subscriber not in _relays:
             # Of another revision: the job is tried again until a worker comes that knows the subscriber.
             raise LookupError(f"no subscriber {subscriber} in this worker")
         if news is None:
             _log.warning("news_is_gone", subscriber=subscriber, event_id=event_id)
             return
-        await function(conn, news)
+        if function is None:
+            await _relays[subscriber](conn, [news])
+        else:
+            await function(conn, news)
 
 
 async def run(database: Database) -> None:

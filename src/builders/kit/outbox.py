@@ -4,9 +4,10 @@ A room declares its events in its `events` file; this module keeps the register 
 takes them from here to the subscribers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -37,6 +38,33 @@ class Event:
     description: str
     example: BaseModel
     internal: bool = False  # for subscribers only, never delivered to a destination
+    earlier: tuple["Event", ...] = ()  # versions that are told no more, and still described
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for an earlier version of another event, or one that is not earlier."""
+        if any(each.name != self.name or each.version >= self.version for each in self.earlier):
+            raise ValueError(f"what is earlier than {self.name} {self.version} must be of that name and before it")
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its data."""
+        return type(self.example).model_json_schema(mode="serialization")
+
+    def members(self) -> list[tuple[str, str]]:
+        """The members of its data, each with its type in few words, for the documents."""
+        schema = self.schema()
+        return [(name, _kind(each, schema)) for name, each in schema.get("properties", {}).items()]
+
+
+def _kind(member: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    if "$ref" in member:
+        return _kind(schema["$defs"][member["$ref"].rpartition("/")[2]], schema)
+    if "anyOf" in member:
+        return " or ".join(_kind(each, schema) for each in member["anyOf"])
+    if "enum" in member:
+        return " or ".join(f"`{each}`" for each in member["enum"])
+    if member.get("type") == "array":
+        return f"list of {_kind(member['items'], schema)}"
+    return str(member.get("format") or member.get("type", "any"))
 
 
 _register: dict[str, Event] = {}

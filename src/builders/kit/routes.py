@@ -2,31 +2,32 @@
 
 A `Router` is an APIRouter whose routes compile their handler: the caller and the connection are supplied
 directly, declared parameters go through FastAPI's own parsers, and the signature still feeds OpenAPI. `Front`
-finds the route in a path table. tests/kit/test_routes.py holds both against plain FastAPI (decision 0006).
+(kit/front.py) finds the route in a path table. tests/kit/test_routes.py holds both against plain FastAPI (decision
+0006).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from types import MappingProxyType
 from typing import Any, TypeGuard
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
-from starlette._utils import get_route_path
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from builders.kit import bodies, callers, db, idempotency
+from builders.kit import bodies, callers, db, idempotency, limits
+from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
-from builders.kit.errors import UNAVAILABLE, BodyTooLarge, Invalid, MethodNotAllowed, Problem, problems
+from builders.kit.errors import UNAVAILABLE, BodyTooLarge, Invalid, Problem, problems
+from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
 from builders.kit.parameters import Parameters, Values
-from builders.kit.path_table import PathTable
 from builders.kit.patience import Patience
 
 LARGE_BODY = 64 * 1024  # bytes
@@ -55,6 +56,9 @@ class Route(APIRoute):
             self.responses = _joined(problems(BodyTooLarge), self.responses)
         if self.needs is not None or self.compiled.conn_name:
             self.responses = _joined(UNAVAILABLE, self.responses)
+        if self.compiled.terms is not None:
+            self.openapi_extra = {**self.compiled.terms.described, **(self.openapi_extra or {})}
+            self.responses = _joined(limits.refusals(), self.responses)
         if self.needs is not None:
             self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
             if self.compiled.repeatable:
@@ -64,6 +68,8 @@ class Route(APIRoute):
                 callers.CredentialsInvalid,
                 callers.InsufficientScope,
                 callers.ImpersonationForbidden,
+                callers.OriginForbidden,
+                callers.IssuerAway,
             )
             self.responses = _joined(refusals, self.responses)
 
@@ -117,8 +123,14 @@ class Compiled:
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[tuple[str, Callable[..., Any], Parameters, str | None]] = []
+        marks = [each.call for each in dependant.dependencies if isinstance(each.call, limits.Within)]
         for each in dependant.dependencies:
-            self._supply(route, each)
+            if each.call not in marks:
+                self._supply(route, each)
+        try:
+            self.terms = limits.terms_of(marks, has_caller=self.needs is not None)
+        except ValueError as error:
+            raise TypeError(f"{route.path}: {error}") from error
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
@@ -159,6 +171,10 @@ class Compiled:
         if self.needs is not None:
             caller = await self.needs.caller(request)
             values[self.caller_name] = caller
+        if self.terms is not None:
+            await _spend(self.terms, request, caller)
+        if self.needs is not None and caller is not None:
+            await self.needs.judge(caller, request)
         body = await bodies.read(request) if self.has_body else None
         await self._read(request, body, values)
         if self.request_name:
@@ -226,6 +242,18 @@ class Compiled:
         return _Json(text, self.status, headers), stored
 
 
+async def _spend(terms: Terms, request: Request, caller: Caller | None) -> None:
+    """Counts the request, before anything is read or claimed. Raises RateLimited."""
+    scope = request.scope
+    kept: Limits | None = scope.get(LIMITS)
+    if kept is None:
+        return
+    account = None if caller is None else caller.live_account_id
+    key = None if caller is None else caller.key_id or caller.session_id or account
+    if not kept.spend_known(terms, scope, key=key, account=account):
+        await kept.spend(terms, scope, key=key, account=account)
+
+
 class _Json(Response):
     """JSON that is written already; the headers that Starlette would work out are known."""
 
@@ -251,39 +279,3 @@ def _refuse_unknown(route: Route, dependant: Dependant) -> None:
 
 def _plain(call: object) -> TypeGuard[Callable[..., Any]]:
     return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)
-
-
-class Front:
-    """Finds compiled routes in a path table; all other paths (documents, 404) are FastAPI's."""
-
-    def __init__(self, app: FastAPI, routers: Sequence[Router]) -> None:
-        self.app = app
-        self.table: PathTable[ASGIApp] = PathTable()
-        for router in routers:
-            app.include_router(router)
-            for route in router.routes:
-                if isinstance(route, Route):
-                    for method in route.methods or ():
-                        self.table.add(method, route.path, route.compiled)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers from the table, or passes on."""
-        if scope["type"] == "http":
-            path = get_route_path(scope)
-            found = self.table.find(scope["method"], path)
-            if found is not None:
-                endpoint, scope["path_params"] = found
-                scope["app"] = self.app
-                await endpoint(scope, receive, send)
-                return
-            methods = self.table.methods(path)
-            if methods:
-                await _not_allowed(methods)(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
-
-
-def _not_allowed(methods: Collection[str]) -> Response:
-    # All of them (RFC 9110, 15.5.6); Starlette would name those of the first route that fits the path.
-    allowed = ", ".join(sorted(methods))
-    return MethodNotAllowed(f"This path has {allowed}.", headers={"Allow": allowed}).response()

@@ -1,10 +1,16 @@
 """Settings: every knob of the service, read once from the environment and then frozen."""
 
+import re
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from builders.kit import issuers
+from builders.kit.proxies import Proxies
 
 
 class Settings(BaseSettings):
@@ -14,7 +20,7 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(
         Path(".data"),
-        description="Folder of the embedded PostgreSQL, the secret keys and the catalog images.",
+        description="Folder of the embedded PostgreSQL, the secret keys, the catalog images and the dev outbox.",
     )
     database_url: SecretStr | None = Field(
         None,
@@ -23,7 +29,21 @@ class Settings(BaseSettings):
         "`DATABASE_URL` is read too.",
     )
     redis_url: SecretStr | None = Field(
-        None, description="Cache store (Redis). Nothing depends on it; /readyz says how it is."
+        None,
+        description="Redis, by which all processes share the counts of rate limits. Away: each counts for itself, "
+        "and /readyz says so.",
+    )
+    limits: float | None = Field(
+        1.0,
+        ge=0.001,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="Factor on the quotas of all rate limits; `off` counts nothing.",
+    )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated addresses or networks (CIDR) whose `Forwarded` and `X-Forwarded` headers are "
+        "believed; `unix` for peers on a Unix socket. Unset: nobody's are.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
@@ -39,7 +59,13 @@ class Settings(BaseSettings):
         5.0,
         ge=0,
         le=60,
-        description="Seconds that a verified API key is remembered; a revocation is felt within it.",
+        description="Seconds that a verified API key or token is remembered; a revocation is felt within it.",
+    )
+    session_hours: int = Field(12, ge=1, le=24 * 30, description="Hours that a person's session lasts.")
+    oidc_issuers: Annotated[tuple[issuers.OidcIssuer, ...], NoDecode] = Field(
+        (),
+        description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and where needed "
+        "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`.",
     )
     body_limit: int = Field(2 * 1024 * 1024, ge=1024, description="Largest request body in bytes; beyond it 413.")
     pool_size: int = Field(10, ge=1, le=200, description="Database connections of each HTTP process.")
@@ -50,17 +76,101 @@ class Settings(BaseSettings):
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
     worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
     quarantine_days: int = Field(90, ge=0, le=3650, description="Days a released name is kept from strangers.")
+    smtp_url: SecretStr | None = Field(
+        None,
+        description="Where mail leaves: `smtp://USER:PASSWORD@HOST:PORT?starttls=required` (or `optional`, "
+        "`never`), or `smtps://…`. Unset: mail is written to the folder `outbox` in the data folder.",
+    )
+    mail_from: str | None = Field(
+        None,
+        validate_default=True,
+        description="Whom mail comes from: `Name <address>`. Required with BUILDERS_SMTP_URL.",
+    )
+    mail_reply_to: str | None = Field(None, description="Address for answers to mail. Unset: the sender's.")
+    mail_bounces_to: str | None = Field(
+        None,
+        description="Mailbox for mail that comes back, as `bounce@mail.example`: each message then has a return "
+        "path of its own, `bounce+TOKEN@mail.example`. Unset: the sender's address.",
+    )
+    mail_tracking: bool = Field(
+        default=True, description="Whether notices and marketing mail tell of openings and clicks."
+    )
+    dkim_selector: str | None = Field(None, description="DKIM selector: the key is at SELECTOR._domainkey.DOMAIN.")
+    dkim_domain: str | None = Field(None, description="Domain that signs mail. Unset: that of the sender.")
+    dkim_key: SecretStr | None = Field(
+        None, description="RSA or Ed25519 key that signs mail (DKIM): PEM text, or the path of a PEM file."
+    )
+    outbound_allow: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated `HOST:PORT` that outgoing calls may reach although they are not public, for "
+        "development and tests: `127.0.0.1:9000, [::1]:9000, localhost:9000`. A name must lead to this machine or "
+        "to a public address.",
+    )
+    outbound_ca: Path | None = Field(
+        None,
+        description="File of certificates (PEM) of authorities that outgoing calls trust besides the system's.",
+    )
+    metrics_host: str = Field("127.0.0.1", description="Address that the metrics of the worker are served on.")
+    metrics_port: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="Port of the worker's `/metrics`, for Prometheus. Unset: none. Each worker of a machine needs "
+        "its own.",
+    )
     log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
 
-    @field_validator("secret_keys", mode="before")
+    @field_validator("limits", mode="before")
+    @classmethod
+    def _read_off(cls, value: object) -> object:
+        return None if value == "off" else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _read_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        Proxies(value)
+        return value
+
+    @field_validator("secret_keys", "outbound_allow", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return (
             tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
         )
 
+    @field_validator("mail_from", "mail_reply_to", "mail_bounces_to")
+    @classmethod
+    def _address(cls, value: str | None, known: ValidationInfo) -> str | None:
+        if value is not None and not re.fullmatch(r"[^@<>]+@[^@<>\s]+", parseaddr(value)[1]):
+            raise ValueError("write an address, or a name and an address: Builders <mail@builders.example>")
+        if value is None and known.field_name == "mail_from" and known.data.get("smtp_url") is not None:
+            raise ValueError("mail that leaves by BUILDERS_SMTP_URL needs a sender")
+        return value
+
+    @field_validator("oidc_issuers", mode="before")
+    @classmethod
+    def _read_issuers(cls, value: object, known: ValidationInfo) -> object:
+        return issuers.read(value, ours=known.data.get("base_url"))
+
+    @field_validator("base_url")
+    @classmethod
+    def _public(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "http://unset")
+        is_web = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        if not is_web or parts.query or parts.fragment:
+            raise ValueError("write http://host, http://host:port or https://host")
+        return value
+
     @property
     def url(self) -> str:
         """Public base address, without a slash at its end."""
         host = f"[{self.host}]" if ":" in self.host else self.host  # RFC 3986, 3.2.2
         return (self.base_url or f"http://{host}:{self.port}").rstrip("/")
+
+    @property
+    def issuer(self) -> str:
+        """Who issues our tokens, and whom they are for: the public address, or a name when none is set.
+
+        Not `url`: a token of the command line is good for a server that was told another port.
+        """
+        return (self.base_url or "urn:builders").rstrip("/")

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Cookie, Depends, Header, Request
 
 from builders.kit.crypto import Keyring
+from builders.kit.outbound import Outbound
 from builders.kit.settings import Settings
 
 
@@ -20,11 +21,28 @@ def settings(request: Request) -> Settings:
     return found
 
 
+def outbound(request: Request) -> Outbound:
+    """The HTTP client of the process."""
+    found: Outbound = request.app.state.outbound
+    return found
+
+
 def address(request: Request) -> str:
     """Where the request comes from: the client's address, or empty when the server does not say."""
     return request.client.host if request.client else ""
 
 
+def offered(
+    authorization: Annotated[str | None, Header(alias="Authorization")] = None,
+    x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
+    svc_access_token: Annotated[str | None, Cookie()] = None,
+) -> None:
+    """Credentials that may come along where none are needed: documented, and not looked at."""
+    del authorization, x_api_key, svc_access_token
+
+
 Keys = Annotated[Keyring, Depends(keyring)]
 Config = Annotated[Settings, Depends(settings)]
+Outside = Annotated[Outbound, Depends(outbound)]
 Address = Annotated[str, Depends(address)]
+Offered = Annotated[None, Depends(offered)]

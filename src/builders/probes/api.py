@@ -3,6 +3,7 @@
 from fastapi import Request, Response
 
 from builders.kit.db import Pool
+from builders.kit.limits import UNLIMITED
 from builders.kit.routes import Router
 from builders.probes import schemas
 from builders.probes import service as probes
@@ -12,13 +13,13 @@ NO_STORE = {"Cache-Control": "no-store"}
 ALIVE = schemas.LivenessReply(status="ok")
 
 
-@router.get("/livez", response_model=schemas.LivenessReply)
+@router.get("/livez", response_model=schemas.LivenessReply, dependencies=[UNLIMITED])
 async def livez() -> schemas.LivenessReply:
     """Process liveness only; does not check dependencies."""
     return ALIVE
 
 
-@router.get("/health", response_model=schemas.LivenessReply)
+@router.get("/health", response_model=schemas.LivenessReply, dependencies=[UNLIMITED])
 async def health() -> schemas.LivenessReply:
     """Alias of /livez."""
     return ALIVE
@@ -27,6 +28,7 @@ async def health() -> schemas.LivenessReply:
 @router.get(
     "/readyz",
     response_model=schemas.ReadinessReply,
+    dependencies=[UNLIMITED],
     responses={503: {"model": schemas.ReadinessReply, "description": "Not ready: the database is away."}},
 )
 async def readyz(request: Request, database: Pool) -> Response:

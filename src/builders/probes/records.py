@@ -19,3 +19,5 @@ class Readiness:
     status: Literal["ready", "not_ready"]
     database: Check
     cache: Check
+    outbox: Check  # degraded: events are not told, for want of a worker, say
+    outbox_s: int  # that the oldest event waits to be told

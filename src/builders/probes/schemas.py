@@ -28,6 +28,7 @@ class ChecksReply(Reply):
 
     database: ProbeReply
     cache: ProbeReply
+    outbox: ProbeReply
 
 
 class ReadinessReply(Reply):
@@ -41,6 +42,7 @@ class ReadinessReply(Reply):
                 "checks": {
                     "database": {"status": "ok", "latency_ms": 1},
                     "cache": {"status": "skipped", "latency_ms": None},
+                    "outbox": {"status": "ok", "latency_ms": 1},
                 },
             }
         )
@@ -56,7 +58,9 @@ def readiness(found: Readiness) -> ReadinessReply:
     words = ["ready" if found.status == "ready" else "database: away"]
     if found.cache.status == "degraded":
         words.append("cache: degraded")
-    checks = {"database": found.database, "cache": found.cache}
+    if found.outbox.status == "degraded":
+        words.append(f"outbox: events wait for {found.outbox_s} s")
+    checks = {"database": found.database, "cache": found.cache, "outbox": found.outbox}
     return ReadinessReply(
         status=found.status,
         detail="; ".join(words),

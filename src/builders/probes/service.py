@@ -2,26 +2,49 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 from redis import asyncio as redis
 from redis.exceptions import RedisError
 
-from builders.kit import clock
+from builders.kit import clock, news
 from builders.kit.db import Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.probes.records import Check, Readiness
 
-DATABASE_S = 1.5
+DATABASE_S = 1.2
 CACHE_S = 0.3
+OUTBOX_S = 0.3
+STUCK = timedelta(minutes=1)  # that no event waits where a worker runs
 
 
 async def examine(database: Database, *, cache: redis.Redis | None) -> Readiness:
-    """Looks at the database, which is required, and at the cache, which is not."""
+    """Looks at the database, which is required, and at the cache and the outbox, which are not."""
     database_check, cache_check = await asyncio.gather(
         _timed(database.ping, limit_s=DATABASE_S), _examine_cache(cache)
     )
     ready = database_check.status == "ok"
-    return Readiness(status="ready" if ready else "not_ready", database=database_check, cache=cache_check)
+    outbox_check, waited = await _examine_outbox(database) if ready else (Check(status="skipped"), timedelta())
+    return Readiness(
+        status="ready" if ready else "not_ready",
+        database=database_check,
+        cache=cache_check,
+        outbox=outbox_check,
+        outbox_s=round(waited.total_seconds()),
+    )
+
+
+async def _examine_outbox(database: Database) -> tuple[Check, timedelta]:
+    """How long the oldest event has waited; a look that takes too long says nothing of readiness."""
+    found: list[timedelta] = []
+
+    async def look() -> None:
+        async with database.reading() as conn:
+            found.append(await news.age(conn))
+
+    check = await _timed(look, limit_s=OUTBOX_S)
+    waited = found[0] if found else timedelta()
+    return (check if check.status == "ok" and waited < STUCK else Check(status="degraded")), waited
 
 
 async def _examine_cache(cache: redis.Redis | None) -> Check:

@@ -10,6 +10,7 @@ from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
+from builders.kit.limits import Policy, declare, within
 from builders.kit.routes import Router
 from builders.kit.settings import Settings
 from builders.sandbox import errors, replies, schemas
@@ -19,6 +20,9 @@ router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 Reader = Annotated[Caller, needs("sandbox:read")]
 Writer = Annotated[Caller, needs("sandbox:write")]
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
+
+# A plan shows whether an address has a mailbox, masked: nobody should go through many of them.
+PLAN = declare(Policy(name="plan", quota=60, window_s=60, by="account", counts="Plans that are made."))
 
 REFUSALS = problems(
     LiveKeyRequired,
@@ -46,11 +50,6 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _maker(caller: Caller) -> str:
-    """Who made it, as it is noted: the key, or what else the caller came with."""
-    return str(caller.key_id or caller.method)
-
-
 @router.get("/status", response_model=replies.StatusReply)
 async def get_status(request: Request, caller: Reader, conn: Reads) -> replies.StatusReply:
     """Sandbox status: what this caller may do, and why not."""
@@ -60,11 +59,16 @@ async def get_status(request: Request, caller: Reader, conn: Reads) -> replies.S
     return replies.status_reply(status, caller=caller, manifest_bytes=settings.body_limit, plan_ttl_s=ttl_s)
 
 
-@router.post("/plan", response_model=replies.PlanReply, responses={**problems(InFlight), **PROMOTION})
+@router.post(
+    "/plan",
+    response_model=replies.PlanReply,
+    responses={**problems(InFlight), **PROMOTION},
+    dependencies=[within(PLAN)],
+)
 async def make_plan(body: schemas.SandboxManifest, caller: Writer, conn: Tx) -> replies.PlanReply:
     """Build a reviewable plan from an apply manifest; preferably called with a test key."""
     plan = await sandbox.make_plan(
-        conn, account_id=caller.live_account_id, manifest=body.manifest(), created_by=_maker(caller)
+        conn, account_id=caller.live_account_id, manifest=body.manifest(), actor=caller.actor
     )
     return replies.plan_reply(plan, masked=caller.mode == "test")
 
@@ -92,7 +96,7 @@ async def promote(
         database,
         account_id=caller.live_account_id,
         order=body.order(ids.find(body.plan_id)),
-        created_by=_maker(caller),
+        actor=caller.actor,
         quarantine=timedelta(days=request.app.state.settings.quarantine_days),
     )
     return replies.promotion_reply(promotion)

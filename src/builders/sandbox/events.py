@@ -5,6 +5,15 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from builders.kit.outbox import Event, declare
+from builders.sandbox.records import PlanStatus
+
+
+class PlanData(BaseModel):
+    """A plan, without its actions."""
+
+    id: UUID
+    manifest: str
+    status: PlanStatus
 
 
 class PromotionData(BaseModel):
@@ -41,5 +50,14 @@ PROMOTION_FAILED = declare(
         version=1,
         description="A promotion ended with steps that failed or were left out.",
         example=_EXAMPLE.model_copy(update={"succeeded": 11, "failed": 1}),
+    )
+)
+PLAN_CREATED = declare(
+    Event(
+        name="plan.created",
+        version=1,
+        description="A plan was made, also one with errors.",
+        example=PlanData(id=_EXAMPLE.plan_id, manifest="acme-mail", status=PlanStatus.READY),
+        internal=True,
     )
 )

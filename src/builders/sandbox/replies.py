@@ -89,7 +89,9 @@ class TotalReply(Reply):
     year: Money
 
 
-Maker = Annotated[str, Field(description="The id of an API key, or how else the caller came: `jwt`, `cookie`.")]
+Maker = Annotated[
+    str, Field(description="The id of an API key; else `user` and a session's id, or `support` and a name.")
+]
 
 
 class PlanReply(Reply):

@@ -11,7 +11,9 @@ from uuid import UUID
 
 from builders.aliases import service as aliases
 from builders.identity import service as identity
+from builders.identity.records import About, AuditAction
 from builders.kit import clock, ids, log, outbox
+from builders.kit.callers import Actor
 from builders.kit.db import Conn, Database
 from builders.sandbox import plan as plans
 from builders.sandbox import promotion as promotions
@@ -54,7 +56,7 @@ UNEXPECTED = StepError(
 _log = log.get_logger()
 
 
-async def begin(database: Database, *, account_id: UUID, order: Order, created_by: str) -> UUID:
+async def begin(database: Database, *, account_id: UUID, order: Order, actor: Actor) -> UUID:
     """The plan's promotion: a new one after all checks, or the one there is. Its id."""
     async with database.transaction() as conn:
         plan = None
@@ -69,10 +71,17 @@ async def begin(database: Database, *, account_id: UUID, order: Order, created_b
         known = await store.find_promotion(conn, account_id=account_id, plan_id=plan.id)
         if known is None:
             _check_order(plan, order)
-            return await _start(conn, plan, order, created_by)
-        if order.resume and known.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
+            promotion_id = await _start(conn, plan, order, str(actor))
+        elif order.resume and known.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
             await _reopen(conn, plan, known, order.on_error)
-        return known.id
+            promotion_id = known.id
+        else:
+            return known.id
+        about: About = {"plan_id": str(plan.id), "promotion_id": str(promotion_id), "resumed": known is not None}
+        await identity.audit(
+            conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
+        )
+        return promotion_id
 
 
 def _check_order(plan: Plan, order: Order) -> None:

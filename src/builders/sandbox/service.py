@@ -4,11 +4,13 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.kit import clock, ids
+from builders.kit import clock, ids, outbox
+from builders.kit.callers import Actor
 from builders.kit.db import Conn, Database
 from builders.sandbox import plan as plans
 from builders.sandbox import runner, state, store
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
+from builders.sandbox.events import PLAN_CREATED, PlanData
 from builders.sandbox.records import (
     Abandoned,
     ActionKind,
@@ -26,10 +28,10 @@ ABANDONED = timedelta(minutes=2)
 ABANDONED_AT_ONCE = 1000
 
 
-async def make_plan(conn: Conn, *, account_id: UUID, manifest: Manifest, created_by: str) -> Plan:
+async def make_plan(conn: Conn, *, account_id: UUID, manifest: Manifest, actor: Actor) -> Plan:
     """A reviewable plan from the account's live state to the manifest; a few statements for any number of names.
 
-    A plan with errors is stored too, `blocked`, with all of them.
+    A plan with errors is stored too, `blocked`, with all of them. Publishes plan.created.
     """
     known = await state.directory(conn, manifest=manifest)
     wishes = state.judge(manifest, known)
@@ -48,11 +50,13 @@ async def make_plan(conn: Conn, *, account_id: UUID, manifest: Manifest, created
         actions=draft.actions,
         errors=draft.errors,
         warnings=draft.warnings,
-        created_by=created_by,
+        created_by=str(actor),
         created_at=now,
         expires_at=now + PLAN_LIFE,
     )
     await store.insert_plan(conn, plan=plan)
+    news = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
+    await outbox.publish(conn, PLAN_CREATED, account_id=account_id, data=news)
     return plan
 
 
@@ -65,7 +69,7 @@ async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID | None) -> Pla
 
 
 async def promote(
-    database: Database, *, account_id: UUID, order: Order, created_by: str, quarantine: timedelta
+    database: Database, *, account_id: UUID, order: Order, actor: Actor, quarantine: timedelta
 ) -> Promotion:
     """Executes a reviewed plan; called again, it goes on where it stopped and does nothing twice.
 
@@ -74,7 +78,7 @@ async def promote(
     Takes the database, since each batch of steps is a transaction of its own. Raises PlanNotFound, PlanBlocked,
     PlanDigestMismatch, PlanExpired, ConfirmDeletesMismatch, TotalExceeded, PlanStale, EmailUnverified.
     """
-    promotion_id = await runner.begin(database, account_id=account_id, order=order, created_by=created_by)
+    promotion_id = await runner.begin(database, account_id=account_id, order=order, actor=actor)
     return await runner.run(database, account_id=account_id, promotion_id=promotion_id, quarantine=quarantine)
 
 
