@@ -50,17 +50,16 @@ async def update(meant: IfMatch) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def app() -> FastAPI:
+def front() -> Front:
     """A service of one thing."""
     api = FastAPI()
     api.state.database = api.state.limits = None
-    return api
+    return Front(api, [router], limits=None)
 
 
 @pytest.fixture
-async def client(app: FastAPI) -> httpx.AsyncClient:
+async def client(front: Front) -> httpx.AsyncClient:
     """Asks for the thing."""
-    front = Front(app, [router], limits=None)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=front), base_url="http://builders.test")
 
 
@@ -170,9 +169,8 @@ async def test_over_http_it_is_as_said(client: httpx.AsyncClient) -> None:
     assert (wrong.status_code, wrong.json()["detail"][0]["loc"]) == (422, ["header", "If-Match"])
 
 
-def test_the_document_says_so(app: FastAPI) -> None:
-    Front(app, [router], limits=None)
-    path = app.openapi()["paths"]["/things/one"]
+def test_the_document_says_so(front: Front) -> None:
+    path = front.app.openapi()["paths"]["/things/one"]
 
     assert [each["name"] for each in path["get"]["parameters"]] == ["If-None-Match"]
     assert path["get"]["responses"].keys() >= {"200", "304"}

@@ -5,7 +5,7 @@ Which credentials are good is the identity room's knowledge; `app` hands its aut
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -72,8 +72,7 @@ class Caller:
         return Actor(type="user", id=self.session_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(NamedTuple):
     """What a request offered, not yet believed; the text never shows in a repr."""
 
     kind: Literal["api_key", "bearer", "cookie"]

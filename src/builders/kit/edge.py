@@ -3,6 +3,7 @@
 Request id, body limit, security headers, one log line, and a 500 without a stack trace for the uncaught.
 """
 
+import itertools
 import re
 import secrets
 import time
@@ -18,6 +19,8 @@ from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
 from builders.kit.proxies import Proxies
 
 _LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
+# An id is to be told from others and no secret, so the system is asked for chance once and not for each request.
+_PROCESS, _requests = secrets.token_hex(10), itertools.count()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
 _TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
 _HEADERS = [
@@ -99,7 +102,7 @@ class _Passing:
                 self.id = value.decode()
             elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
                 bind_contextvars(traceparent=value.decode())  # in our log lines, and passed on by kit/outbound.py
-        self.id = self.id or secrets.token_hex(16)
+        self.id = self.id or f"{_PROCESS}{next(_requests):012x}"
         self.path: str = scope["path"]
         if self.path.startswith(edge.secret_paths):
             self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
