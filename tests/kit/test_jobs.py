@@ -98,6 +98,28 @@ def test_what_the_kit_does_by_itself_is_registered() -> None:
     assert {"kit.revive", "kit.housekeep", "news.tell"} <= jobs.names().keys()
 
 
+async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_ever(
+    own_database: Database, queue: Conn, done: Done, own: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "PRUNED_AT_ONCE", 2)
+    ended = ["failed", "failed", "cancelled", "aborted", "failed"]
+    for number, status in enumerate([*ended, "todo"]):
+        await jobs.defer(queue, done.task, number=number)
+        await queue.execute(
+            "UPDATE procrastinate_jobs SET status = %s::procrastinate_job_status, scheduled_at = '2100-01-01'"
+            " WHERE args ->> 'number' = %s",
+            [status, str(number)],
+        )
+
+    clock.move(timedelta(days=29))
+    await jobs.prune_failed(queue)
+    assert len(await waiting(queue)) == 6
+    clock.move(timedelta(days=2))
+    await jobs.defer(queue, jobs.housekeep, timestamp=0)
+    await jobs.drain(own_database, own)
+    assert await waiting(queue) == [("test.note", "todo", 0)]
+
+
 async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
     queue: Conn, done: Done, own: Settings, logged: StringIO
 ) -> None:

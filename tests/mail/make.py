@@ -4,6 +4,7 @@ from datetime import date
 
 from builders.mail.records import (
     EmailChanged,
+    EmailReplaced,
     LeadConfirm,
     Letter,
     Renewal,
@@ -39,6 +40,7 @@ LETTERS: tuple[Letter, ...] = (
     VerifyEmail(link=LINK, address="ada@example.net"),
     SIGN_IN,
     EmailChanged(new_address_masked="a***@example.org"),
+    EmailReplaced(new_address_masked="a***@example.org"),
     LeadConfirm(link=LINK),
     TeamInvite(team="Harbour", inviter="Ada", role="viewer", link=LINK),
     RENEWALS,

@@ -17,7 +17,7 @@ from builders.kit import clock, ids
 from builders.kit.crypto import Keyring, generate_secret
 from builders.mail import envelope, letters, links
 from builders.mail.records import LETTERS as KINDS
-from builders.mail.records import Letter, RenewalNotice, TeamInvite
+from builders.mail.records import Letter, RenewalNotice, TeamInvite, WebhookDisabled
 from builders.mail.senders import Sender
 from builders.mail.store import Claimed
 from tests.mail.make import CODE, LETTERS, LINK, RENEWALS, SIGN_IN
@@ -117,6 +117,13 @@ def test_every_letter_says_the_same_in_both_parts(letter: Letter) -> None:
     assert "script" not in tags.found
 
 
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_a_webhook_of_the_sandbox_is_called_so(*, sandbox: bool) -> None:
+    letter = WebhookDisabled(label="main", url="https://hooks.example/in", reason="It is gone.", sandbox=sandbox)
+    written = letters.write(letter, unsubscribe=STOP)
+    assert ("of your sandbox" in written.text) == ("of your sandbox" in written.html) == sandbox
+
+
 def test_the_code_is_in_the_subject_and_in_both_parts() -> None:
     written = letters.write(SIGN_IN)
     assert all(CODE in each for each in (written.subject, written.text, written.html))
@@ -160,7 +167,7 @@ def check_adds_nothing(letter: Letter, text: str) -> None:
 
 
 def test_a_name_is_cut_where_it_gets_long() -> None:
-    written = letters.write(with_fields(LETTERS[4], "x" * 1024))
+    written = letters.write(with_fields(TeamInvite(team="", inviter="", role="", link=LINK), "x" * 1024))
     assert "x" * 119 + "…" in written.html
     assert "x" * 121 not in written.html + written.text + written.subject
 

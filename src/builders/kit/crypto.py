@@ -10,6 +10,7 @@ import re
 import secrets
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -32,6 +33,14 @@ _DISTINCT = 10  # a random secret has more different characters than this all bu
 
 class Unsealable(Exception):
     """It is altered, sealed for another purpose or context, or with a secret the ring does not hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resealed:
+    """What became of what other secrets than the first had sealed."""
+
+    renewed: int
+    lost: int  # sealed with a secret that the ring does not hold, or altered
 
 
 class _Key:
@@ -95,7 +104,7 @@ class Keyring:
         The context (account and column, say) is not kept but must be given again: a sealed value that was
         moved to another row does not open.
         """
-        header, nonce = _SEALED_V1 + self._first.id, os.urandom(_NONCE)
+        header, nonce = self.seal_header, os.urandom(_NONCE)
         cipher = AESGCM(self._first.derived("seal", purpose))
         return header + nonce + cipher.encrypt(nonce, plaintext, header + context)
 
@@ -112,9 +121,14 @@ class Keyring:
         except InvalidTag:
             raise Unsealable("It was altered, or sealed for another purpose or context.") from None
 
+    @property
+    def seal_header(self) -> bytes:
+        """How all begins that the first secret seals; what begins otherwise needs to be sealed anew."""
+        return _SEALED_V1 + self._first.id
+
     def needs_reseal(self, sealed: bytes) -> bool:
         """Whether it was sealed with another secret than the first, or in an older form."""
-        return sealed[:_HEADER] != _SEALED_V1 + self._first.id
+        return not sealed.startswith(self.seal_header)
 
     def hash_token(self, purpose: str, token: str) -> bytes:
         """32 bytes to store instead of a token; only who holds the secret can try tokens against it."""

@@ -2,14 +2,19 @@
 
 from email_validator import EmailNotValidError, validate_email
 
+ENCODED_WORD = "=?"  # how one begins
+
 
 def canonical(text: str) -> str:
     """The address in lower case, its domain as A-labels. Raises ValueError for what is none.
 
-    Local parts are ASCII: few mail servers take others, and look-alikes would be told apart by nobody.
+    Local parts are ASCII: few mail servers take others, and look-alikes would be told apart by nobody. Nor may
+    one begin an encoded word (RFC 2047), which mail programs, and our own library, read as other text.
     """
     try:
         found = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)
     except EmailNotValidError as error:
         raise ValueError(str(error)) from None
+    if ENCODED_WORD in found.local_part:
+        raise ValueError(f"The part before the @-sign may not hold {ENCODED_WORD}")
     return f"{found.local_part}@{found.ascii_domain}".lower()

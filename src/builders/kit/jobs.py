@@ -7,6 +7,7 @@ Arguments are ids only. A job runs at least once: a killed worker's jobs are tak
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import psycopg
@@ -15,7 +16,7 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, Unique
 from procrastinate.jobs import Job, Status
 from procrastinate.tasks import Task
 
-from builders.kit import crypto, idempotency, log, partitions
+from builders.kit import clock, crypto, idempotency, log, partitions
 from builders.kit.crypto import Keyring
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
@@ -27,7 +28,20 @@ MOST_LIVES = 12  # a job that was begun so often, and killed its workers, is giv
 RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # after 3 s, 9 s, 27 s, …; nine days in all
 REVIVING = 4_711_020_27  # any number, the same in every version
 
+FAILED_KEPT = timedelta(days=30)  # for somebody to look at
+PRUNED_AT_ONCE = 1000
+
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
+# Jobs that ended, but not well; the others are gone when they end. The queue's own statement reads all events.
+PRUNE_FAILED = """
+    DELETE FROM procrastinate_jobs WHERE id IN (
+        SELECT id FROM procrastinate_jobs AS job
+        WHERE status IN ('failed', 'cancelled', 'aborted') AND NOT EXISTS (
+            SELECT FROM procrastinate_events AS event WHERE event.job_id = job.id AND event.at >= %(before)s
+        )
+        ORDER BY id LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+    )
+"""
 
 T = TypeVar("T")
 
@@ -170,11 +184,19 @@ async def _put_back(job: Job) -> None:
 @app.periodic(cron="17 * * * *")
 @app.task(name="kit.housekeep", queueing_lock="kit.housekeep", pass_context=True)
 async def housekeep(context: JobContext, timestamp: int) -> None:
-    """Makes next months' partitions, drops old ones, forgets old idempotency keys."""
+    """Makes next months' partitions, drops old ones, forgets old idempotency keys and failed jobs."""
     del timestamp
     async with database(context).reading() as conn:
         await idempotency.prune(conn)
-        await partitions.turn(conn)
+        await prune_failed(conn)
+        await partitions.turn(conn, settings(context))
+
+
+async def prune_failed(conn: Conn) -> None:
+    """Forgets jobs that failed long ago, some at a time."""
+    batch = {"before": clock.now() - FAILED_KEPT, "batch": PRUNED_AT_ONCE}
+    while (await conn.execute(PRUNE_FAILED, batch)).rowcount == PRUNED_AT_ONCE:
+        pass
 
 
 def names() -> Mapping[str, Task[Any, Any, Any]]:

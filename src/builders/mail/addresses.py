@@ -4,6 +4,8 @@ import re
 
 import idna
 
+from builders.kit.emails import ENCODED_WORD
+
 MAX_OCTETS = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _MAX_LOCAL = 64  # octets; RFC 5321, 4.5.3.1.1
 _MAX_WRITTEN = 1024  # characters; longer is not worth idna's time
@@ -32,6 +34,8 @@ def find_route(address: str) -> str | None:
     """The address as SMTP takes it, its domain as A-labels; None for what no server would take."""
     local, _, domain = address.strip().rpartition("@")
     if len(address) > _MAX_WRITTEN or not _LOCAL.fullmatch(local) or not local.isprintable():
+        return None
+    if ENCODED_WORD in local:  # in a header it would be read as what it encodes: line breaks, other addresses
         return None
     try:
         host = idna.encode(domain.lower().removesuffix("."), uts46=True, std3_rules=True).decode("ascii")

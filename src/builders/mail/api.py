@@ -22,6 +22,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page.", "conte
 _KINDS = {
     Topic.RENEWALS: "notices of renewals",
     Topic.WEBHOOKS: "notices about webhooks",
+    Topic.LEADS: "mail that was asked for with this address",
     Topic.NEWS: "news",
 }
 

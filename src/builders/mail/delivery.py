@@ -32,6 +32,9 @@ WAITS = tuple(timedelta(minutes=each) for each in (1, 5, 15, 60, 240))  # after 
 GIVE_UP = timedelta(days=2)  # since the message was written
 SWEPT_AT_ONCE = 500
 LONGEST_ERROR = 200  # characters
+UNREADABLE = "It could not be read: it is of a version that this worker does not know."
+UNWRITABLE = "It could not be written."
+UNCARRIED = "It could not be handed over."
 
 _log = log.get_logger()
 
@@ -114,9 +117,23 @@ async def attempt(database: Database, desk: Desk, *, keyring: Keyring, key: Key)
         begun = await _begin(conn, desk, keyring=keyring, key=key)
     if begun is None:
         return
-    outcome = await desk.carrier.carry(_parcel(begun, desk, keyring))
+    outcome = await _carried(begun, desk, keyring)
     async with database.transaction() as conn:
         await _end(conn, begun, outcome)
+
+
+async def _carried(begun: _Attempt, desk: Desk, keyring: Keyring) -> Outcome:
+    """How it ended. What breaks off here is an end too: a message of which nothing is noted is tried for ever."""
+    try:
+        parcel = _parcel(begun, desk, keyring)
+    except Exception:  # noqa: BLE001 - whatever is wrong with this message, it will be so the next time
+        _log.exception("mail_not_written", message_id=begun.key.id, letter=begun.claimed.letter)
+        return Outcome(status=Status.BOUNCED, text=UNWRITABLE)
+    try:
+        return await desk.carrier.carry(parcel)
+    except Exception as error:  # noqa: BLE001 - carriers say what they expect; of the rest the next try may know
+        _log.exception("mail_not_carried", message_id=begun.key.id)
+        return Outcome(status=Status.DEFERRED, text=f"{UNCARRIED} ({type(error).__name__})", is_our_fault=True)
 
 
 async def _begin(conn: Conn, desk: Desk, *, keyring: Keyring, key: Key) -> _Attempt | None:
@@ -130,11 +147,10 @@ async def _begin(conn: Conn, desk: Desk, *, keyring: Keyring, key: Key) -> _Atte
             conn, key=key, status=Status.EXPIRED, reply=Reply(error="It came too late to be of use.")
         )
         return None
-    try:
-        to, letter = sealed.unseal(keyring, claimed.content, key=key, name=claimed.letter)
-    except Unsealable:
-        await _bounce(conn, key, claimed, Reply(error="The secret key that sealed it is gone."))
+    read = await _read(conn, keyring, key, claimed)
+    if read is None:
         return None
+    to, letter = read
     if letter.topic is not None and await optouts.is_out(conn, keyring, address=to, topic=letter.topic):
         await store.finish(conn, key=key, status=Status.SUPPRESSED, reply=Reply())
         return None
@@ -143,6 +159,18 @@ async def _begin(conn: Conn, desk: Desk, *, keyring: Keyring, key: Key) -> _Atte
         await _bounce(conn, key, claimed, Reply(error="No mail server takes such an address."))
         return None
     return _Attempt(key=key, claimed=claimed, to=to, route=route, letter=letter)
+
+
+async def _read(conn: Conn, keyring: Keyring, key: Key, claimed: Claimed) -> tuple[str, Letter] | None:
+    """To whom, and what; None when it cannot be read, which is noted."""
+    try:
+        return sealed.unseal(keyring, claimed.content, key=key, name=claimed.letter)
+    except Unsealable:
+        await _bounce(conn, key, claimed, Reply(error="The secret key that sealed it is gone."))
+    except (KeyError, ValueError):  # a newer worker may know the letter
+        _log.error("mail_unreadable", message_id=key.id, letter=claimed.letter)
+        await _put_off(conn, key, claimed, Reply(error=UNREADABLE))
+    return None
 
 
 def _parcel(begun: _Attempt, desk: Desk, keyring: Keyring) -> Parcel:
@@ -167,10 +195,11 @@ def _parcel(begun: _Attempt, desk: Desk, keyring: Keyring) -> Parcel:
 
 
 async def _end(conn: Conn, begun: _Attempt, outcome: Outcome) -> None:
-    key, claimed, now = begun.key, begun.claimed, clock.now()
+    key, claimed = begun.key, begun.claimed
     reply = Reply(code=outcome.code, error=_clean(outcome.text, begun))
     if outcome.status is Status.SENT:
-        await store.finish(conn, key=key, status=Status.SENT, reply=reply, sent_at=now)
+        # Whatever a newer attempt is doing: it has been sent.
+        await store.finish(conn, key=key, status=Status.SENT, reply=reply, sent_at=clock.now())
         _log.info("mail_sent", message_id=key.id, letter=claimed.letter, attempts=claimed.attempts)
         return
     if outcome.status is Status.BOUNCED:
@@ -178,9 +207,14 @@ async def _end(conn: Conn, begun: _Attempt, outcome: Outcome) -> None:
         return
     level = _log.error if outcome.is_our_fault else _log.warning
     level("mail_deferred", message_id=key.id, attempts=claimed.attempts, code=reply.code, error=reply.error)
-    next_try_at = now + wait(key.id, claimed.attempts)
+    await _put_off(conn, key, claimed, reply)
+
+
+async def _put_off(conn: Conn, key: Key, claimed: Claimed, reply: Reply) -> None:
+    """Until the next attempt, unless it has no time for one."""
+    next_try_at = clock.now() + wait(key.id, claimed.attempts)
     if claimed.expires_at is not None and next_try_at >= claimed.expires_at:
-        await store.finish(conn, key=key, status=Status.EXPIRED, reply=reply)
+        await store.finish(conn, key=key, status=Status.EXPIRED, reply=reply, attempts=claimed.attempts)
     elif next_try_at > claimed.created_at + GIVE_UP:
         said = f"Gave up after {claimed.attempts} attempts. {reply.error or ''}".strip()
         await _bounce(conn, key, claimed, Reply(code=reply.code, error=said))
@@ -189,7 +223,7 @@ async def _end(conn: Conn, begun: _Attempt, outcome: Outcome) -> None:
 
 
 async def _bounce(conn: Conn, key: Key, claimed: Claimed, reply: Reply) -> None:
-    if not await store.finish(conn, key=key, status=Status.BOUNCED, reply=reply):
+    if not await store.finish(conn, key=key, status=Status.BOUNCED, reply=reply, attempts=claimed.attempts):
         return  # another worker was faster
     _log.warning("mail_bounced", message_id=key.id, letter=claimed.letter, code=reply.code, error=reply.error)
     data = MailBounced(message_id=key.id, letter=claimed.letter, code=reply.code)

@@ -23,6 +23,7 @@ _SUBJECTS: Mapping[str, str] = {
     "verify_email": "Confirm your email address",
     "sign_in": "Your sign-in code is {code}",
     "email_changed": "The email address of your account is to change",
+    "email_replaced": "The email address of your account has changed",
     "lead_confirm": "Please confirm that it was you",
     "team_invite": "{inviter} invites you to the team {team}",
     "renewal_notice": "{count} to look at before renewal",
@@ -53,7 +54,8 @@ def write(letter: Letter, *, links: Links | None = None, unsubscribe: str | None
     context = {**shown, "topic": letter.topic, "unsubscribe": unsubscribe, "pixel": links.pixel if links else None}
     isolated = {name: _isolated(value) for name, value in context.items()}
     subject = _SUBJECTS[letter.name].format(**isolated)
-    html = _jinja.get_template(f"{letter.name}.html").render(context, subject=subject, link=_clicked(shown, links))
+    link = _clicked(shown, None if letter.opens else links)
+    html = _jinja.get_template(f"{letter.name}.html").render(context, subject=subject, link=link)
     text = _jinja.get_template(f"{letter.name}.txt").render(isolated, subject=subject)
     return Written(subject=subject, text=_wrapped(text), html=html)
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from builders.kit import clock
-from builders.kit.crypto import Keyring, Unsealable
-from builders.kit.db import Conn
+from builders.kit.crypto import Keyring, Resealed, Unsealable
+from builders.kit.db import Conn, Database
 from builders.mail import addresses, store
 from builders.mail.links import decoded
 from builders.mail.records import Topic
+from builders.mail.store import Optout
 
 PATH = "/v1/mail/unsubscribe/"
+REHASHED_AT_ONCE = 500
 _LINK, _LIST = "mail.unsubscribe", "mail.optouts"
 
 
@@ -68,5 +70,31 @@ async def drop(conn: Conn, keyring: Keyring, *, address: str, topic: Topic) -> N
     await store.drop_optout(conn, hashes=keyring.hashes(_LIST, _named(address, topic)))
 
 
-def _named(address: str, topic: Topic) -> str:
+async def rehash(database: Database, keyring: Keyring) -> Resealed:
+    """Has the first secret hash and seal what others did."""
+    done: list[bool | None] = []
+    after: bytes | None = b""
+    while after is not None:
+        async with database.transaction() as conn:
+            batch = await store.list_stale_optouts(
+                conn, header=keyring.seal_header, after=after, limit=REHASHED_AT_ONCE
+            )
+            done += [await _rehash(conn, keyring, each) for each in batch]
+        after = batch[-1].hash if batch else None
+    return Resealed(renewed=done.count(True), lost=done.count(None))
+
+
+async def _rehash(conn: Conn, keyring: Keyring, old: Optout) -> bool | None:
+    """Whether it was; None when it cannot be opened."""
+    context = old.topic.encode()
+    try:
+        address = keyring.unseal(_LIST, old.address, context=context)
+    except Unsealable:
+        return None
+    digest = keyring.hash_token(_LIST, _named(address.decode(), old.topic))
+    sealed = keyring.seal(_LIST, address, context=context)
+    return await store.rehash_optout(conn, digest=old.hash, new_digest=digest, new_address=sealed)
+
+
+def _named(address: str, topic: str) -> str:
     return f"{topic}\n{addresses.normal(address)}"

@@ -25,6 +25,7 @@ class Topic(StrEnum):
 
     RENEWALS = "renewals"
     WEBHOOKS = "webhooks"
+    LEADS = "leads"  # what an address was left for on the vendor's pages
     NEWS = "news"
 
 
@@ -62,6 +63,14 @@ class Message:
     sent_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a tracked link needs to know of its message."""
+
+    account_id: UUID
+    sent_at: datetime | None  # None while it is on its way
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
     """What is to be said to one reader; a subclass for each kind."""
@@ -69,6 +78,7 @@ class Letter:
     name: ClassVar[str]
     category: ClassVar[Category] = Category.TRANSACTIONAL
     topic: ClassVar[Topic | None] = None  # of what the reader can end
+    opens: ClassVar[bool] = False  # whether its link opens something: a secret, so it is never tracked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +110,21 @@ class EmailChanged(Letter):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmailReplaced(Letter):
+    """Tells the address of before that another one has taken its place."""
+
+    name: ClassVar[str] = "email_replaced"
+    new_address_masked: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeadConfirm(Letter):
     """Asks a lead to confirm that it was them who asked."""
 
     name: ClassVar[str] = "lead_confirm"
+    category: ClassVar[Category] = Category.NOTICE
+    topic: ClassVar[Topic | None] = Topic.LEADS
+    opens: ClassVar[bool] = True
     link: str = field(repr=False)
     hours: int = 72
 
@@ -152,6 +173,7 @@ class WebhookDisabled(Letter):
     label: str
     url: str
     reason: str  # a sentence
+    sandbox: bool = False
     link: str | None = None
 
 
@@ -168,6 +190,7 @@ LETTERS: tuple[type[Letter], ...] = (
     VerifyEmail,
     SignInCode,
     EmailChanged,
+    EmailReplaced,
     LeadConfirm,
     TeamInvite,
     RenewalNotice,

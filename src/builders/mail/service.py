@@ -1,20 +1,20 @@
 """The door of mail: send a letter, ask what became of it, and what its reader did with its links."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
 from builders.kit import clock, ids, outbox
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
+from builders.kit.crypto import Keyring, Resealed
+from builders.kit.db import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.mail import addresses, delivery, links, optouts, sealed, store
 from builders.mail.events import MAIL_UNSUBSCRIBED, MailUnsubscribed
 from builders.mail.folder import Folder
 from builders.mail.optouts import Subscription
-from builders.mail.records import Letter, Message, Status, Topic
-from builders.mail.store import Key
+from builders.mail.records import Letter, Message, Origin, Status, Topic
+from builders.mail.store import Key, Reply
 
 # Tracked links, as the tracking room redeems them.
 mint_links = links.mint
@@ -49,6 +49,12 @@ async def send(
     return key.id
 
 
+async def withdraw(conn: Conn, *, account_id: UUID, message_id: UUID) -> bool:
+    """Stops a message that is not sent yet, and forgets what was to be said; False when it was final."""
+    key = Key(account_id=account_id, id=message_id)
+    return await store.finish(conn, key=key, status=Status.SUPPRESSED, reply=Reply())
+
+
 async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
     """A message of the account, and where it stands; kept for 90 days."""
     return await store.find(conn, key=Key(account_id=account_id, id=message_id))
@@ -71,6 +77,22 @@ async def find_owner(conn: Conn, *, message_id: UUID) -> UUID | None:
     return await store.find_owner(conn, message_id=message_id)
 
 
+def unsubscribe_link(keyring: Keyring, *, base_url: str, account_id: UUID, topic: Topic, address: str) -> str:
+    """Where a reader ends mail of the topic, for mail that leaves by other ways than ours."""
+    about = Subscription(account_id=account_id, topic=topic, address=address)
+    return optouts.link(keyring, base_url=base_url, subscription=about)
+
+
+async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> Mapping[UUID, Origin]:
+    """The accounts of messages, and when they were sent; without those that are gone. One statement."""
+    return await store.find_origins(conn, message_ids=message_ids)
+
+
+async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
+    """The account's notices with ids below `before`, newest first; kept for 90 days."""
+    return await store.list_notices(conn, account_id=account_id, before=before, limit=limit)
+
+
 def get_subscription(keyring: Keyring, *, token: str) -> Subscription:
     """What an unsubscribe link is about. Raises TokenInvalid."""
     found = optouts.find_subscription(keyring, token)
@@ -91,3 +113,8 @@ async def unsubscribe(conn: Conn, *, keyring: Keyring, token: str) -> Subscripti
 async def subscribe(conn: Conn, *, keyring: Keyring, address: str, topic: Topic) -> None:
     """Forgets that the reader wanted no more of the topic: they have asked for it again."""
     await optouts.drop(conn, keyring, address=address, topic=topic)
+
+
+async def rehash_optouts(database: Database, *, keyring: Keyring) -> Resealed:
+    """Has the first secret keep who wants no mail, so that those before may go; can be repeated."""
+    return await optouts.rehash(database, keyring)

@@ -10,7 +10,7 @@ from psycopg.rows import class_row, kwargs_row
 
 from builders.kit import ids, partitions
 from builders.kit.db import Conn
-from builders.mail.records import Category, Message, Status, Topic
+from builders.mail.records import Category, Message, Origin, Status, Topic
 
 partitions.declare("mail_messages", kept=timedelta(days=90))
 
@@ -35,7 +35,19 @@ LIST = """
       AND (%(status)s::text IS NULL OR status = %(status)s)
     ORDER BY created_at DESC, id DESC LIMIT %(limit)s
 """
+LIST_NOTICES = """
+    SELECT id, account_id, letter, category, recipient, status, attempts, last_code, last_error, header_id,
+           created_at, expires_at, next_try_at, sent_at
+    FROM mail_messages
+    WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
+    ORDER BY id DESC LIMIT %(limit)s
+"""
 FIND_OWNER = "SELECT account_id FROM mail_messages WHERE id = %(id)s AND created_at = %(created_at)s"
+FIND_ORIGINS = """
+    SELECT message.id, message.account_id, message.sent_at
+    FROM unnest(%(ids)s::uuid[], %(times)s::timestamptz[]) AS asked (id, created_at)
+    JOIN mail_messages AS message ON message.id = asked.id AND message.created_at = asked.created_at
+"""
 # The attempt is counted before it is made: one that kills its worker counts too.
 CLAIM = """
     UPDATE mail_messages
@@ -57,7 +69,7 @@ FINISH = """
     SET status = %(status)s, last_code = %(code)s, last_error = %(error)s, sent_at = %(sent_at)s,
         content = NULL, next_try_at = NULL, claimed_until = NULL
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
-      AND status IN ('queued', 'deferred')
+      AND status IN ('queued', 'deferred') AND (%(attempts)s::smallint IS NULL OR attempts = %(attempts)s)
     RETURNING id
 """
 # Their jobs are lost, or it is time for another attempt. Put off, so that the next sweep leaves them alone.
@@ -77,6 +89,16 @@ ADD_OPTOUT = """
     RETURNING topic
 """
 DROP_OPTOUT = "DELETE FROM mail_optouts WHERE hash = ANY(%(hashes)s)"
+LIST_STALE_OPTOUTS = """
+    SELECT hash, topic, address FROM mail_optouts
+    WHERE hash > %(after)s AND substr(address, 1, octet_length(%(header)s::bytea)) <> %(header)s
+    ORDER BY hash LIMIT %(limit)s
+"""
+# In place, so that whoever drops it meanwhile drops it by either hash.
+REHASH_OPTOUT = """
+    UPDATE mail_optouts SET hash = %(new_hash)s, address = %(new_address)s
+    WHERE hash = %(hash)s AND NOT EXISTS (SELECT FROM mail_optouts WHERE hash = %(new_hash)s)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +133,15 @@ def is_dated(message_id: UUID) -> bool:
     except ValueError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optout:
+    """Somebody wants no more of a topic."""
+
+    hash: bytes  # of topic and address
+    topic: str  # may be one that is no more
+    address: bytes = field(repr=False)  # sealed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +209,21 @@ async def find_owner(conn: Conn, *, message_id: UUID) -> UUID | None:
     return None if found is None else found[0]
 
 
+async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
+    """The account's notices with smaller ids, newest first."""
+    async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
+        await cursor.execute(LIST_NOTICES, {"account_id": account_id, "before": before, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def find_origins(conn: Conn, *, message_ids: Collection[UUID]) -> dict[UUID, Origin]:
+    """Where the messages come from, without those that are not there."""
+    asked = [each for each in message_ids if is_dated(each)]
+    row = {"ids": asked, "times": [ids.time_of(each) for each in asked]}
+    found = await (await conn.execute(FIND_ORIGINS, row)).fetchall()
+    return {message_id: Origin(account_id=owner, sent_at=at) for message_id, owner, at in found}
+
+
 async def claim(conn: Conn, *, key: Key, header_id: str, now: datetime, until: datetime) -> Claimed | None:
     """The message for one attempt, begun now; None when it is final, or another worker has it."""
     async with conn.cursor(row_factory=class_row(Claimed)) as cursor:
@@ -191,10 +237,22 @@ async def defer(conn: Conn, *, key: Key, attempts: int, reply: Reply, next_try_a
     await conn.execute(DEFER, {**row, "next_try_at": next_try_at})
 
 
-async def finish(conn: Conn, *, key: Key, status: Status, reply: Reply, sent_at: datetime | None = None) -> bool:
-    """Notes the end, and forgets what was to be said; False when it had ended already."""
-    row = {**key.row, "status": status, "code": reply.code, "error": reply.error, "sent_at": sent_at}
-    return await (await conn.execute(FINISH, row)).fetchone() is not None
+async def finish(
+    conn: Conn,
+    *,
+    key: Key,
+    status: Status,
+    reply: Reply,
+    attempts: int | None = None,
+    sent_at: datetime | None = None,
+) -> bool:
+    """Notes the end, and forgets what was to be said.
+
+    False when it had ended already, or when `attempts` are given and a newer attempt is under way.
+    """
+    row = {**key.row, "status": status, "code": reply.code, "error": reply.error}
+    ended = await conn.execute(FINISH, {**row, "attempts": attempts, "sent_at": sent_at})
+    return await ended.fetchone() is not None
 
 
 async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Sequence[Key]:
@@ -217,3 +275,16 @@ async def add_optout(conn: Conn, *, digest: bytes, topic: Topic, address: bytes,
 async def drop_optout(conn: Conn, *, hashes: Collection[bytes]) -> None:
     """Forgets an opt-out."""
     await conn.execute(DROP_OPTOUT, {"hashes": list(hashes)})
+
+
+async def list_stale_optouts(conn: Conn, *, header: bytes, after: bytes, limit: int) -> Sequence[Optout]:
+    """Opt-outs that were not sealed under this header, with hashes beyond `after`, in their order."""
+    async with conn.cursor(row_factory=class_row(Optout)) as cursor:
+        await cursor.execute(LIST_STALE_OPTOUTS, {"header": header, "after": after, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def rehash_optout(conn: Conn, *, digest: bytes, new_digest: bytes, new_address: bytes) -> bool:
+    """Puts another hash and sealed address in place; False when it was dropped meanwhile, or is there as both."""
+    row = {"hash": digest, "new_hash": new_digest, "new_address": new_address}
+    return (await conn.execute(REHASH_OPTOUT, row)).rowcount == 1

@@ -1,0 +1,44 @@
+"""`builders secrets`."""
+
+import click
+
+from builders.cli.session import fail, json_option, run, show
+from builders.kit.crypto import Resealed, keyring_of
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from builders.mail import service as mail
+from builders.webhooks import service as webhooks
+
+
+@click.group()
+def secrets() -> None:
+    """The secret keys of the service."""
+
+
+@secrets.command()
+@json_option
+def reseal(*, as_json: bool) -> None:
+    """Seal anew, with the first secret key, what is kept for good.
+
+    That is the signing secrets of webhook destinations and the list of who wants no mail. It can be repeated, and
+    run while the service does.
+    """
+
+    async def work(database: Database, settings: Settings) -> dict[str, Resealed]:
+        try:
+            keyring = keyring_of(settings)
+        except (ValueError, OSError) as error:
+            fail(str(error))
+        return {
+            "webhook_secrets": await webhooks.reseal_secrets(database, keyring=keyring),
+            "mail_optouts": await mail.rehash_optouts(database, keyring=keyring),
+        }
+
+    done = run(work)
+    named = {"Signing secrets of webhooks": done["webhook_secrets"], "Opt-outs of mail": done["mail_optouts"]}
+    show(done, as_json=as_json, text="\n".join(_line(name, each) for name, each in named.items()))
+
+
+def _line(name: str, done: Resealed) -> str:
+    lost = f", {done.lost} made with a secret key that is gone" if done.lost else ""
+    return f"{name}: {done.renewed} sealed anew{lost}."

@@ -1,0 +1,81 @@
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from builders.kit import ids
+from builders.kit.crypto import Keyring, generate_secret
+from builders.webhooks import sealing
+from tests.cli.conftest import Cli
+
+NEW = generate_secret()
+DESTINATION = """
+    INSERT INTO webhooks_destinations
+        (account_id, id, label, url, enabled, events, secret, secret_hint, created_at, updated_at)
+    VALUES (%s, %s, 'main', 'https://hooks.example.com/', true, '{*}', %s, 'abcd', %s, %s)
+"""
+OPTOUT = "INSERT INTO mail_optouts (hash, topic, address, created_at) VALUES (%s, 'news', %s, %s)"
+
+
+@pytest.fixture
+def old() -> str:
+    """A secret key of before, of this test alone."""
+    return generate_secret()
+
+
+@pytest.fixture
+def sealed(account: str, conninfo: str, old: str) -> Iterator[UUID]:
+    """A destination and two opt-outs, of when the old secret key was the first."""
+    destination, now, ring = ids.new(), datetime.now(UTC), Keyring([old])
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        query = "SELECT id FROM identity_accounts WHERE email = %s AND sandbox_of IS NULL"
+        (owner,) = conn.execute(query, [account]).fetchone() or ()
+        secret = sealing.seal(ring, "a secret of old", account_id=owner, destination_id=destination)
+        conn.execute(DESTINATION, [owner, destination, secret, now, now])
+        for email in (account, f"x{account}"):
+            digest = ring.hash_token("mail.optouts", f"news\n{email}")
+            conn.execute(OPTOUT, [digest, ring.seal("mail.optouts", email.encode(), context=b"news"), now])
+        yield destination
+        conn.execute("DELETE FROM webhooks_destinations WHERE id = %s", [destination])
+
+
+def test_what_is_kept_for_good_is_sealed_with_the_first_secret_key(
+    builders: Cli, sealed: UUID, plain_environment: pytest.MonkeyPatch, conninfo: str, old: str
+) -> None:
+    plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{NEW},{old}")
+    for renewed in ({"webhook_secrets": 1, "mail_optouts": 2}, {"webhook_secrets": 0, "mail_optouts": 0}):
+        result = builders("secrets", "reseal", "--json")
+        assert result.exit_code == 0, result.stderr
+        assert {name: each["renewed"] for name, each in json.loads(result.stdout).items()} == renewed
+
+    with psycopg.connect(conninfo) as conn:
+        query = "SELECT account_id, secret FROM webhooks_destinations WHERE id = %s"
+        owner, secret = conn.execute(query, [sealed]).fetchone() or ()
+    assert sealing.unseal(Keyring([NEW]), secret, account_id=owner, destination_id=sealed) == "a secret of old"
+
+
+@pytest.mark.usefixtures("sealed")
+def test_for_people_it_is_a_line_each(builders: Cli, plain_environment: pytest.MonkeyPatch, old: str) -> None:
+    plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{NEW},{old}")
+    lines = builders("secrets", "reseal").stdout.splitlines()
+    assert lines[0].startswith("Signing secrets of webhooks: 1 sealed anew")
+    assert lines[1].startswith("Opt-outs of mail: 2 sealed anew")
+
+
+@pytest.mark.usefixtures("sealed")
+def test_what_cannot_be_opened_is_said(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    plain_environment.setenv("BUILDERS_SECRET_KEYS", NEW)
+    result = builders("secrets", "reseal")
+    assert result.exit_code == 0
+    assert "Signing secrets of webhooks: 0 sealed anew, " in result.stdout
+    assert "made with a secret key that is gone." in result.stdout
+
+
+def test_a_secret_key_that_will_not_do_is_said(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+    plain_environment.setenv("BUILDERS_SECRET_KEYS", "short")
+    result = builders("secrets", "reseal")
+    assert result.exit_code == 1
+    assert "too short" in result.stderr

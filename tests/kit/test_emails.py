@@ -1,0 +1,34 @@
+import pytest
+
+from builders.kit import emails
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (" Ada@Example.NET ", "ada@example.net"),
+        ("ada@bücher.example", "ada@xn--bcher-kva.example"),
+        ("a=b?c@example.net", "a=b?c@example.net"),
+        ("a?=b@example.net", "a?=b@example.net"),
+    ],
+)
+def test_an_address_is_kept_in_one_form(text: str, kept: str) -> None:
+    assert emails.canonical(text) == kept
+    assert emails.canonical(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ada",
+        "ädä@example.net",
+        "=?utf-8?q?=0d=0asubject=3a_pay=0d=0a=0d=0apay_here?=@evil.example",
+        "=?utf-8?b?DQpCY2M6IGV2aWxAeC50ZXN0?=@evil.example",
+        "a.=?us-ascii?q?b?=.c@example.net",
+        "=?@example.net",
+    ],
+)
+def test_what_is_no_address_or_would_be_read_as_another_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        emails.canonical(text)

@@ -1,0 +1,148 @@
+"""What strangers write stays where it was put: no header and no body comes of it, encoded or not."""
+
+import dataclasses
+import re
+from base64 import b64encode
+from quopri import encodestring
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+
+from builders.kit import jobs
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from builders.mail import addresses, letters
+from builders.mail.records import Status, TeamInvite, WebhookDisabled
+from builders.mail.signing import Signer
+from tests.cast import Person
+from tests.mail.conftest import Look, Send
+from tests.mail.make import LINK, SIGN_IN, WEBHOOK
+from tests.mail.servers import MailServer
+from tests.mail.test_letters import SENDER, pack, packed
+
+FORGED = "\r\nBcc: evil@x.test\r\nSubject: pay\r\n\r\npay here"
+NAMES = [
+    *("Subject", "From", "To", "Date", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress"),
+    *("MIME-Version", "Content-Type"),
+]
+
+
+def word(text: str, *, code: str = "b", charset: str = "utf-8") -> str:
+    """The text as an encoded word (RFC 2047)."""
+    raw = text.encode(charset)
+    if code == "b":
+        return f"=?{charset}?b?{b64encode(raw).decode()}?="
+    quoted = encodestring(raw, quotetabs=True).replace(b"=\n", b"").replace(b"=20", b"_").replace(b"?", b"=3F")
+    return f"=?{charset}?q?{quoted.decode().replace(chr(13), '=0D').replace(chr(10), '=0A')}?="
+
+
+WORDS = [
+    word(FORGED),
+    word(FORGED, code="q"),
+    word(FORGED).upper(),
+    word(FORGED, charset="utf-16"),
+    f"a {word(FORGED)} b {word('c')}",
+    f"{word('a')} {word('b')}",
+    f'"{word(FORGED)}"',
+    f"({word(FORGED)})",
+    word("\N{RIGHT-TO-LEFT OVERRIDE}evil"),
+    "=?utf-8?b?DQpCY2M6IGV2aWxAeC50ZXN0DQoNCmJvZHk=?=",
+    "=?utf-8?q?=0d=0asubject=3a_pay=0d=0a=0d=0apay_here?=",
+    f"{'x' * 70} {word(FORGED)}",
+    "x" * 119,
+    "=?",
+    "?=",
+    "=?utf-8?b?",
+]
+
+
+def check_subject_alone(text: str) -> None:
+    """The text is read in the subject as it was written, and nowhere else in the head."""
+    written = letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK))
+    raw, message = packed(written), pack(written)
+    assert list(message.keys()) == NAMES
+    assert str(message["Subject"]) == " ".join(written.subject.split())
+    assert not message.defects
+    assert not message["Subject"].defects
+    head = raw.partition(b"\r\n\r\n")[0]
+    assert all(len(line) < 120 for line in head.split(b"\r\n"))
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_an_encoded_word_is_shown_as_it_was_written(text: str) -> None:
+    check_subject_alone(text)
+
+
+parts = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(["=?", "?=", "=?utf-8?q?", "=0D=0A", "\r\n", " ", "Bcc: x@y.example"]),
+    st.builds(word, st.text(max_size=20, alphabet=st.characters(codec="utf-8")), code=st.sampled_from("bq")),
+)
+
+
+@limits(deadline=None)  # other tests share the processor
+@given(st.lists(parts, max_size=6).map("".join))
+def test_whatever_is_written_is_read_in_the_subject_alone(text: str) -> None:
+    check_subject_alone(text)
+
+
+@pytest.mark.parametrize("text", WORDS[:4])
+async def test_a_label_sends_mail_to_nobody_else(
+    send: Send, database: Database, by_smtp: Settings, smtp: MailServer, text: str
+) -> None:
+    await send(WebhookDisabled(label=text, url=WEBHOOK.url, reason=WEBHOOK.reason))
+    await jobs.drain(database, by_smtp)
+
+    (received,) = smtp.received
+    assert received.message["Bcc"] is None
+    assert str(received.message["Subject"]).startswith(f"Your webhook {text[:119]}")
+    assert received.message.keys().count("Subject") == 1
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_no_address_holds_an_encoded_word(text: str) -> None:
+    if "=?" in text:
+        assert addresses.find_route(f"{text}@evil.example") is None
+
+
+@pytest.mark.parametrize("word", ["=?utf-8?q?=0d=0aBcc=3a_evil?=", "=?utf-8?b?DQpCY2M6IGV2aWxAeC50ZXN0?=", "=?x"])
+async def test_mail_to_such_an_address_is_not_written(
+    send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, word: str
+) -> None:
+    message_id = await send(to=f"{word}@evil.example")
+    await jobs.drain(database, by_smtp)
+
+    stands = await look(message_id)
+    assert (stands.status, stands.last_error) == (Status.BOUNCED, "No mail server takes such an address.")
+    assert smtp.connections == 0
+
+
+async def test_no_account_can_have_such_an_address(alice: Person) -> None:
+    bad = "=?utf-8?q?=0d=0asubject=3a_pay=0d=0a=0d=0apay_here?=@evil.example"
+    answer = await alice.patch("/v1/me", json={"email": bad})
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", "email"])
+
+
+@pytest.mark.parametrize("name", [word(FORGED), word("\r\n\r\nbody"), word("\r\nReply-To: x@y.example")])
+def test_a_head_that_is_not_what_was_written_is_never_signed(name: str) -> None:
+    signed: list[bytes] = []
+
+    class _Pen(Signer):
+        def __init__(self) -> None:
+            pass
+
+        def sign(self, message: bytes, *, at: object) -> bytes:
+            del at
+            signed.append(message)
+            return message
+
+    sender = dataclasses.replace(SENDER, name=name, signer=_Pen())
+    with pytest.raises(ValueError, match="not what was written"):
+        packed(letters.write(SIGN_IN), sender=sender)
+    assert signed == []
+
+
+def test_a_short_plain_subject_is_left_as_it_is() -> None:
+    assert re.search(rb"^Subject: Your sign-in code is 481516\r\n", packed(letters.write(SIGN_IN)), re.MULTILINE)
