@@ -66,3 +66,23 @@ def test_what_is_no_address_is_said(builders: Cli, email: str) -> None:
 
 def test_an_address_is_required(builders: Cli) -> None:
     assert "Missing option '--email'" in builders("accounts", "create").stderr
+
+
+def test_a_link_that_is_wrong_is_seen_and_undone(
+    builders: Cli, account: str, email: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issuer = "https://login.example"
+    monkeypatch.setenv("BUILDERS_OIDC_ISSUERS", json.dumps([{"issuer": issuer, "audience": "us"}]))
+    named = ("--account", account, "--issuer", issuer, "--subject", email)
+    builders("accounts", "link", *named)
+    monkeypatch.delenv("BUILDERS_OIDC_ISSUERS")
+    [listed] = json.loads(builders("accounts", "links", "--account", account, "--json").stdout)
+    shown = builders("accounts", "links", "--account", account).stdout
+    undone = builders("accounts", "unlink", *named)
+    again = builders("accounts", "unlink", *named)
+
+    assert (listed["issuer"], listed["subject"]) == (issuer, email)
+    assert shown.endswith(f"Z  {issuer}  {email}\n")
+    assert undone.stdout == f"The subject {email} speaks for {account} no more.\n"
+    assert (again.exit_code, again.stderr.endswith("is not linked to this account.\n")) == (1, True)
+    assert builders("accounts", "links", "--account", account).stdout == "No links.\n"

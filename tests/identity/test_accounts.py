@@ -8,7 +8,7 @@ from builders.identity import service as identity
 from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.records import Account
 from builders.kit import ids
-from builders.kit.db import Database
+from builders.kit.db import Conn, Database
 
 ROWS = "SELECT id, sandbox_of FROM identity_accounts WHERE email = %s ORDER BY sandbox_of IS NOT NULL"
 
@@ -82,3 +82,10 @@ async def test_a_twin_is_nobody_by_itself(
 async def test_an_unknown_address_is_said(conn: psycopg.AsyncConnection[Any], email: str) -> None:
     with pytest.raises(AccountNotFound, match=email):
         await identity.get_account_by_email(conn, email=email)
+
+
+async def test_an_address_is_found_however_its_domain_is_written(database: Database, conn: Conn) -> None:
+    name = f"grace-{ids.new().hex}"
+    account = await create(database, f"{name}@xn--bcher-kva.example")
+
+    assert await identity.get_account_by_email(conn, email=f" {name.upper()}@Bücher.Example") == account

@@ -10,6 +10,7 @@ from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.records import Account
 from builders.kit import ids
 from builders.kit.db import Conn, Database
+from builders.kit.pages import PageRequest
 
 TOLD = """
     SELECT name, data FROM kit_outbox WHERE account_id = %s AND (name ~ '^email' OR name = 'account.created')
@@ -49,6 +50,8 @@ async def test_an_address_is_verified_once(database: Database, conn: Conn) -> No
     after = await identity.get_account(conn, account_id=account.id)
     assert after.email_verified_at is not None
     assert [name for name, _ in await told(conn, account)] == ["account.created", "email.verified"]
+    audited = await identity.list_audit(conn, account_id=account.id, page=PageRequest())
+    assert audited.items.count('"email.verified"') == 1
 
 
 async def test_another_address_than_the_accounts_is_not_verified(database: Database, conn: Conn) -> None:

@@ -34,7 +34,7 @@ async def browser(alice: Person) -> AsyncIterator[Client]:
         ({"Sec-Fetch-Site": "none"}, True),
         ({"Sec-Fetch-Site": "same-origin", "Origin": "null"}, True),  # only browsers write the first
         ({"Origin": OWN}, True),
-        ({"Origin": OWN, "Sec-Fetch-Site": "cross-site"}, True),
+        ({"Origin": OWN, "Sec-Fetch-Site": "cross-site"}, False),  # as where people sign in
         ({}, False),
         ({"Sec-Fetch-Site": "same-site"}, False),
         ({"Sec-Fetch-Site": "cross-site"}, False),

@@ -5,9 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity.signing_in import ALPHABET, MOST_CODES, MOST_TRIES
+from builders.identity import signing_in
+from builders.identity.signing_in import ALPHABET, MOST_TRIES
+from builders.identity.store import sessions as session_store
 from builders.kit import clock
 from builders.kit.db import Conn
+from builders.kit.errors import DatabaseAway
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.identity.letters import Letter, Postbox
@@ -15,6 +18,7 @@ from tests.identity.letters import Letter, Postbox
 LOGIN = "/v1/auth/login"
 REDEEM = "/v1/auth/login/redeem"
 SESSION = "/v1/auth/session"
+MOST_CODES = signing_in.MOST_CODES[0][0]
 
 
 def by_code(letter: Letter) -> dict[str, str]:
@@ -227,6 +231,32 @@ async def test_asked_one_by_one_the_sixth_letter_is_not_sent_and_the_fifth_stays
     assert letters[-1] == letters[-2]
     assert len({letter.code for letter in letters}) == MOST_CODES
     assert (await anyone.post(REDEEM, json=by_code(letters[-1]))).status_code == 200
+
+
+async def test_an_address_gets_twenty_letters_a_day(anyone: Client, alice: Person, postbox: Postbox) -> None:
+    address, asked = alice.account.email, 0
+    for _ in range(6):
+        asked += sum([(await postbox.ask(anyone, address)).to == address for _ in range(4)])
+        clock.move(timedelta(minutes=16))
+    of_the_day = len(await postbox.all_for(address))
+    clock.move(timedelta(hours=24))
+    await postbox.ask(anyone, address)
+
+    assert (asked, of_the_day, len(await postbox.all_for(address))) == (24, 20, 21)
+
+
+async def test_who_is_not_told_of_the_session_has_not_used_up_the_code(
+    anyone: Client, alice: Person, postbox: Postbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise DatabaseAway("Just now.")
+
+    letter = await postbox.ask(anyone, alice.account.email)
+    with monkeypatch.context() as patch:
+        patch.setattr(session_store, "find_session", away)
+        refused = await anyone.post(REDEEM, json=by_code(letter))
+
+    assert (refused.status_code, (await anyone.post(REDEEM, json=by_code(letter))).status_code) == (503, 200)
 
 
 async def test_signing_in_proves_the_address(anyone: Client, people: MakePerson, postbox: Postbox) -> None:

@@ -276,3 +276,13 @@ async def test_the_text_is_kept_nowhere(alice: Person, database: Database, conn:
     assert new.text.rpartition("_")[2] not in row
     assert len(new.text) == len("svc_grant_") + 12 + 1 + 32 + 6
     assert timedelta(minutes=10) == grants.LIFE
+
+
+async def test_support_leaves_no_webhook_destination_behind(
+    anyone: Client, alice: Person, database: Database
+) -> None:
+    await redeemed(anyone, database, alice, may_write=True)
+
+    answer = await anyone.post("/v1/notifications/webhooks", json={"url": "https://hook.example"}, headers=OURS)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "impersonation_forbidden")

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from builders.kit import clock
+from tests.browser import press
 from tests.cast import Client, Person
 from tests.identity.letters import Letter, Postbox
 
@@ -33,6 +34,25 @@ async def test_the_link_opens_a_page_whose_button_signs_in(anyone: Client, alice
     assert (await anyone.get(SESSION)).json()["account"]["id"] == str(alice.account.id)
 
 
+async def test_the_button_signs_in_over_plain_http(anyone: Client, alice: Person, letter: Letter) -> None:
+    answer = await press(anyone, await anyone.get(letter.link, headers={"Accept": "text/html"}))
+
+    assert (answer.status_code, "You are signed in" in answer.text) == (200, True)
+    assert (await anyone.get(SESSION)).json()["account"]["id"] == str(alice.account.id)
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}])
+async def test_what_another_site_sent_is_refused_with_a_page(
+    anyone: Client, letter: Letter, headers: dict[str, str]
+) -> None:
+    answer = await anyone.post(PAGE, data={"token": letter.token}, headers={**headers, "Accept": "text/html"})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (403, "text/html; charset=utf-8")
+    assert "Nobody was signed in" in answer.text
+    assert "set-cookie" not in answer.headers
+    assert (await anyone.post(REDEEM, json={"token": letter.token})).status_code == 200
+
+
 async def test_the_page_says_who_signs_in_and_no_more(anyone: Client, alice: Person, letter: Letter) -> None:
     page = await anyone.get(letter.link)
 
@@ -45,7 +65,7 @@ async def test_the_page_says_who_signs_in_and_no_more(anyone: Client, alice: Per
 async def test_the_token_leaves_the_page_with_nothing_but_the_button(anyone: Client, letter: Letter) -> None:
     headers = (await anyone.get(letter.link)).headers
 
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert headers["cache-control"] == "no-store"
     assert headers["x-frame-options"] == "DENY"
     policy = headers["content-security-policy"]

@@ -31,6 +31,16 @@ async def test_it_may_be_repeated(alice: Person) -> None:
     assert [each.status_code for each in answers] == [200] * 3
 
 
+async def test_the_same_idempotency_key_ends_the_other_session_too(alice: Person) -> None:
+    for new in (await alice.sign_in(), await alice.sign_in()):
+        async with Client(alice.service, token=new.token) as client:
+            answer = await client.post(PATH, headers={"Idempotency-Key": "bye"})
+            clock.move(REMEMBERED)
+
+            assert (answer.status_code, "Idempotent-Replayed" in answer.headers) == (200, False)
+            assert (await client.get("/v1/auth/session")).status_code == 401
+
+
 async def test_other_sessions_go_on(alice: Person) -> None:
     one, other = await alice.sign_in(), await alice.sign_in()
     async with Client(alice.service, token=one.token) as client:

@@ -1,51 +1,18 @@
 """Tokens of another issuer: which are good, whom they speak for, and the table of those that are refused."""
 
-import asyncio
-import uuid
 from typing import Any
 
-import psycopg
 import pytest
 
-from builders.identity import service as identity
-from builders.kit.callers import OPERATOR
 from builders.kit.db import Database
 from tests.cast import Client, Person
-from tests.conftest import MakePerson
 from tests.identity.conftest import Trust
+from tests.identity.foreign import PATH, ask, bearer, link, person
 from tests.identity.forging import by_hmac
 from tests.identity.provider import AUDIENCE, Provider, jwk_of, make_key, rsa_key
 from tests.identity.refused import FORMS, Form
 
-PATH = "/v1/auth/session"
-ACCOUNTS = "SELECT count(*) FROM identity_accounts WHERE email = %s AND sandbox_of IS NULL"
-ALL_ACCOUNTS = "SELECT count(*) FROM identity_accounts"
 NO_KEYS: list[Any] = [[], "x", 7, None]
-AUDIT = "SELECT actor_label, about FROM identity_audit WHERE account_id = %s AND action = 'identity.linked'"
-
-
-def bearer(token: str) -> dict[bytes, bytes]:
-    """The header of a request."""
-    return {b"Authorization": f"Bearer {token}".encode("latin-1", "replace")}
-
-
-async def ask(client: Client, token: str) -> dict[str, Any]:
-    """The session of a token, or the refusal."""
-    said: dict[str, Any] = (await client.get(PATH, headers=bearer(token))).json()
-    return said
-
-
-def person() -> dict[str, Any]:
-    """Claims of somebody whom nobody here knows, with a verified address."""
-    return {"email": f"Eve-{uuid.uuid4().hex[:10]}@Example.NET", "email_verified": True}
-
-
-async def link(database: Database, account: Person, provider: Provider, subject: str) -> None:
-    """As the operator does it."""
-    async with database.transaction() as conn:
-        await identity.link_identity(
-            conn, account_id=account.account.id, issuer=provider.issuer, subject=subject, actor=OPERATOR
-        )
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256", "ES256", "EdDSA"])
@@ -158,128 +125,16 @@ async def test_keys_that_will_not_do_are_passed_over(
     assert (await ask(client, good.make()))["authenticated"] is True
 
 
-async def test_a_key_without_an_algorithm_has_the_first_that_fits(
-    alice: Person, database: Database, provider: Provider, trust: Trust
+@pytest.mark.parametrize("algorithm", ["RS256", "PS256"])
+async def test_a_key_without_an_algorithm_is_good_for_each_that_fits(
+    alice: Person, database: Database, provider: Provider, trust: Trust, algorithm: str
 ) -> None:
-    forger = provider.forger("RS256", kid="plain")
+    forger = provider.forger(algorithm, kid="plain")
     del provider.keys[0]["alg"], provider.keys[0]["use"]
     await link(database, alice, provider, forger.claims["sub"])
     client = await trust()
 
     assert (await ask(client, forger.make()))["authenticated"] is True
-
-
-async def test_an_unknown_subject_is_nobody_where_nobody_may_sign_up(
-    provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
-) -> None:
-    client, claims = await trust(), person()
-
-    said = await ask(client, provider.forger(**claims).make())
-
-    assert (said["status"], said["detail"]) == (401, "No account is linked to the subject of this token.")
-    assert await (await conn.execute(ACCOUNTS, [claims["email"].lower()])).fetchone() == (0,)
-
-
-async def test_somebody_new_gets_an_account(provider: Provider, trust: Trust) -> None:
-    client, claims = await trust(sign_up=True), person()
-    forger = provider.forger(**claims)
-
-    first = await ask(client, forger.make())
-    again = await ask(client, forger.make(email="other@example.net", email_verified=False))
-
-    assert first["account"]["email"] == claims["email"].lower()
-    assert first["account"]["email_verified"] is True
-    assert again["account"]["id"] == first["account"]["id"]  # the subject counts, whatever became of the address
-
-
-async def test_whoever_has_an_account_with_the_verified_address_is_linked(
-    alice: Person, provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
-) -> None:
-    client = await trust(sign_up=True)
-    forger = provider.forger(email=alice.account.email.upper(), email_verified=True)
-
-    said = await ask(client, forger.make())
-
-    assert said["account"]["id"] == str(alice.account.id)
-    about = {"issuer": provider.issuer, "subject": forger.claims["sub"]}
-    told = await (await conn.execute(AUDIT, [alice.account.id])).fetchall()
-    assert told == [(provider.issuer, about)]
-
-
-async def test_an_account_that_did_not_verify_its_address_is_not_taken_over(
-    people: MakePerson, provider: Provider, trust: Trust
-) -> None:
-    squatter = await people("squatter", verified=False)
-    client = await trust(sign_up=True)
-
-    said = await ask(client, provider.forger(email=squatter.account.email, email_verified=True).make())
-
-    assert (said["status"], said["code"]) == (401, "credentials_invalid")
-    assert "did not verify" in said["detail"]
-
-
-@pytest.mark.parametrize(
-    "claims",
-    [
-        {"email_verified": False},
-        {"email_verified": "true"},
-        {"email_verified": 1},
-        {"email_verified": None},
-        {"email": None},
-        {"email": 7},
-        {"email": "nobody"},
-        {"email": "a\0b@example.net"},
-        {"email": f"{'x' * 300}@example.net"},
-    ],
-    ids=str,
-)
-async def test_nobody_signs_up_without_a_verified_address(
-    provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any], claims: dict[str, Any]
-) -> None:
-    client = await trust(sign_up=True)
-    before = await (await conn.execute(ALL_ACCOUNTS)).fetchone()
-
-    said = await ask(client, provider.forger(**{**person(), **claims}).make())
-
-    assert (said["status"], said["code"]) == (401, "credentials_invalid")
-    assert await (await conn.execute(ALL_ACCOUNTS)).fetchone() == before
-
-
-async def test_of_many_at_once_one_account_comes(
-    provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
-) -> None:
-    client, claims = await trust(sign_up=True), person()
-    forger = provider.forger(**claims)
-
-    said = await asyncio.gather(*(ask(client, forger.make(iat=forger.claims["iat"] - at)) for at in range(8)))
-
-    assert len({each["account"]["id"] for each in said}) == 1
-    assert await (await conn.execute(ACCOUNTS, [claims["email"].lower()])).fetchone() == (1,)
-
-
-async def test_of_one_subject_with_two_addresses_at_once_one_account_comes(
-    provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
-) -> None:
-    client, emails = await trust(sign_up=True), [person()["email"] for _ in range(6)]
-    forger = provider.forger(email_verified=True)
-
-    said = await asyncio.gather(*(ask(client, forger.make(email=email)) for email in emails))
-
-    assert len({each["account"]["id"] for each in said}) == 1
-    made = [await (await conn.execute(ACCOUNTS, [email.lower()])).fetchone() for email in emails]
-    assert sorted(made, key=str) == [(0,)] * 5 + [(1,)]
-
-
-async def test_two_subjects_are_two_people_though_their_names_are_alike(
-    alice: Person, bob: Person, database: Database, provider: Provider, trust: Trust
-) -> None:
-    client, forger = await trust(), provider.forger()
-    await link(database, alice, provider, "Ada")
-    await link(database, bob, provider, "ada")
-
-    found = [(await ask(client, forger.make(sub=sub)))["account"]["id"] for sub in ("Ada", "ada")]
-
-    assert found == [str(alice.account.id), str(bob.account.id)]
 
 
 async def test_a_service_that_trusts_nobody_takes_no_foreign_token(anyone: Client, provider: Provider) -> None:

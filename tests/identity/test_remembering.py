@@ -7,7 +7,7 @@ from builders.identity.authenticator import Authenticator
 from builders.identity.records import KeyKind
 from builders.kit.callers import Credential, CredentialsInvalid
 from builders.kit.db import Database
-from tests.cast import Person
+from tests.cast import Client, Person
 from tests.identity.make import mint
 
 
@@ -27,6 +27,11 @@ async def refused(authenticator: Authenticator, text: str) -> str:
 def kept(authenticator: Authenticator) -> tuple[int, int]:
     """How many good keys and how many bad ones it remembers."""
     return len(authenticator._good), len(authenticator._bad)
+
+
+def names(*texts: str) -> list[bytes]:
+    """What keys are remembered by."""
+    return [authenticators._digest(Credential("api_key", text)) for text in texts]
 
 
 async def test_ten_thousand_mistyped_keys_leave_no_trace(authenticator: Authenticator) -> None:
@@ -49,7 +54,7 @@ async def test_a_flood_of_made_up_keys_is_forgotten_but_for_the_newest(
         assert "unknown" in await refused(authenticator, text)
 
     assert kept(authenticator) == (1, 20)
-    assert list(authenticator._bad) == [keys.digest(text) for text in flood[-20:]]
+    assert list(authenticator._bad) == names(*flood[-20:])
     assert await authenticator(good, fresh=False) is caller  # remembered through the flood
 
 
@@ -62,13 +67,32 @@ async def test_of_good_keys_too_the_oldest_go_first(
         await authenticator(Credential("api_key", secret), fresh=False)
     await authenticator(Credential("api_key", secrets[2]), fresh=True)  # which makes it the newest
 
-    assert list(authenticator._good) == [keys.digest(secrets[at]) for at in (3, 4, 2)]
+    assert list(authenticator._good) == names(*(secrets[at] for at in (3, 4, 2)))
 
 
 async def test_plain_keys_are_not_kept(alice: Person, authenticator: Authenticator) -> None:
     await authenticator(Credential("api_key", alice.key), fresh=False)
 
     assert alice.key not in repr(vars(authenticator))
+
+
+async def test_one_text_is_a_credential_of_its_own_in_each_place(alice: Person) -> None:
+    token = (await alice.sign_in()).token
+    used = {"Authorization": f"Bearer {token}"}, {"Cookie": f"svc_access_token={token}"}, {"X-API-Key": alice.key}
+    async with Client(alice.service) as client:
+        for headers in used:
+            assert (await client.get("/v1/auth/session", headers=headers)).status_code == 200
+        answers = [
+            await client.post("/v1/auth/logout", headers=headers)
+            for headers in (
+                *({"X-API-Key": f"{kind}{token}"} for kind in ("", "bearer ", "cookie ", "b", "c")),
+                *({"Authorization": f"Bearer {kind} {token}"} for kind in ("bearer", "cookie")),
+                {"Cookie": f"svc_access_token={alice.key}", "Sec-Fetch-Site": "same-origin"},
+                {"Authorization": f"Bearer k{alice.key}"},
+            )
+        ]
+
+    assert {answer.status_code for answer in answers} == {401}
 
 
 async def test_without_a_cache_time_nothing_is_remembered(alice: Person, database: Database) -> None:

@@ -51,6 +51,13 @@ def test_what_was_sealed_is_unsealed(plaintext: bytes, context: bytes) -> None:
     assert new.unseal("secret", sealed, context=context) == plaintext
 
 
+def test_what_the_first_secret_sealed_is_known_by_its_head() -> None:
+    sealed = both.seal("secret", b"x", context=b"")
+    assert sealed.startswith(both.seal_header)
+    assert both.seal_header == new.seal_header
+    assert not old.seal("secret", b"x", context=b"").startswith(both.seal_header)
+
+
 def test_sealing_twice_never_gives_the_same() -> None:
     assert new.seal("secret", b"x", context=b"") != new.seal("secret", b"x", context=b"")
 

@@ -79,10 +79,12 @@ async def test_an_answer_keeps_the_policies_it_has(service: Service) -> None:
     assert answer.header("cache-control") == "no-cache"
 
 
-async def test_an_answer_for_other_sites_says_so_once() -> None:
-    policy = "cross-origin-resource-policy"
-    answer = await ask(Edge(Response("", headers={policy: "cross-origin"}), body_limit=LIMIT), "GET", "/")
-    assert [value for name, value in answer.headers if name == policy.encode()] == [b"cross-origin"]
+@pytest.mark.parametrize(
+    ("policy", "own"), [("cross-origin-resource-policy", "cross-origin"), ("referrer-policy", "same-origin")]
+)
+async def test_an_answer_with_a_policy_of_its_own_says_it_once(policy: str, own: str) -> None:
+    answer = await ask(Edge(Response("", headers={policy: own}), body_limit=LIMIT), "GET", "/")
+    assert [value for name, value in answer.headers if name == policy.encode()] == [own.encode()]
 
 
 async def test_an_answer_that_is_given_twice_does_not_gather_headers(edge: Edge) -> None:

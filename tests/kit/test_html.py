@@ -23,6 +23,7 @@ def test_a_page_is_text() -> None:
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-robots-tag"] == "noindex"
+    assert answer.headers["referrer-policy"] == "same-origin"
     text = bytes(answer.body).decode()
     assert "<h1>Done</h1>" in text
     assert "<p>It is done.</p>" in text

@@ -142,7 +142,7 @@ async def test_an_ipv6_network_is_one_client(kept: Limits, one: str, other: str,
 
 @pytest.mark.parametrize("client", [None, ("", 0), ("testclient", 1), ("a:b", 1), ("x" * 200, 1)])
 def test_a_peer_without_an_address_is_a_client_too(client: Any) -> None:
-    assert client_of({"client": client}) == (client[0] if client else "")
+    assert client_of({"client": client}, limits.CUSTOMER) == (client[0] if client else "")
 
 
 async def test_a_flood_of_addresses_takes_a_bounded_memory(kept: Limits, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,6 +229,33 @@ async def test_dispatching_goes_on_over_a_database_that_goes_and_comes_back(
         await behind.close()
 
 
+async def test_dispatching_goes_on_over_a_queue_that_is_locked(
+    own: Settings, own_database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert own.database_url is not None
+    listen(TOLD, "ears")
+    delayed = asyncio.Event()
+
+    class Log:
+        def warning(self, *_: object, **__: object) -> None:
+            delayed.set()
+
+    monkeypatch.setattr(news, "_log", Log())
+    behind = Database(own.database_url.get_secret_value(), own.model_copy(update={"lock_timeout_s": 0.05}))
+    await behind.open()
+    await publish(own_database, TOLD)
+    running = asyncio.create_task(news.run(behind))
+    async with conn.transaction():
+        await conn.execute("LOCK TABLE procrastinate_jobs IN ACCESS EXCLUSIVE MODE")
+        await asyncio.wait([asyncio.create_task(delayed.wait()), running], return_when="FIRST_COMPLETED")
+    assert not running.done()
+    await told_all(conn)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await behind.close()
+
+
 async def told_all(conn: Conn) -> None:
     """Waits until no event is left to tell."""
 

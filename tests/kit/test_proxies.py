@@ -173,6 +173,14 @@ def test_two_kinds_of_headers_have_to_agree(said: str, also: tuple[str, str], fo
     assert resolved(*headers) == found
 
 
+@pytest.mark.parametrize("other", ["for=6.6.6.6;proto=http", "garbage", "for=unknown"])
+def test_the_kind_that_the_proxies_do_not_write_is_not_looked_at(other: str) -> None:
+    proxies = Proxies(("10.0.0.0/8",), kind="x-forwarded")
+    ours = [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "https")]
+    assert resolved(("Forwarded", other), *ours, proxies=proxies) == ("192.0.2.1", "https")
+    assert resolved(*ours, proxies=Proxies(("10.0.0.0/8",), kind="forwarded")) == (PEER, "http")
+
+
 def test_a_chain_without_end_is_not_followed() -> None:
     assert chain(", ".join(["192.0.2.1"] + ["10.1.1.1"] * (MOST_HOPS - 1)))[0] == "192.0.2.1"
     assert chain(", ".join(["192.0.2.1"] + ["10.1.1.1"] * MOST_HOPS))[0] == PEER

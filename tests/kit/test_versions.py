@@ -1,5 +1,7 @@
 """Entity tags as RFC 9110 has them: which requests a record's version lets through."""
 
+from uuid import UUID
+
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -27,6 +29,7 @@ from builders.kit.versions import (
 )
 
 VERSION = 7
+ONE, OTHER = UUID("0193a1b2-0000-7000-8000-000000000005"), UUID("0193a1b2-0000-7000-8000-000000000006")
 router = Router(prefix="/things", tags=["things"])
 
 
@@ -39,14 +42,14 @@ class Thing(Reply):
 @router.get("/one", response_model=Thing, responses=dict(READ))
 async def get(since: IfNoneMatch) -> Answer | Response:
     """Read the thing."""
-    return since.answer(Thing(version=VERSION), VERSION)
+    return since.answer(Thing(version=VERSION), of=ONE, version=VERSION)
 
 
 @router.patch("/one", response_model=Thing, responses=dict(WRITTEN))
 async def update(meant: IfMatch) -> Answer:
     """Change the thing."""
-    meant.check(VERSION)
-    return tagged(Thing(version=VERSION + 1), VERSION + 1)
+    meant.check(of=ONE, version=VERSION)
+    return tagged(Thing(version=VERSION + 1), of=ONE, version=VERSION + 1)
 
 
 @pytest.fixture(scope="module")
@@ -76,44 +79,50 @@ def had(*values: str) -> Known:
     return known(asked(*(("If-None-Match", value) for value in values)))
 
 
-@pytest.mark.parametrize("value", ['"7"', '"6", "7"', ' ,"7" ,, ', "*", '"a,b","7"', 'W/"6","7"'])
+def tag(version: str | int, of: UUID = ONE) -> str:
+    return f'"{of}.{version}"'
+
+
+@pytest.mark.parametrize("value", ["{}", '"6", {}', " ,{} ,, ", "*", '"a,b",{}', 'W/"6",{}'])
 def test_a_write_that_expects_the_version_goes_through(value: str) -> None:
-    meant(value).check(7)
+    meant(value.format(tag(7))).check(of=ONE, version=7)
 
 
-@pytest.mark.parametrize("value", ['"6"', '"6", "8"', 'W/"7"', '""', '"07"', '"a,7"'])
+@pytest.mark.parametrize(
+    "value", [tag(6), f"{tag(6)}, {tag(8)}", f"W/{tag(7)}", '""', '"7"', tag("07"), tag(7, OTHER), tag("a,7")]
+)
 def test_a_write_that_expects_another_is_refused(value: str) -> None:
     with pytest.raises(VersionMismatch) as refusal:
-        meant(value).check(7)
+        meant(value).check(of=ONE, version=7)
 
     assert (refusal.value.status, refusal.value.code) == (412, "version_mismatch")
     assert refusal.value.members["version"] == 7
 
 
 def test_without_the_header_every_version_will_do() -> None:
-    expected(asked()).check(7)
-    assert isinstance(known(asked()).answer("record", 7), Answer)
+    expected(asked()).check(of=ONE, version=7)
+    assert isinstance(known(asked()).answer("record", of=ONE, version=7), Answer)
 
 
 def test_several_lines_are_one_list() -> None:
-    meant('"6"', '"7"').check(7)
-    assert isinstance(had('"6"', 'W/"7"').answer("record", 7), Response)
+    meant('"6"', tag(7)).check(of=ONE, version=7)
+    assert isinstance(had('"6"', f"W/{tag(7)}").answer("record", of=ONE, version=7), Response)
 
 
-@pytest.mark.parametrize("value", ['"7"', 'W/"7"', "*", '"1", W/"7"'])
+@pytest.mark.parametrize("value", ["{}", "W/{}", "*", '"1", W/{}'])
 def test_a_read_of_what_the_client_has_is_304(value: str) -> None:
-    answer = had(value).answer("record", 7)
+    answer = had(value.format(tag(7))).answer("record", of=ONE, version=7)
 
     assert isinstance(answer, Response)
-    assert (answer.status_code, answer.body, answer.headers["ETag"]) == (304, b"", '"7"')
+    assert (answer.status_code, answer.body, answer.headers["ETag"]) == (304, b"", tag(7))
 
 
-@pytest.mark.parametrize("value", ['"6"', 'W/"8"', '"77"'])
-def test_a_read_of_something_newer_is_answered(value: str) -> None:
-    answer = had(value).answer("record", 7)
+@pytest.mark.parametrize("value", [tag(6), f"W/{tag(8)}", tag(77), tag(7, OTHER), '"7"'])
+def test_a_read_of_something_newer_or_other_is_answered(value: str) -> None:
+    answer = had(value).answer("record", of=ONE, version=7)
 
     assert isinstance(answer, Answer)
-    assert (answer.reply, answer.headers["ETag"]) == ("record", '"7"')
+    assert (answer.reply, answer.headers["ETag"]) == ("record", tag(7))
 
 
 @pytest.mark.parametrize(
@@ -161,10 +170,10 @@ async def test_over_http_it_is_as_said(client: httpx.AsyncClient) -> None:
     late = await client.patch("/things/one", headers={"If-Match": changed.headers["ETag"]})
     wrong = await client.patch("/things/one", headers={"If-Match": "7"})
 
-    assert (fresh.status_code, fresh.json(), fresh.headers["ETag"]) == (200, {"version": 7}, '"7"')
+    assert (fresh.status_code, fresh.json(), fresh.headers["ETag"]) == (200, {"version": 7}, tag(7))
     assert fresh.headers["Cache-Control"] == "private, no-cache"
-    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", '"7"')
-    assert (changed.status_code, changed.headers["ETag"]) == (200, '"8"')
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag(7))
+    assert (changed.status_code, changed.headers["ETag"]) == (200, tag(8))
     assert (late.status_code, late.json()["code"], late.json()["version"]) == (412, "version_mismatch", 7)
     assert (wrong.status_code, wrong.json()["detail"][0]["loc"]) == (422, ["header", "If-Match"])
 

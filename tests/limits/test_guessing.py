@@ -7,10 +7,13 @@ from builders.identity import keys
 from builders.identity.records import KeyKind, Preset
 from builders.kit import clock
 from builders.kit.db import Database
+from builders.kit.settings import Settings
 from tests.cast import Client, make_person
+from tests.identity.letters import Postbox
 from tests.limits.conftest import MakeService
 
 PATH = "/v1/api-keys"
+SESSION = "/v1/auth/session"
 GUESSES = 30
 
 
@@ -79,3 +82,84 @@ async def test_mistyped_keys_and_bad_tokens_count_and_missing_ones_do_not(start:
         assert (await anyone.get(PATH, headers=made_up())).status_code == 429
         assert (await anyone.get(PATH)).json()["code"] == "credentials_missing"
         assert (await anyone.get("/v1/catalog/categories", headers=made_up())).status_code == 200
+
+
+async def test_a_session_that_is_over_is_no_guess_and_its_holder_signs_in_again(
+    start: MakeService, settings: Settings
+) -> None:
+    service = await start()
+    async with await make_person(service, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
+        ended, expired = await ada.sign_in(), await ada.sign_in()
+        assert (await ada.delete(f"/v1/auth/sessions/{ended.session.id}")).status_code == 200
+        async with Client(service, cookie=ended.token) as browser:
+            for _ in range(GUESSES + 1):
+                assert (await browser.get(SESSION)).status_code == 401
+        clock.move(timedelta(hours=13))
+        async with Client(service, cookie=expired.token) as browser:
+            for _ in range(GUESSES + 1):
+                assert (await browser.get(SESSION)).status_code == 401
+        async with Client(service) as browser:
+            letter = await Postbox(service.api.state.database, settings).ask(browser, ada.account.email)
+            redeemed = await browser.post("/v1/auth/login/redeem", json={"token": letter.token})
+            assert (redeemed.status_code, (await browser.get(SESSION)).status_code) == (200, 200)
+
+
+async def test_a_token_that_we_signed_passes_beside_a_guesser_and_a_forged_one_does_not(
+    start: MakeService,
+) -> None:
+    service = await start()
+    async with (
+        await make_person(service, name="ada", preset=Preset.DEVELOPER_FULL) as ada,
+        Client(service) as anyone,
+    ):
+        token = (await ada.sign_in()).token
+        await guess(anyone)
+
+        forged = token[:-10] + ("A" if token[-10] != "A" else "B") + token[-9:]
+        assert (await anyone.get(SESSION, headers={"Authorization": f"Bearer {forged}"})).status_code == 429
+        assert (await anyone.get(SESSION, headers={"Authorization": f"Bearer {token}"})).status_code == 200
+
+
+async def test_a_revoked_key_is_no_guess_and_one_with_its_id_alone_is(start: MakeService) -> None:
+    service = await start()
+    async with (
+        await make_person(service, name="ada", preset=Preset.DEVELOPER_FULL) as ada,
+        Client(service) as anyone,
+    ):
+        made = (await ada.post(PATH, json={"label": "x", "key_kind": "live", "preset": "developer_full"})).json()
+        await ada.delete(f"{PATH}/{made['id']}")
+        for _ in range(GUESSES + 1):
+            assert (await anyone.get(PATH, headers={"X-API-Key": made["secret"]})).status_code == 401
+        body = made["secret"][:-38] + keys.random_text(32)
+        for _ in range(GUESSES):
+            made_up = {"X-API-Key": body + keys.checksum(body)}
+            assert (await anyone.get(PATH, headers=made_up)).status_code == 401
+        assert (await anyone.get(PATH, headers={"X-API-Key": made["secret"]})).status_code == 429
+
+
+async def test_a_site_of_ipv6_networks_is_one_guesser(start: MakeService) -> None:
+    service = await start(trusted_proxies=("127.0.0.1",))
+    async with Client(service) as anyone:
+        for n in range(GUESSES):
+            anyone.headers["X-Forwarded-For"] = f"2001:db8:0:{n:x}::1"
+            await guess(anyone, 1)
+        anyone.headers["X-Forwarded-For"] = "2001:db8:0:ff::1"
+        assert (await anyone.get(PATH, headers=made_up())).status_code == 429
+        assert (await anyone.post("/v1/auth/login", json={"email": "ada@example.net"})).status_code == 200
+        anyone.headers["X-Forwarded-For"] = "2001:db8:0:100::1"
+        assert (await anyone.get(PATH, headers=made_up())).status_code == 401
+
+
+async def test_a_site_of_ipv6_networks_asks_for_codes_as_one(start: MakeService) -> None:
+    service = await start(trusted_proxies=("127.0.0.1",))
+    async with Client(service) as anyone:
+        answers = [
+            await anyone.post(
+                "/v1/auth/login",
+                json={"email": "ada@example.net"},
+                headers={"X-Forwarded-For": f"2001:db8:0:{n:x}::1"},
+            )
+            for n in range(11)
+        ]
+
+    assert [answer.status_code for answer in answers] == [200] * 10 + [429]

@@ -79,6 +79,11 @@ async def patch(client: Client, **members: object) -> Json:
     return profile
 
 
+def tag(person: Person, version: int) -> str:
+    """The entity tag of a person's profile."""
+    return f'"{person.account.id}.{version}"'
+
+
 async def verification(client: Client) -> Json:
     """Where the verification stands."""
     answer = await client.get(VERIFICATION)

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from datetime import timedelta
 
 import pytest
@@ -13,10 +14,12 @@ from tests.profile.make import (
     audited,
     me,
     steps,
+    text,
     told,
     verification,
 )
 
+SIGN_IN = re.compile(r"/v1/auth/login\?token=([\w-]+)")
 DIGEST = "SELECT digest::text || row_to_json(profile_tokens)::text FROM profile_tokens WHERE account_id = %s"
 
 
@@ -148,7 +151,7 @@ async def test_a_browser_gets_a_page(ursula: Person, anyone: Client, office: Off
     for page in pages:
         assert token not in page.text
         assert ursula.account.email not in page.text
-        assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+        assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "same-origin")
 
 
 async def test_credentials_are_neither_needed_nor_looked_at(
@@ -169,6 +172,22 @@ async def test_the_token_is_kept_nowhere(ursula: Person, office: Office, conn: C
     assert found is not None
     assert token not in found[0]
     assert token.encode().hex() not in found[0]
+
+
+async def test_who_confirmed_by_signing_in_and_follows_the_link_later_is_told_of_once(
+    ursula: Person, anyone: Client, office: Office, conn: Conn
+) -> None:
+    token = await office.token(ursula.account.email)
+    await anyone.post("/v1/auth/login", json={"email": ursula.account.email})
+    [*_, letter] = await office.letters(ursula.account.email)
+    sign_in = SIGN_IN.search(text(letter))
+    assert sign_in is not None
+    assert (await anyone.post("/v1/auth/login/redeem", json={"token": sign_in[1]})).status_code == 200
+
+    [entry] = await audited(ursula, "email.verified")
+    assert (entry["actor"]["type"], entry["about"]) == ("user", {"email": "u***@example.net"})
+    assert (await anyone.get(CONFIRM, params={"token": token})).status_code == 200
+    assert len(await told(conn, ursula, "email.verified")) == len(await audited(ursula, "email.verified")) == 1
 
 
 async def test_it_is_told_and_written_down(ursula: Person, anyone: Client, office: Office, conn: Conn) -> None:

@@ -70,6 +70,34 @@ async def test_the_old_address_is_told_at_once_and_not_the_whole_of_the_new(
     assert await office.tokens(alice.account.email) == []
 
 
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_test_key_does_not_touch_the_address(
+    alice: Person, office: Office, address: str, *, own: bool
+) -> None:
+    """Whose the address is can sign in, and mint live keys."""
+    body = {"company": "Engines", "email": alice.account.email if own else address}
+    answer = await alice.test.patch(ME, json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "live_key_required")
+    assert ((await me(alice))["pending_email"], (await me(alice))["company"]) == (None, None)
+    assert await office.letters(address) == await office.letters(alice.account.email) == []
+
+
+async def test_the_old_address_is_told_again_when_it_is_done(
+    alice: Person, anyone: Client, office: Office, address: str
+) -> None:
+    await patch(alice, email=address)
+    token = await office.token(address)
+    for _ in range(2):
+        await follow(anyone, token)
+
+    [_, letter] = await office.letters(alice.account.email)
+    assert letter["Subject"] == "The email address of your account has changed"
+    assert "n***@example.net" in text(letter)
+    assert address not in text(letter)
+    assert len(await office.letters(address)) == 1
+
+
 async def test_it_is_told_and_written_down(
     alice: Person, anyone: Client, office: Office, address: str, conn: Conn
 ) -> None:

@@ -1,5 +1,5 @@
 from tests.cast import Client, Person
-from tests.profile.make import ME, Office, me, patch
+from tests.profile.make import ME, Office, me, patch, tag
 
 
 async def test_a_fresh_account_has_a_profile(alice: Person) -> None:
@@ -51,14 +51,27 @@ async def test_nobody_has_none(anyone: Client) -> None:
 
 async def test_who_has_the_version_gets_it_not_again(alice: Person) -> None:
     first = await alice.get(ME)
-    assert first.headers["ETag"] == '"1"'
+    assert first.headers["ETag"] == tag(alice, 1)
 
     same = await alice.get(ME, headers={"If-None-Match": first.headers["ETag"]})
-    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", '"1"')
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag(alice, 1))
 
     await patch(alice, company="Engines")
     newer = await alice.get(ME, headers={"If-None-Match": first.headers["ETag"]})
-    assert (newer.status_code, newer.headers["ETag"], newer.json()["version"]) == (200, '"2"', 2)
+    assert (newer.status_code, newer.headers["ETag"], newer.json()["version"]) == (200, tag(alice, 2), 2)
+
+
+async def test_who_has_anothers_of_the_same_version_gets_their_own(alice: Person, bob: Person) -> None:
+    """A browser that two people share keeps what the first one got, and asks with its tag."""
+    first = await alice.get(ME)
+    answer = await bob.get(ME, headers={"If-None-Match": first.headers["ETag"]})
+
+    assert (answer.status_code, answer.json()["email"]) == (200, bob.account.email)
+    assert answer.headers["ETag"] != first.headers["ETag"]
+
+
+async def test_both_keys_of_an_account_have_one_tag(alice: Person) -> None:
+    assert (await alice.test.get(ME)).headers["ETag"] == (await alice.get(ME)).headers["ETag"]
 
 
 async def test_whatever_the_profile_shows_anew_is_a_new_version(alice: Person, office: Office) -> None:

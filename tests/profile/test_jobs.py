@@ -1,10 +1,15 @@
 from datetime import timedelta
 
+import pytest
+
 from builders.kit import clock, jobs
 from builders.kit.db import Conn, Database
 from builders.profile import jobs as profile_jobs
+from builders.profile import service as profiles
+from builders.profile.records import Proof, Role, StepKey
+from builders.profile.store import verifications as store
 from tests.cast import Person
-from tests.profile.make import CONFIRM, RESEND, Office, patch, verification
+from tests.profile.make import CONFIRM, RESEND, Office, me, patch, steps, verification
 
 MESSAGES = "SELECT count(*) FROM profile_verifications WHERE account_id = %s"
 
@@ -53,6 +58,79 @@ async def test_where_messages_went_is_forgotten_after_a_month(
     await prune(database, office)
     assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (1,)
     assert (await verification(alice))["pending_email"] == address
+
+
+async def test_more_than_a_batch_is_forgotten(
+    alice: Person, database: Database, office: Office, conn: Conn, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "PRUNED_AT_ONCE", 2)
+    for each in range(5):
+        await patch(alice, email=f"{each}-{address}")
+    clock.move(timedelta(days=31))
+    await prune(database, office)
+
+    assert await (await conn.execute(MESSAGES, [alice.account.id])).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("statement", [store.PRUNE_SENT, store.PRUNE_LINKS])
+async def test_what_is_forgotten_is_found_by_an_index(conn: Conn, statement: str) -> None:
+    async with conn.transaction():
+        await conn.execute("SET LOCAL enable_seqscan = off")
+        rows = await conn.execute(f"EXPLAIN {statement}", {"before": clock.now(), "batch": 10})
+        plan = "\n".join(row[0] for row in await rows.fetchall())
+
+    assert "_by_age" in plan
+
+
+async def lose_news(database: Database) -> None:
+    """As a worker of before the profile does: it tells all, and nobody of here listens."""
+    async with database.transaction() as conn:
+        await conn.execute("DELETE FROM kit_outbox_pending")
+
+
+async def catch_up(database: Database, office: Office) -> None:
+    async with database.transaction() as conn:
+        await jobs.defer(conn, profile_jobs.catch_up, timestamp=0)
+    await office.work()
+
+
+async def test_steps_whose_news_an_older_worker_told_are_noted(
+    alice: Person, dana: Person, database: Database, office: Office
+) -> None:
+    await lose_news(database)
+    await office.work()
+    assert steps(await me(alice)) == set()
+    await catch_up(database, office)
+
+    profile = await me(alice)
+    assert (steps(profile), profile["roles"]) == ({"verify_email", "create_api_key"}, ["builder"])
+    assert (await me(dana))["roles"] == ["domainer"]
+    await catch_up(database, office)
+    assert await me(alice) == profile
+
+
+async def test_who_was_not_asked_for_a_confirmation_meanwhile_is_asked_once(
+    ursula: Person, database: Database, office: Office
+) -> None:
+    await lose_news(database)
+    for _ in range(2):
+        await catch_up(database, office)
+
+    assert len(await office.letters(ursula.account.email)) == 1
+
+
+async def test_catching_up_tells_nothing_that_is_known(alice: Person, database: Database, office: Office) -> None:
+    await office.work()
+    async with database.transaction() as conn:
+        known = [
+            (alice.account.id, Proof(StepKey.VERIFY_EMAIL)),
+            (alice.account.sandbox_id, Proof(StepKey.ADD_DOMAIN)),
+        ]
+        new = [
+            (alice.account.id, Proof(StepKey.ADD_DOMAIN)),
+            (alice.account.id, Proof(StepKey.VERIFY_EMAIL, Role.DOMAINER)),
+        ]
+        assert await profiles.lacks(conn, claims=[*known, *new]) == [False, False, True, True]
 
 
 async def test_a_change_can_be_confirmed_after_all_was_forgotten(

@@ -21,17 +21,22 @@ KEY = """
 PLAN = "INSERT INTO sandbox_plans VALUES (%s, %s, 'm', '{}', %s, 'd', '[]', '[]', '[]', 'operator', %s, %s)"
 
 
+def migrate_to(name: str, conninfo: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Applies the migrations before this one."""
+    earlier = [each for each in migrate.ours() if each.name < name]
+    with monkeypatch.context() as patched:
+        patched.setattr(migrate, "ours", lambda: earlier)
+        migrate.migrate(conninfo)
+
+
 @pytest.fixture
 def before(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database as it was before the profile's migration."""
+    """A database as it was before the profile's migrations."""
     name = f"own_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     conninfo = make_conninfo(server, dbname=name)
-    earlier = [each for each in migrate.ours() if each.name < "0009"]
-    with monkeypatch.context() as patched:
-        patched.setattr(migrate, "ours", lambda: earlier)
-        migrate.migrate(conninfo)
+    migrate_to("0009", conninfo, monkeypatch)
     yield conninfo
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
@@ -60,3 +65,21 @@ def test_what_was_done_before_counts(before: str) -> None:
         (ada, "create_api_key", EARLIER),
         (ada, "first_plan", LATER),
     }
+
+
+def test_what_a_newer_process_has_noted_already_stays(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = ids.new()
+    migrate_to("0014", before, monkeypatch)
+    with psycopg.connect(before, autocommit=True) as conn:
+        conn.execute(ACCOUNT, [ada, None, "ada@example.net", EARLIER, EARLIER])
+        conn.execute(
+            "INSERT INTO profile_profiles (account_id, company, version) VALUES (%s, 'Engines', 4)", [ada]
+        )
+        conn.execute("INSERT INTO profile_steps VALUES (%s, 'verify_email', %s)", [ada, LATER])
+
+        assert "0014_profile_backfill.sql" in migrate.migrate(before)
+
+        profiles: list[Any] = conn.execute("SELECT company, version FROM profile_profiles").fetchall()
+        steps = conn.execute("SELECT step, done_at FROM profile_steps").fetchall()
+
+    assert (profiles, steps) == ([("Engines", 4)], [("verify_email", LATER)])

@@ -6,7 +6,7 @@ from builders.kit import clock
 from builders.kit.db import Conn, Database
 from tests.cast import Client, Person
 from tests.identity.test_login_as import OURS, redeemed
-from tests.profile.make import ME, audited, me, patch, told
+from tests.profile.make import ME, audited, me, patch, tag, told
 
 ALL = {
     "display_name": "Ada Lovelace",
@@ -57,7 +57,7 @@ async def test_what_changes_nothing_is_no_new_version(
 ) -> None:
     answer = await alice.patch(ME, json=members)
 
-    assert (answer.status_code, answer.json()["version"], answer.headers["ETag"]) == (200, 1, '"1"')
+    assert (answer.status_code, answer.json()["version"], answer.headers["ETag"]) == (200, 1, tag(alice, 1))
     assert await told(conn, alice, "profile.updated") == []
 
 
@@ -149,14 +149,25 @@ async def test_a_change_is_refused_when_another_came_before(alice: Person) -> No
     first = await alice.patch(ME, json={"company": "One"}, headers={"If-Match": etag})
     second = await alice.patch(ME, json={"company": "Two"}, headers={"If-Match": etag})
 
-    assert (first.status_code, first.headers["ETag"]) == (200, '"2"')
+    assert (first.status_code, first.headers["ETag"]) == (200, tag(alice, 2))
     assert (second.status_code, second.json()["code"], second.json()["version"]) == (412, "version_mismatch", 2)
     assert (await me(alice))["company"] == "One"
 
 
+async def test_anothers_tag_of_the_same_version_is_not_expected(alice: Person, bob: Person) -> None:
+    etag = (await alice.get(ME)).headers["ETag"]
+    answer = await bob.patch(ME, json={"company": "Engines"}, headers={"If-Match": etag})
+
+    assert (answer.status_code, answer.json()["code"], (await me(bob))["company"]) == (
+        412,
+        "version_mismatch",
+        None,
+    )
+
+
 async def test_of_two_that_expect_the_same_version_one_wins(alice: Person) -> None:
     answers = await asyncio.gather(
-        *(alice.patch(ME, json={"company": str(each)}, headers={"If-Match": '"1"'}) for each in range(5))
+        *(alice.patch(ME, json={"company": str(each)}, headers={"If-Match": tag(alice, 1)}) for each in range(5))
     )
 
     assert sorted(each.status_code for each in answers) == [200, 412, 412, 412, 412]

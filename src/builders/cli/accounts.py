@@ -1,14 +1,20 @@
 """`builders accounts`."""
 
+from collections.abc import Sequence
+
 import click
 
 from builders.cli.session import fail, json_option, plain, run, show
 from builders.identity import service as identity
-from builders.identity.records import Account
+from builders.identity.records import Account, Identity
 from builders.kit.callers import OPERATOR
 from builders.kit.db import Database
 from builders.kit.emails import canonical
 from builders.kit.settings import Settings
+
+account_option = click.option("--account", "email", required=True, help="Address of the account.")
+issuer_option = click.option("--issuer", required=True, help="The issuer, as BUILDERS_OIDC_ISSUERS names it.")
+subject_option = click.option("--subject", required=True, help="The claim sub of its tokens.")
 
 
 @click.group()
@@ -37,9 +43,9 @@ def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> 
 
 
 @accounts.command("link")
-@click.option("--account", "email", required=True, help="Address of the account.")
-@click.option("--issuer", required=True, help="The issuer, as BUILDERS_OIDC_ISSUERS names it.")
-@click.option("--subject", required=True, help="The claim sub of its tokens.")
+@account_option
+@issuer_option
+@subject_option
 @json_option
 def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> None:
     """Have the tokens of an issuer's subject speak for an account."""
@@ -57,3 +63,40 @@ def link_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> No
     account = run(work)
     shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
     show(shown, as_json=as_json, text=f"The subject {plain(subject)} speaks for {account.email}.")
+
+
+@accounts.command("unlink")
+@account_option
+@issuer_option
+@subject_option
+@json_option
+def unlink_identity(email: str, issuer: str, subject: str, *, as_json: bool) -> None:
+    """Undo a link; tokens of the subject are refused everywhere within seconds."""
+
+    async def work(database: Database, _: Settings) -> Account:  # the issuer may be trusted no more
+        async with database.transaction() as conn:
+            account = await identity.get_account_by_email(conn, email=email)
+            await identity.unlink_identity(
+                conn, account_id=account.id, issuer=issuer, subject=subject, actor=OPERATOR
+            )
+            return account
+
+    account = run(work)
+    shown = {"account_id": account.id, "issuer": issuer, "subject": subject}
+    show(shown, as_json=as_json, text=f"The subject {plain(subject)} speaks for {account.email} no more.")
+
+
+@accounts.command("links")
+@account_option
+@json_option
+def list_identities(email: str, *, as_json: bool) -> None:
+    """List whose tokens speak for an account, the newest links first."""
+
+    async def work(database: Database, _: Settings) -> Sequence[Identity]:
+        async with database.reading() as conn:
+            account = await identity.get_account_by_email(conn, email=email)
+            return await identity.list_identities(conn, account_id=account.id)
+
+    found = run(work)
+    lines = (f"{each.created_at:%Y-%m-%d %H:%M}Z  {plain(each.issuer)}  {plain(each.subject)}" for each in found)
+    show(list(found), as_json=as_json, text="\n".join(lines) or "No links.")

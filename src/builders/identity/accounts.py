@@ -6,12 +6,21 @@ from builders.identity.records import Account
 from builders.identity.store import accounts as store
 from builders.kit import clock, ids, outbox
 from builders.kit.db import Conn
+from builders.kit.emails import canonical
+
+
+def kept_form(email: str) -> str:
+    """An address as accounts keep it, to be looked for by; what is none is looked for all the same."""
+    try:
+        return canonical(email)
+    except ValueError:
+        return email.strip().lower()
 
 
 async def create_account(conn: Conn, *, email: str, name: str | None = None, verified: bool) -> Account:
     """An account with its sandbox twin; publishes account.created. Raises EmailTaken."""
     now = clock.now()
-    address = email.strip().lower()
+    address = kept_form(email)
     account = Account(
         id=ids.new(),
         sandbox_id=ids.new(),

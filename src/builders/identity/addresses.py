@@ -2,22 +2,33 @@
 
 from uuid import UUID
 
+from builders.identity import audit
+from builders.identity.accounts import kept_form
 from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.events import EMAIL_CHANGED, EMAIL_VERIFIED, EmailChanged, EmailVerified
+from builders.identity.records import AuditAction
 from builders.identity.store import accounts as store
 from builders.kit import clock, outbox
+from builders.kit.callers import Actor
 from builders.kit.db import Conn
+from builders.mail import service as mail
+
+READER = Actor(type="user")  # who proves to have the mailbox, by a link or a code: whoever reads its mail
 
 
 async def verify_email(conn: Conn, *, account_id: UUID, email: str) -> bool:
-    """Takes the real account's address as confirmed, if it still is this one; publishes email.verified, once.
+    """Takes the real account's address as confirmed, if it still is this one: told and written down once.
 
-    Whether the account's address is this one, and so confirmed now.
+    Whether the account's address is this one, and so confirmed now. Publishes email.verified.
     """
-    now, address = clock.now(), email.strip().lower()
+    now, address = clock.now(), kept_form(email)
     if await store.verify_email(conn, account_id=account_id, email=address, now=now):
         data = EmailVerified(email=address, verified_at=now)
         await outbox.publish(conn, EMAIL_VERIFIED, account_id=account_id, data=data)
+        about = {"email": mail.mask(address)}
+        await audit.record(
+            conn, account_id=account_id, actor=READER, action=AuditAction.EMAIL_VERIFIED, about=about
+        )
         return True
     account = await store.find_account(conn, account_id=account_id)
     return account is not None and account.email == address
@@ -28,7 +39,7 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
 
     Publishes email.changed and email.verified. Raises EmailTaken, AccountNotFound.
     """
-    now, address = clock.now(), email.strip().lower()
+    now, address = clock.now(), kept_form(email)
     before = await store.find_account(conn, account_id=account_id)
     if before is None:
         raise AccountNotFound("There is no such account.")

@@ -4,6 +4,7 @@ What was verified is cached by its digest, so a revocation is felt within the ca
 mints keys or promotes plans asks the database each time.
 """
 
+import hashlib
 import hmac
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +21,7 @@ MAX_CACHED = 10_000  # of each sort: good credentials, and bad ones of the right
 MOST_SHOWN = 200  # characters of a request in the audit list
 NOTED_EVERY = timedelta(minutes=5)
 
+_PLACES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
 _BAD_KEY = "The API key is unknown, revoked or expired."
 _BAD_SESSION = "The session has ended."
 _SIGN_IN = "Sign in again, or have a new token made."
@@ -31,6 +33,7 @@ class _Answer:
 
     caller: Caller | None  # None for one that is no good
     until: float  # monotonic
+    is_guess: bool = False  # was never any good
 
 
 class Authenticator:
@@ -53,13 +56,17 @@ class Authenticator:
             answer = await (self._look_up if _is_key(credential) else self._look_up_token)(credential)
             self._remember(digest, answer)
         if answer.caller is None:
-            raise refused(_BAD_KEY) if _is_key(credential) else refused(_BAD_SESSION, next_action=_SIGN_IN)
+            if _is_key(credential):
+                raise refused(_BAD_KEY, is_guess=answer.is_guess)
+            raise refused(_BAD_SESSION, next_action=_SIGN_IN, is_guess=answer.is_guess)
         self._used[digest] = answer.caller
         return answer.caller
 
-    def remembers(self, credential: Credential) -> bool:
-        """Whether it was found good lately, so that it is no guess."""
-        return _digest(credential) in self._good
+    def vouches(self, credential: Credential) -> bool:
+        """Whether it is surely no guess: it was found good lately, or is a token that we signed."""
+        if _digest(credential) in self._good:
+            return True
+        return self._bearers is not None and not _is_key(credential) and self._bearers.signed(credential)
 
     async def witness(self, caller: Caller, *, what: str) -> None:
         """Writes into the account's audit list what support is about to do as its holder."""
@@ -106,6 +113,8 @@ class Authenticator:
         async with self._database.reading() as conn:
             holder = await key_store.find_holder(conn, public_id=presented.public_id, now=now)
         if holder is None or not hmac.compare_digest(holder.digest, presented.digest):
+            return _Answer(None, asked + self._cache_s, is_guess=True)
+        if holder.is_over:
             return _Answer(None, asked + self._cache_s)
         left = self._cache_s
         if holder.expires_at is not None:
@@ -124,11 +133,8 @@ class Authenticator:
 
 
 def _digest(credential: Credential) -> bytes:
-    """What it is remembered by. One token is two credentials: in the cookie it counts for less."""
-    kind, text = credential
-    if kind == "api_key" or _is_key(credential):
-        return keys.digest(text)
-    return keys.digest(f"{kind} {text}")
+    """What it is remembered by. One text is three credentials: where it stands decides what it counts for."""
+    return hashlib.sha256(_PLACES[credential.kind] + credential.text.encode()).digest()
 
 
 def _is_key(credential: Credential) -> bool:

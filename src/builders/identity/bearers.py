@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from builders.identity import identities, jwts, oidc, scopes, sessions, tokens
-from builders.identity.jwts import Presented, TokenRefused
+from builders.identity.jwts import Presented, TokenRefused, TokenUntimely
 from builders.identity.store import sessions as session_store
 from builders.kit import clock
 from builders.kit.callers import Caller, Credential, refused
@@ -31,7 +31,21 @@ class Bearers:
         try:
             return await self._judge(jwts.read(credential.text), in_cookie=credential.kind == "cookie")
         except TokenRefused as refusal:
-            raise refused(str(refusal), next_action=_ANOTHER) from None
+            is_guess = not isinstance(refusal, TokenUntimely)
+            raise refused(str(refusal), next_action=_ANOTHER, is_guess=is_guess) from None
+
+    def signed(self, credential: Credential) -> bool:
+        """Whether it is a token of ours, be its time or its session over or not."""
+        try:
+            presented = jwts.read(credential.text)
+            if presented.issuer == self._ours.issuer:
+                self._ours.verify(presented)
+                return True
+        except TokenUntimely:
+            return True
+        except TokenRefused:
+            pass
+        return False
 
     async def _judge(self, presented: Presented, *, in_cookie: bool) -> Caller | None:
         if presented.issuer == self._ours.issuer:
@@ -60,6 +74,7 @@ class Bearers:
             issuer=trusted.issuer,
             claims=claims,
             sign_up=trusted.sign_up,
+            link_by_email=trusted.link_by_email,
         )
         return Caller(
             account_id=account_id,

@@ -45,6 +45,12 @@ class IdentityTaken(Problem):
     status, code = 409, "identity_taken"
 
 
+class IdentityNotFound(Problem):
+    """The issuer's subject is not linked to the account."""
+
+    status, code = 404, "identity_not_found"
+
+
 class GrantInvalid(Problem):
     """The grant is unknown, used, revoked or expired."""
 

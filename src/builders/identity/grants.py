@@ -11,7 +11,7 @@ from uuid import UUID
 from builders.identity import audit, keys, sessions
 from builders.identity.errors import GrantInvalid, GrantNotFound
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
-from builders.identity.records import AuditAction, Grant, NewGrant, NewSession, SessionKind
+from builders.identity.records import AuditAction, Grant, NewGrant, NewSession, SessionKind, SignedIn
 from builders.identity.store import grants as store
 from builders.kit import clock, ids, outbox
 from builders.kit.callers import OPERATOR, Actor, Impersonation
@@ -60,7 +60,7 @@ async def redeem_grant(
     text: str,
     address: str | None = None,
     user_agent: str | None = None,
-) -> NewSession:
+) -> SignedIn:
     """A session as the account, for who has the grant; publishes support.signed_in. Raises GrantInvalid."""
     parts = _GRANT.fullmatch(text)
     grant = None
@@ -85,7 +85,8 @@ async def redeem_grant(
         user_agent=user_agent,
     )
     await _tell(conn, grant, new)
-    return new
+    standing = await sessions.get_standing(conn, account_id=grant.account_id, session_id=new.session.id)
+    return SignedIn(session=new.session, token=new.token, standing=standing)
 
 
 async def _tell(conn: Conn, grant: Grant, new: NewSession) -> None:

@@ -40,6 +40,10 @@ class TokenRefused(Exception):
     """The token is not to be believed; the text may be shown to who sent it."""
 
 
+class TokenUntimely(TokenRefused):
+    """The token is signed and for us, and its time is over or not yet there: nobody comes by it by trying."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presented:
     """A token taken apart and not yet believed: this much is needed to find the key."""
@@ -119,6 +123,6 @@ def _require_now(claims: Claims) -> None:
         if name in claims and (type(value) is not int or not 0 <= value <= _LAST):
             raise TokenRefused(f"The token's {name} is not a time.")
     if claims["exp"] <= now - LEEWAY_S:
-        raise TokenRefused("The token has expired.")
+        raise TokenUntimely("The token has expired.")
     if max(claims["iat"], claims.get("nbf", 0)) > now + LEEWAY_S:
-        raise TokenRefused("The token is not valid yet.")
+        raise TokenUntimely("The token is not valid yet.")

@@ -34,7 +34,7 @@ _KEYS = {"RS256": ("RSA", None), "PS256": ("RSA", None), "ES256": ("EC", "P-256"
 _CONFIGURATION = "/.well-known/openid-configuration"
 
 PublicKey = Any  # cryptography has a type for each sort
-KeySet = Mapping[tuple[str, str], PublicKey]  # by key id and algorithm: one key, one algorithm
+KeySet = Mapping[tuple[str, str], PublicKey]  # by key id and algorithm
 
 _log = log.get_logger()
 
@@ -133,22 +133,22 @@ def read_keys(body: bytes, algorithms: Sequence[str]) -> KeySet:
         raise ValueError("not a set of keys")  # noqa: TRY004 - a wrong text
     found: dict[tuple[str, str], PublicKey] = {}
     for each in listed[:MAX_KEYS]:
-        name = _name(each, algorithms) if isinstance(each, dict) else None
-        key = name and _read_key(each, name[1])
-        if name and key is not None:
-            found[name] = key
+        for name in _names(each, algorithms) if isinstance(each, dict) else ():
+            key = _read_key(each, name[1])
+            if key is not None:
+                found[name] = key
     return found
 
 
-def _name(jwk: Mapping[str, Any], algorithms: Sequence[str]) -> tuple[str, str] | None:
-    """The key's id and its one algorithm: its own, or the first accepted one that it fits."""
+def _names(jwk: Mapping[str, Any], algorithms: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """The key's id with its algorithm: its own, or each accepted one that it fits when it names none."""
     sort = (jwk.get("kty"), jwk.get("crv") if jwk.get("kty") != "RSA" else None)
     fits = [each for each in algorithms if _KEYS[each] == sort and jwk.get("alg", each) == each]
     kid, operations = jwk.get("kid"), jwk.get("key_ops", ["verify"])
     is_for_us = jwk.get("use", "sig") == "sig" and isinstance(operations, list) and "verify" in operations
     if not fits or not is_for_us or not isinstance(kid, str) or "d" in jwk:
-        return None
-    return kid, fits[0]
+        return ()
+    return [(kid, each) for each in fits]
 
 
 def _read_key(jwk: dict[str, Any], algorithm: str) -> PublicKey | None:

@@ -112,6 +112,22 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn(NewSession):
+    """A session that a person has just opened, and for whom it stands."""
+
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """That the tokens of an issuer's subject speak for an account."""
+
+    issuer: str
+    subject: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublicKey:
     """The public half of a key that signs our tokens (Ed25519, RFC 8037)."""
 
@@ -166,6 +182,7 @@ class AuditAction(StrEnum):
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"
     IDENTITY_LINKED = "identity.linked"
+    IDENTITY_UNLINKED = "identity.unlinked"
     LOGIN_AS_GRANTED = "login_as.granted"
     LOGIN_AS_REDEEMED = "login_as.redeemed"
     LOGIN_AS_REVOKED = "login_as.revoked"

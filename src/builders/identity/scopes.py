@@ -57,8 +57,14 @@ def expand(scopes: Iterable[str]) -> frozenset[str]:
 
 ALL = expand(DESCRIPTIONS)
 # What the account's holder does in person: whoever signs in as them must not leave with keys, names, money's
-# ways or company of their own. Support's session never holds these, whatever the grant says.
-IN_PERSON = frozenset({"keys:write", "sandbox:promote", "team:write", "transfers:write", "registrars:write"})
+# ways or company of their own, nor with the account's news. Support's session never holds these, whatever the
+# grant says.
+IN_PERSON = frozenset(
+    {
+        *("keys:write", "sandbox:promote", "team:write", "transfers:write", "registrars:write"),
+        "notifications:write",  # a webhook destination comes with its secret, and goes on telling
+    }
+)
 
 
 def of_session(impersonation: Impersonation | None) -> frozenset[str]:

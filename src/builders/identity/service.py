@@ -37,7 +37,9 @@ Authenticator = authenticators.Authenticator
 # What callers of the door may have to meet.
 AccountNotFound, EmailTaken = errors.AccountNotFound, errors.EmailTaken
 list_scopes = scopes.list_scopes
-create_account, link_identity = accounts.create_account, identities.link_identity
+create_account = accounts.create_account
+link_identity, unlink_identity = identities.link_identity, identities.unlink_identity
+list_identities = identities.list_identities
 LAST_ID = audits.LAST_ID
 open_session, end_session, log_out = sessions.open_session, sessions.end_session, sessions.log_out
 list_sessions, prune_sessions = sessions.list_sessions, sessions.prune_sessions
@@ -73,7 +75,7 @@ async def get_account(conn: Conn, *, account_id: UUID) -> Account:
 
 async def get_account_by_email(conn: Conn, *, email: str) -> Account:
     """The real account with this address. Raises AccountNotFound."""
-    account = await account_store.find_account(conn, email=email.strip().lower())
+    account = await account_store.find_account(conn, email=accounts.kept_form(email))
     if account is None:
         raise AccountNotFound(f"There is no account with the address {email}.")
     return account

@@ -15,7 +15,8 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from builders.identity import addresses, sessions
-from builders.identity.records import MailedCode, MailedLink, NewSession, SessionKind
+from builders.identity.accounts import kept_form
+from builders.identity.records import MailedCode, MailedLink, SessionKind, SignedIn
 from builders.identity.store import accounts as account_store
 from builders.identity.store import codes as store
 from builders.kit import clock, ids, jobs, log
@@ -28,8 +29,8 @@ from builders.mail.records import SignInCode
 
 LIFE = timedelta(minutes=15)
 MOST_TRIES = 5  # of one code
-MOST_CODES, WINDOW = 5, timedelta(minutes=15)  # for one address
-KEPT = timedelta(days=1)
+MOST_CODES = ((5, timedelta(minutes=15)), (20, timedelta(days=1)))  # for one address, within
+KEPT = timedelta(days=1) + LIFE  # what was asked for that long ago was made within the day at most
 PRUNED_AT_ONCE = 10_000
 
 # Without vowels, so that no code is a word, and without what is read as something else: 0 1 I L O.
@@ -44,7 +45,7 @@ _log = log.get_logger()
 async def request_code(conn: Conn, *, email: str) -> None:
     """Has a code sent to the address, if an account has it; the same work if none has."""
     sign_in_id = ids.new()
-    await store.insert_request(conn, sign_in_id=sign_in_id, address=_address(email), now=clock.now())
+    await store.insert_request(conn, sign_in_id=sign_in_id, address=kept_form(email), now=clock.now())
     await jobs.defer(conn, mail_code, sign_in_id=str(sign_in_id))
 
 
@@ -60,9 +61,10 @@ async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UU
     address = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - LIFE)
     if address is None:
         return
-    if await store.count_made(conn, address=address, since=now - WINDOW) >= MOST_CODES:
-        _log.warning("too_many_sign_in_codes", address=mail.mask(address))
-        return
+    for most, window in MOST_CODES:
+        if await store.count_made(conn, address=address, since=now - window) >= most:
+            _log.warning("too_many_sign_in_codes", address=mail.mask(address))
+            return
     code, token = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH)), secrets.token_urlsafe(32)
     account = await account_store.find_account(conn, email=address)
     made = await store.make_code(
@@ -96,7 +98,7 @@ async def sign_in(
     proof: MailedCode | MailedLink,
     address: str | None = None,
     user_agent: str | None = None,
-) -> NewSession:
+) -> SignedIn:
     """A session for who has what was mailed; `address` is where the request comes from. Raises TokenInvalid.
 
     Takes the database: a try is counted in a transaction of its own, which a refusal does not take back.
@@ -113,7 +115,7 @@ async def sign_in(
         account_id, email = claimed
         # Who read the message has the mailbox: that is what a confirmation would prove.
         await addresses.verify_email(conn, account_id=account_id, email=email)
-        return await sessions.open_session(
+        new = await sessions.open_session(
             conn,
             keyring=keyring,
             settings=settings,
@@ -122,11 +124,14 @@ async def sign_in(
             address=address,
             user_agent=user_agent,
         )
+        # Read before it is committed: whoever is not told of the session has not used up the code.
+        standing = await sessions.get_standing(conn, account_id=account_id, session_id=new.session.id)
+    return SignedIn(session=new.session, token=new.token, standing=standing)
 
 
 async def _find_by_code(database: Database, keyring: Keyring, proof: MailedCode) -> store.SignIn:
     async with database.transaction() as conn:
-        found = await store.try_code(conn, address=_address(proof.email), most=MOST_TRIES, now=clock.now())
+        found = await store.try_code(conn, address=kept_form(proof.email), most=MOST_TRIES, now=clock.now())
     if found is None:
         _refuse()
     given = keyring.hashes(_CODE, f"{found.id} {_plain(proof.code)}")
@@ -161,10 +166,6 @@ def _refuse() -> NoReturn:
         "The code or link is wrong, was used, or has expired.",
         next_action="Ask for a new one with POST /v1/auth/login.",
     )
-
-
-def _address(email: str) -> str:
-    return email.strip().lower()
 
 
 def _plain(code: str) -> str:

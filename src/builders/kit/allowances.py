@@ -21,7 +21,6 @@ from builders.kit.limits import FAILED_CREDENTIALS, Policy, RateLimited, Terms
 # Of the ASGI scope: where the front puts the limits of the process, and the edge finds an answer's headers.
 LIMITS, HEADERS = "limits", "rate_limit_headers"
 MOST = 50_000  # windows of one policy that are kept; beyond them the oldest go first
-NETWORK = 64  # bits of an IPv6 address: one customer's at least
 _GUESSING = Terms((FAILED_CREDENTIALS,))
 _OF = {"key": "key", "account": "account", "address": "client address"}
 
@@ -54,6 +53,7 @@ class Meter:
         self.quota = max(1, round(policy.quota * factor))
         self.window_s = policy.window_s
         self.by = policy.by
+        self.network = policy.network
         self.announced = f'"{policy.name}";q={self.quota};w={policy.window_s}'
         self.head = f'"{policy.name}";r='.encode()
         self.windows: OrderedDict[Hashable, Window] = OrderedDict()  # in the order of their beginnings
@@ -98,7 +98,8 @@ class Limits:
             now = clock.monotonic()
             used_up: list[tuple[Meter, Window]] = []
             for meter in meters:
-                subject = account if meter.by == "account" else key if meter.by == "key" else client_of(scope)
+                by, bits = meter.by, meter.network
+                subject = account if by == "account" else key if by == "key" else client_of(scope, bits)
                 window = meter.find(subject, now) or meter.begin(subject, now, at_once=self.grants is None)
                 if self.grants is not None and window.beyond and not window.left:
                     await self.grants.extend(meter, subject, window)
@@ -119,7 +120,8 @@ class Limits:
         nearest, least = counted[0][0], 2.0  # of which the least share is left
         for meter in counted[0]:
             by = meter.by
-            window = meter.windows.get(account if by == "account" else key if by == "key" else client_of(scope))
+            subject = account if by == "account" else key if by == "key" else client_of(scope, meter.network)
+            window = meter.windows.get(subject)
             if window is None or not window.left or window.ends <= now:
                 return False
             share = (window.left + window.beyond - 1) / meter.quota
@@ -141,7 +143,7 @@ class Limits:
         if not meter.windows:  # as mostly
             return None
         now = clock.monotonic()
-        window = meter.find(client_of(scope), now)
+        window = meter.find(client_of(scope, meter.network), now)
         if window is None or window.left or window.beyond:
             return None
         refusal, header = _exceeded([(meter, window)], now)
@@ -178,15 +180,15 @@ def _exceeded(used_up: Sequence[tuple[Meter, Window]], now: float) -> tuple[Rate
     return refusal, _left(meter, last, now)
 
 
-def client_of(scope: Scope) -> str:
-    """The client as addresses are counted: an IPv4 address, or the network of an IPv6 address."""
+def client_of(scope: Scope, bits: int) -> str:
+    """The client as addresses are counted: an IPv4 address, or of an IPv6 address the network of so many bits."""
     client = scope.get("client")
     host: str = client[0] if client else ""
-    return _network(host) if ":" in host else host
+    return _network(host, bits) if ":" in host else host
 
 
 @lru_cache(maxsize=4_096)
-def _network(host: str) -> str:
+def _network(host: str, bits: int) -> str:
     try:
         address = ip_address(host)
     except ValueError:
@@ -195,4 +197,4 @@ def _network(host: str) -> str:
         return host
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
-    return str(IPv6Network((address.packed, NETWORK), strict=False))
+    return str(IPv6Network((address.packed, bits), strict=False))

@@ -93,6 +93,7 @@ class CredentialsInvalid(Problem):
     """The credentials are not valid."""
 
     status, code = 401, "credentials_invalid"
+    is_guess = True  # False for what was good once: nobody comes by that by trying
 
 
 class InsufficientScope(Problem):
@@ -114,7 +115,7 @@ class LiveKeyRequired(Problem):
 
 
 class OriginForbidden(Problem):
-    """A browser's cookie does not count for a request from elsewhere."""
+    """The request does not come from the service's own pages."""
 
     status, code = 403, "origin_forbidden"
 
@@ -131,8 +132,8 @@ class Authenticate(Protocol):
     async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
         """The caller. Raises CredentialsInvalid, IssuerAway."""
 
-    def remembers(self, credential: Credential) -> bool:
-        """Whether it was found good lately, so that it is no guess."""
+    def vouches(self, credential: Credential) -> bool:
+        """Whether it is surely no guess; told without asking the database."""
 
     async def witness(self, caller: Caller, *, what: str) -> None:
         """Writes down what support is about to do as somebody else."""
@@ -172,10 +173,12 @@ def _find_cookie(cookies: str) -> Credential | None:
 _MINT = "Send a valid key in X-API-Key, or mint one with POST /v1/api-keys."
 
 
-def refused(detail: str, *, next_action: str = _MINT) -> CredentialsInvalid:
+def refused(detail: str, *, next_action: str = _MINT, is_guess: bool = True) -> CredentialsInvalid:
     """The one answer to every bad credential (RFC 6750, 3)."""
     challenge = 'Bearer realm="builders", error="invalid_token"'
-    return CredentialsInvalid(detail, headers={"WWW-Authenticate": challenge}, next_action=next_action)
+    refusal = CredentialsInvalid(detail, headers={"WWW-Authenticate": challenge}, next_action=next_action)
+    refusal.is_guess = is_guess
+    return refusal
 
 
 def origin_of(url: str) -> str:
@@ -186,17 +189,24 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-def require_own_origin(request: Request) -> None:
-    """Refuses what another site had the browser send, cookie and all. Raises OriginForbidden.
+def require_own_origin(request: Request, *, programs_may: bool) -> None:
+    """Refuses what another site had the browser send. Raises OriginForbidden.
 
-    As CrossOriginProtection of Go 1.25 does, but a request that does not say where it comes from is refused too.
+    After CrossOriginProtection of Go 1.25. Browsers say where a request comes from and programs do not:
+    `programs_may` lets those pass too that say nothing.
     """
-    if request.headers.getlist("sec-fetch-site") in (["same-origin"], ["none"]):
-        return
-    if request.headers.getlist("origin") != [origin_of(request.app.state.settings.url)]:
+    site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
+    if site:  # which no page can write
+        is_ours = site in (["same-origin"], ["none"])
+    elif origin:
+        is_ours = origin == [origin_of(request.app.state.settings.url)]
+    else:
+        is_ours = programs_may
+    if not is_ours:
         raise OriginForbidden(
-            "The cookie counts only for requests from the service's own pages.",
-            next_action="From a program, send the token in Authorization: Bearer, or an API key.",
+            "A browser may send this only from the service's own pages.",
+            next_action="Open the service's address itself. From a program, send no Origin"
+            + ("." if programs_may else ", and the token in Authorization: Bearer, or an API key."),
         )
 
 
@@ -233,17 +243,17 @@ class Needs:
                 next_action="Send an API key in the header X-API-Key.",
             )
         if credential.kind == "cookie" and request.method not in _SAFE:
-            require_own_origin(request)
+            require_own_origin(request, programs_may=False)
         authenticate: Authenticate = request.app.state.authenticate
         limits: Limits | None = request.scope.get(LIMITS)
         if limits is not None:
             too_many = limits.find_guesser(request.scope)
-            if too_many is not None and not authenticate.remembers(credential):
+            if too_many is not None and not authenticate.vouches(credential):
                 raise too_many
         try:
             caller = await authenticate(credential, fresh=self.fresh)
-        except CredentialsInvalid:
-            if limits is not None:
+        except CredentialsInvalid as refusal:
+            if limits is not None and refusal.is_guess:
                 await limits.note_refused(request.scope)
             raise
         request.scope["account_id"] = caller.account_id

@@ -25,13 +25,13 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
 _TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 ]
 _DEFAULTS = [  # unless the answer has its own
     (b"cache-control", b"private, no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
 ]
 _DEFAULT_NAMES = frozenset(name for name, _ in _DEFAULTS)
 _HSTS = (b"strict-transport-security", b"max-age=31536000")

@@ -24,6 +24,8 @@ _HEADERS = {
     "frame-ancestors 'none'; base-uri 'none'",
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex",
+    # Nothing to others; without it a browser says `Origin: null` of what a button posts (Fetch, 3.2).
+    "Referrer-Policy": "same-origin",
 }
 
 

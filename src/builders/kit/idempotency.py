@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from fastapi import Request
+from fastapi import Depends, Request
 from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 
@@ -35,6 +35,15 @@ PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
     "description": "A request repeated with its key is answered as the first time; nothing is done twice.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "title": HEADER},
 }
+
+
+def every_time() -> None:
+    """Nothing: the compiled handler knows its mark (kit/routes.py)."""
+
+
+# For `dependencies` of a POST that is done each time it is asked for. Answers are kept for an account, so what
+# acts on the credentials themselves is marked so: of two sessions the second would be told of the first.
+EVERY_TIME = Depends(every_time)
 
 CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at)

@@ -32,6 +32,7 @@ class OidcIssuer(BaseModel):
     jwks_uri: Address | None = None  # where its keys are; asked of its discovery document when absent
     algorithms: tuple[Algorithm, ...] = Field(("RS256", "ES256"), min_length=1)
     sign_up: bool = False  # whether an unknown subject with a verified address gets an account
+    link_by_email: bool = False  # whether it speaks for the account that has this address already
 
 
 def read(value: object, *, ours: str | None) -> object:

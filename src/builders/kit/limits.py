@@ -11,6 +11,9 @@ from fastapi import Depends
 
 from builders.kit.errors import Problem, problems
 
+CUSTOMER = 64  # bits of an IPv6 address: one customer has that network at least
+SITE = 56  # what a customer is often given; where secrets are guessed, 256 networks must not be 256 clients
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -21,6 +24,7 @@ class Policy:
     window_s: int
     by: Literal["key", "account", "address"]  # key: or session; account: all its keys together
     counts: str  # what is counted, for the documents
+    network: int = CUSTOMER  # bits of an IPv6 address that are one client
 
     def __post_init__(self) -> None:
         """Raises ValueError for a name that a header cannot hold, and for a limit that is none."""
@@ -72,7 +76,9 @@ FAILED_CREDENTIALS = declare(
         quota=30,
         window_s=300,
         by="address",
-        counts="Refused credentials; when it is used up, only those that were good lately are looked at.",
+        counts="Refused credentials; when it is used up, only those that were good lately, or that we signed, "
+        "are looked at.",
+        network=SITE,
     )
 )
 

@@ -4,15 +4,15 @@ Headers say what a client likes, so only those of trusted peers are read, and fr
 was written by the peer, the one before by whom that entry names, and so on while those are trusted too. The first
 who is not is the client; what stands to the left of him is his own word and is not looked at. Where no address can
 be read, or the two kinds of headers name different ones (a proxy writes one kind and lets the other pass), the
-peer's own counts.
+peer's own counts. Where it is known which kind the proxies write, the other is not looked at.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from itertools import repeat
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from starlette.types import Scope
 
@@ -25,7 +25,13 @@ _PAIR = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++=(?:\"(?:[^\"\\]|\\.)*+\"|[^\s\",;]*+)"
 _ELEMENT = re.compile(rf"[ \t]*+(?:{_PAIR}(?:[ \t]*+;[ \t]*+{_PAIR})*+)?[ \t]*+")
 _PAIRS = re.compile(_PAIR)
 _ESCAPED = re.compile(r"\\(.)")
-_NAMES = {b"forwarded": 0, b"x-forwarded-for": 1, b"x-forwarded-proto": 2}
+Kind = Literal["forwarded", "x-forwarded", "both"]
+_FORWARDED, _X_FORWARDED = {b"forwarded": 0}, {b"x-forwarded-for": 1, b"x-forwarded-proto": 2}
+_NAMES: Mapping[Kind, Mapping[bytes, int]] = {
+    "forwarded": _FORWARDED,
+    "x-forwarded": _X_FORWARDED,
+    "both": _FORWARDED | _X_FORWARDED,
+}
 
 
 class Hop(NamedTuple):
@@ -41,7 +47,8 @@ _NOBODY = Hop(None, None)
 class Proxies:
     """The proxies that are trusted."""
 
-    def __init__(self, trusted: Sequence[str]) -> None:
+    def __init__(self, trusted: Sequence[str], *, kind: Kind = "both") -> None:
+        self._kind: Kind = kind
         self._networks = tuple(ip_network(each, strict=False) for each in trusted if each != UNIX)
         self._trusts_unix = UNIX in trusted
         self._is_trusted = lru_cache(maxsize=1_024)(self._contains)
@@ -51,7 +58,7 @@ class Proxies:
         client = scope.get("client")
         if not (self._is_trusted(client[0]) if client and client[0] else self._trusts_unix):
             return
-        forwarded, addresses, schemes = _sent(scope)
+        forwarded, addresses, schemes = _sent(scope, self._kind)
         told = [
             *([self._client(_elements(forwarded))] if forwarded else ()),
             *([self._client(_entries(addresses, schemes))] if addresses else ()),
@@ -79,11 +86,11 @@ class Proxies:
         return address is not None and any(address in network for network in self._networks)
 
 
-def _sent(scope: Scope) -> list[str]:
-    """The three headers, each with all its lines, as far as they are read."""
-    sent = ["", "", ""]
+def _sent(scope: Scope, kind: Kind) -> list[str]:
+    """The three headers, each with all its lines, as far as they are read; empty when not of the kind."""
+    sent, names = ["", "", ""], _NAMES[kind]
     for name, value in scope["headers"]:
-        place = _NAMES.get(name)
+        place = names.get(name)
         if place is not None and value.strip():
             sent[place] += f",{value.decode('latin-1')}"
     return [each[-LONGEST:] for each in sent]

@@ -1,13 +1,16 @@
 """Versions of single records: `ETag`, `If-None-Match` and `If-Match` (RFC 9110, 8.8.3 and 13.1).
 
-A record's tag is its version number. A read with the version that the client has already is 304; a write that
-expects another version than the record's is refused, so that nobody overwrites what they have not seen.
+A record's tag is its id and its version number: behind a path that names no record, such as /v1/me, two accounts
+have records of the same version, and a browser keeps what it got for one when another signs in. A read with the
+version that the client has already is 304; a write that expects another version than the record's is refused, so
+that nobody overwrites what they have not seen.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import Depends, Header, Request
 from starlette.responses import Response
@@ -22,7 +25,7 @@ _LIST = re.compile(rf"[ \t,]*(?:{_TAG.pattern}[ \t]*(?:,[ \t,]*|\Z))+")
 _CACHING = "private, no-cache"
 _ETAG: Mapping[str, Any] = {  # OpenAPI's form
     "ETag": {
-        "description": "The record's version, quoted, for If-None-Match and If-Match.",
+        "description": "The record and its version, quoted, for If-None-Match and If-Match.",
         "schema": {"type": "string"},
     }
 }
@@ -49,15 +52,15 @@ class Known:
 
     tags: Tags | None = None
 
-    def answer(self, reply: object, version: int) -> Answer | Response:
+    def answer(self, reply: object, *, of: UUID, version: int) -> Answer | Response:
         """The reply with its tag, or 304 without a body when the client has this version.
 
         Weak tags count too (RFC 9110, 13.1.2): a proxy that compresses makes them of ours.
         """
         tags = self.tags
-        if tags is not None and (tags.any or str(version) in tags.strong | tags.weak):
-            return Response(status_code=304, headers=_headers(version))
-        return tagged(reply, version)
+        if tags is not None and (tags.any or _tag(of, version) in tags.strong | tags.weak):
+            return Response(status_code=304, headers=_headers(of, version))
+        return tagged(reply, of=of, version=version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +69,20 @@ class Expected:
 
     tags: Tags | None = None
 
-    def check(self, version: int) -> None:
+    def check(self, *, of: UUID, version: int) -> None:
         """Call it with the record locked. Weak tags match nothing (RFC 9110, 13.1.1). Raises VersionMismatch."""
         tags = self.tags
-        if tags is not None and not tags.any and str(version) not in tags.strong:
+        if tags is not None and not tags.any and _tag(of, version) not in tags.strong:
             raise VersionMismatch(
-                f"The record has version {version}, and If-Match expects another.",
+                f"The record has version {version}, and If-Match does not have its tag.",
                 next_action="Read it again, and send If-Match with its ETag.",
                 version=version,
             )
 
 
-def tagged(reply: object, version: int) -> Answer:
-    """The reply with its record's tag, as a write answers."""
-    return Answer(reply, _headers(version))
+def tagged(reply: object, *, of: UUID, version: int) -> Answer:
+    """The reply with its record's tag, as a write answers; `of` is the record's id."""
+    return Answer(reply, _headers(of, version))
 
 
 def known(request: Request, if_none_match: Annotated[str | None, Header(alias="If-None-Match")] = None) -> Known:
@@ -104,8 +107,12 @@ READ: Mapping[int | str, dict[str, Any]] = {
 WRITTEN: Mapping[int | str, dict[str, Any]] = {200: {"headers": _ETAG}, **problems(VersionMismatch)}
 
 
-def _headers(version: int) -> dict[str, str]:
-    return {"ETag": f'"{version}"', "Cache-Control": _CACHING}
+def _tag(of: UUID, version: int) -> str:
+    return f"{of}.{version}"
+
+
+def _headers(of: UUID, version: int) -> dict[str, str]:
+    return {"ETag": f'"{_tag(of, version)}"', "Cache-Control": _CACHING}
 
 
 def _read(request: Request, header: str) -> Tags | None:
@@ -116,7 +123,7 @@ def _read(request: Request, header: str) -> Tags | None:
     if value.strip(" \t,") == "*":
         return Tags(any=True)
     if _LIST.fullmatch(value) is None:
-        raise Invalid(("header", header), 'Send entity tags in quotes, such as "3", or *.', "entity_tag")
+        raise Invalid(("header", header), "Send entity tags in quotes, as they came, or *.", "entity_tag")
     tags = _TAG.findall(value)
     return Tags(
         strong=frozenset(opaque for weak, opaque in tags if not weak),

@@ -31,6 +31,7 @@ CREATE TABLE profile_verifications (
     message_id uuid, -- the newest, in the mail room
     PRIMARY KEY (account_id, email)
 );
+CREATE INDEX profile_verifications_by_age ON profile_verifications ((sends[cardinality(sends)]));
 
 -- From a link's token to the account: global, since a link arrives without its account. One for each account,
 -- so that a newer one voids those before it.
@@ -42,22 +43,4 @@ CREATE TABLE profile_tokens (
     expires_at timestamptz NOT NULL,
     used_at timestamptz
 );
-
--- What the accounts of before this migration have done already: no news of it will come any more.
-INSERT INTO profile_profiles (account_id, roles)
-SELECT account.id, ARRAY(
-    SELECT DISTINCT CASE preset WHEN 'domainer_full' THEN 'domainer' ELSE 'builder' END
-    FROM identity_keys WHERE account_id = account.id ORDER BY 1
-)
-FROM identity_accounts AS account WHERE sandbox_of IS NULL;
-
-INSERT INTO profile_steps (account_id, step, done_at)
-SELECT id, 'verify_email', email_verified_at FROM identity_accounts
-WHERE sandbox_of IS NULL AND email_verified_at IS NOT NULL
-UNION ALL
-SELECT account_id, 'create_api_key', min(created_at) FROM identity_keys GROUP BY account_id
-UNION ALL
-SELECT account_id, 'first_plan', min(created_at) FROM sandbox_plans WHERE status <> 'blocked' GROUP BY account_id
-UNION ALL
-SELECT account_id, 'first_promote', min(finished_at) FROM sandbox_promotions
-WHERE status = 'succeeded' GROUP BY account_id;
+CREATE INDEX profile_tokens_by_age ON profile_tokens (expires_at);

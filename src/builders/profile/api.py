@@ -1,66 +1,69 @@
 """/v1/me and /v1/account/email-verification."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from builders.identity import service as identity
-from builders.kit import html, versions
+from builders.kit import forms, html, versions
 from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
 from builders.kit.crypto import Keyring
 from builders.kit.db import Database, Pool, Reads, Tx
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
+from builders.kit.forms import PostedToken
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
+from builders.kit.prefetch import PrefetchRefused, refuse_ahead
 from builders.kit.routes import Router
 from builders.kit.supplies import Config, Keys, Offered
 from builders.kit.versions import IfMatch, IfNoneMatch
 from builders.profile import schemas
 from builders.profile import service as profiles
-from builders.profile.errors import PrefetchRefused, ResendTooSoon
+from builders.profile.errors import ResendTooSoon
 from builders.profile.records import Confirmation, Verification
 
 router = Router(prefix="/v1", tags=["profile"])
 Reader = Annotated[Caller, needs("account:read")]
 Writer = Annotated[Caller, needs("account:write")]
 VERIFICATION = "/account/email-verification"
+ON_PAGE = f"/v1{VERIFICATION}/confirm/page"
 # Besides the gap between two messages and their number in a day, which the database keeps.
 RESEND = declare(
     Policy(name="resend", quota=10, window_s=600, by="account", counts="Verification messages that are asked for.")
 )
 UNSEEN = {"Cache-Control": "no-store"}
-# What a browser says when it fetches ahead of its user (W3C Prefetch; the older ones of Chrome and Firefox).
-_AHEAD = ("sec-purpose", "purpose", "x-moz", "x-purpose")
+PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 @router.get("/me", response_model=schemas.ProfileReply, responses=dict(versions.READ))
 async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
     """Own profile. With a test key it is the real account's."""
     profile = await profiles.get(conn, account_id=caller.live_account_id)
-    return known.answer(profile, profile.version)
+    return known.answer(profile, of=profile.id, version=profile.version)
 
 
 @router.patch(
     "/me",
     response_model=schemas.ProfileUpdated,
-    responses={**versions.WRITTEN, **problems(ResendTooSoon, ImpersonationForbidden)},
+    responses={**versions.WRITTEN, **problems(ResendTooSoon, ImpersonationForbidden, LiveKeyRequired)},
 )
 async def update(
     body: schemas.CustomerProfileUpdate, caller: Writer, conn: Tx, expected: IfMatch, keys: Keys, settings: Config
 ) -> Answer:
-    """Update the own profile: a merge patch. Another email address is pending until it is confirmed."""
+    """Update the own profile: a merge patch. Another address is pending until confirmed, and needs a live key."""
     profile = await profiles.update(
         conn,
         keyring=keys,
         settings=settings,
         account_id=caller.live_account_id,
         actor=caller.actor,
+        live=caller.mode == "live",
         change=body.change(),
         expected=expected,
     )
-    return versions.tagged(profile, profile.version)
+    return versions.tagged(profile, of=profile.id, version=profile.version)
 
 
 @router.get(VERIFICATION, response_model=schemas.VerificationReply)
@@ -87,7 +90,7 @@ async def resend(caller: Writer, conn: Tx, keys: Keys, settings: Config) -> sche
     f"{VERIFICATION}/confirm",
     response_model=schemas.ConfirmationReply,
     responses={
-        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
+        **PAGE,
         **problems(TokenInvalid, identity.EmailTaken, PrefetchRefused, DatabaseAway, DatabaseBusy),
     },
 )
@@ -98,25 +101,61 @@ async def confirm(
     keys: Keys,
     offered: Offered,
 ) -> Answer | Response:
-    """Public confirm link: the token proves ownership. Nobody is signed in; repeating it is harmless."""
+    """Public confirm link: the token proves ownership. Nobody is signed in; repeating it is harmless.
+
+    A browser that follows the link of another address gets a page, whose button confirms.
+    """
     del offered
     try:
-        confirmation = await _confirm(request, database, keys, token)
+        refuse_ahead(request)
+        if not html.wants_html(request):
+            return Answer(schemas.confirmed(await _confirm(database, keys, token)), UNSEEN)
+        return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, identity.EmailTaken, PrefetchRefused) as refusal:
         return _refused(request, refusal)
-    return _confirmed(request, confirmation)
 
 
-async def _confirm(request: Request, database: Database, keyring: Keyring, token: str) -> Confirmation:
-    if any("prefetch" in request.headers.get(name, "").lower() for name in _AHEAD):
-        raise PrefetchRefused("Open the link yourself.", retry_after=1)
+@router.post(
+    f"{VERIFICATION}/confirm/page",
+    response_class=Response,
+    responses={**problems(TokenInvalid, identity.EmailTaken), **forms.RESPONSES, **PAGE},
+    openapi_extra=dict(forms.BODY),
+    tags=["beyond"],
+)
+async def confirm_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
+    """Confirm another address with the link's page: what its button posts.
+
+    It may come from anywhere, as the link may: the token alone counts, and the browser is left as it was.
+    """
+    try:
+        return _thanks(await _confirm(database, keys, token))
+    except (TokenInvalid, identity.EmailTaken) as refusal:
+        return _refused(request, refusal)
+
+
+async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
     async with database.transaction() as conn:
         return await profiles.confirm(conn, keyring=keyring, token=token)
 
 
-def _confirmed(request: Request, confirmation: Confirmation) -> Answer | Response:
-    if not html.wants_html(request):
-        return Answer(schemas.confirmed(confirmation), UNSEEN)
+async def _ask(database: Database, keyring: Keyring, token: str) -> Response | None:
+    """A page with a button, for a link that gives the account another address; None for others.
+
+    Scanners of mail follow links in whole browsers, and must not move an account to a mailbox that they guard.
+    """
+    async with database.reading() as conn:
+        address = await profiles.find_change(conn, keyring=keyring, token=token)
+    if address is None:
+        return None
+    paragraphs = [
+        f"{address} becomes the address of the Builders account that asked for it.",
+        "If that was not you, close this page, and nothing changes.",
+    ]
+    button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
+    return html.page("Confirm your new address", paragraphs, button=button, headers=UNSEEN)
+
+
+def _thanks(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
     paragraph = f"The address {confirmation.email} {said}. You can close this page."
     return html.page("Thank you", [paragraph], headers=UNSEEN)

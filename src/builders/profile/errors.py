@@ -7,9 +7,3 @@ class ResendTooSoon(Problem):
     """It is too soon for another verification message."""
 
     status, code = 429, "resend_too_soon"
-
-
-class PrefetchRefused(Problem):
-    """A link is not followed by a browser that only looks ahead."""
-
-    status, code = 503, "prefetch_refused"

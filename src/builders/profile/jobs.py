@@ -1,28 +1,20 @@
 """What the profile does by itself: notes steps of onboarding by the news that proves them, mails first links."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from procrastinate import JobContext
 
 from builders.identity.records import Preset
-from builders.kit import jobs, news
+from builders.kit import clock, jobs, news
 from builders.kit.db import Conn
 from builders.kit.news import News
 from builders.profile import onboarding
 from builders.profile import service as profiles
-from builders.profile.records import Role, StepKey
+from builders.profile.records import Proof, Role, StepKey
 
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What an event proves of the account that it is told of."""
-
-    step: StepKey
-    role: Role | None = None
-
-
+LOOKED_BACK = timedelta(days=1)  # longer than two revisions run side by side
 # Some are of rooms to come: a room that declares such an event need not know of onboarding.
 PROOFS: Mapping[str, Proof] = {
     "email.verified": Proof(StepKey.VERIFY_EMAIL),
@@ -34,37 +26,65 @@ PROOFS: Mapping[str, Proof] = {
 }
 
 
+def proof_of(told: News) -> Proof | None:
+    """What an event proves; None for one that proves nothing."""
+    said = told.read()
+    if told.name == "account.created":
+        return Proof(StepKey.VERIFY_EMAIL) if said["verified"] else None
+    if told.name == "api_key.created":  # its preset says what the account is here for
+        return Proof(StepKey.CREATE_API_KEY, onboarding.ROLES[Preset(said["preset"])])
+    if told.name == "plan.created" and said["status"] == "blocked":  # a plan with errors is no plan
+        return None
+    return PROOFS[told.name]
+
+
 async def prove(conn: Conn, told: News) -> None:
-    """Notes the step that an event proves; a plan with errors is no plan."""
-    proof = PROOFS[told.name]
-    if told.name == "plan.created" and told.read()["status"] == "blocked":
-        return
-    await profiles.note_step(
-        conn, account_id=told.account_id, step=proof.step, at=told.created_at, role=proof.role
-    )
+    """Notes the step that an event proves."""
+    proof = proof_of(told)
+    if proof is not None:
+        await profiles.note_step(
+            conn, account_id=told.account_id, step=proof.step, at=told.created_at, role=proof.role
+        )
 
 
-for _event in PROOFS:
+HEARD = (*PROOFS, "api_key.created", "account.created")
+for _event in HEARD:
     news.subscribe(_event)(prove)
-
-
-@news.subscribe("api_key.created")
-async def note_key(conn: Conn, told: News) -> None:
-    """Notes that there is a key; its preset says what the account is here for."""
-    role = onboarding.ROLES[Preset(told.read()["preset"])]
-    await profiles.note_step(
-        conn, account_id=told.account_id, step=StepKey.CREATE_API_KEY, at=told.created_at, role=role
-    )
 
 
 @news.subscribe("account.created")
 async def welcome(conn: Conn, told: News) -> None:
-    """Notes that a new account's address is confirmed, or has it asked."""
-    if told.read()["verified"]:
-        await profiles.note_step(conn, account_id=told.account_id, step=StepKey.VERIFY_EMAIL, at=told.created_at)
-        return
-    account_id = str(told.account_id)
-    await jobs.defer(conn, begin_verification, once=f"profile.verify {account_id}", account_id=account_id)
+    """Has the holder of a new account asked to confirm its address."""
+    if not told.read()["verified"]:
+        account_id = str(told.account_id)
+        await jobs.defer(conn, begin_verification, once=f"profile.verify {account_id}", account_id=account_id)
+
+
+@jobs.app.periodic(cron="11 * * * *")
+@jobs.app.task(name="profile.catch_up", queueing_lock="profile.catch_up", pass_context=True)
+async def catch_up(context: JobContext, timestamp: int) -> None:
+    """Has steps noted whose news was told by a worker of before, which did not know who listens."""
+    del timestamp
+    since, last = clock.now() - LOOKED_BACK, None
+    while True:
+        async with jobs.database(context).transaction() as conn:
+            events = await news.list_since(conn, names=HEARD, since=since, after=last)
+            await news.tell_again(conn, prove, await _missed(conn, events))
+            await news.tell_again(conn, welcome, [each for each in events if _is_unasked(each)])
+        if not events:
+            return
+        last = events[-1].id
+
+
+async def _missed(conn: Conn, events: Sequence[News]) -> list[News]:
+    """Those that prove what their account's profile does not have."""
+    proved = [(each, proof) for each in events if (proof := proof_of(each)) is not None]
+    lacking = await profiles.lacks(conn, claims=[(each.account_id, proof) for each, proof in proved])
+    return [each for (each, _), lacks in zip(proved, lacking, strict=True) if lacks]
+
+
+def _is_unasked(told: News) -> bool:
+    return told.name == "account.created" and not told.read()["verified"]
 
 
 @jobs.app.task(name="profile.begin_verification", retry=jobs.RETRY, pass_context=True)
@@ -81,5 +101,4 @@ async def begin_verification(context: JobContext, account_id: str) -> None:
 async def prune(context: JobContext, timestamp: int) -> None:
     """Forgets which verification messages went where a month ago."""
     del timestamp
-    async with jobs.database(context).transaction() as conn:
-        await profiles.prune(conn)
+    await profiles.prune(jobs.database(context))

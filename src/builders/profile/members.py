@@ -1,20 +1,12 @@
 """What the members of a profile may hold, each brought into one form. Everything here raises ValueError."""
 
-import re
-import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Annotated
 
-from pydantic import HttpUrl, TypeAdapter, UrlConstraints, ValidationError
+from builders.kit import texts
 
-MAX_URL = 2048  # characters
-# Control characters (line ends too), lone surrogates, and those that turn or hide the direction of reading; what
-# joins and varies (emoji, Persian) may stand.
-_STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_INVISIBLE = {"Cf", "Mn", "Zs"}
+MAX_URL, plain, web_address, locale = texts.MAX_URL, texts.plain, texts.web_address, texts.locale
 
 # ISO 3166-1 alpha-2, officially assigned; tests hold it against the list that comes with the time zones.
 _COUNTRIES = """
@@ -27,45 +19,6 @@ _COUNTRIES = """
     TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
 """
 COUNTRIES = frozenset(_COUNTRIES.split())
-
-# RFC 5646, 2.1, without the grandfathered tags, all of which have a better form today.
-_LOCALE = re.compile(
-    r"(?P<language>[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4}|[a-z]{5,8})"
-    r"(?P<script>-[a-z]{4})?(?P<region>-(?:[a-z]{2}|[0-9]{3}))?"
-    r"(?P<variants>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)"
-    r"(?P<extensions>(?:-[0-9a-wy-z](?:-[a-z0-9]{2,8})+)*)(?P<private>-x(?:-[a-z0-9]{1,8})+)?"
-)
-
-_web = TypeAdapter[HttpUrl](
-    Annotated[
-        HttpUrl,
-        UrlConstraints(max_length=MAX_URL, allowed_schemes=["http", "https"], preserve_empty_path=True),
-    ]
-)
-
-
-def plain(text: str) -> str:
-    """Text for one line, composed (NFC), with something to see in it."""
-    text = unicodedata.normalize("NFC", text)
-    kinds = {unicodedata.category(char) for char in text}
-    if kinds & _STEERING or not _DIRECTIONS.isdisjoint(text):
-        raise ValueError("Text must not contain control characters, nor what turns the direction of reading.")
-    if kinds <= _INVISIBLE:
-        raise ValueError("There is nothing to see in this text.")
-    return text
-
-
-def web_address(text: str) -> str:
-    """An address of the web as browsers write it."""
-    try:
-        url = _web.validate_python(text)
-    except ValidationError as error:
-        raise ValueError(error.errors()[0]["msg"]) from None
-    if url.username or url.password:
-        raise ValueError("The address of a website holds no name and no password.")
-    if len(str(url)) > MAX_URL:
-        raise ValueError(f"URL should have at most {MAX_URL} characters.")
-    return str(url)
 
 
 def country(text: str) -> str:
@@ -89,20 +42,3 @@ def timezone(text: str) -> str:
     if found is None:
         raise ValueError("Not a time zone of the IANA database; send a name such as Europe/Berlin.")
     return found
-
-
-def locale(text: str) -> str:
-    """A language tag in canonical case (RFC 5646, 2.1.1): `zh-Hant-TW`."""
-    match = _LOCALE.fullmatch(text.lower()) if text.isascii() else None
-    if match is None or _repeats(match):
-        raise ValueError("Not a language tag (BCP 47); send one such as en-GB.")
-    part = match.groupdict(default="")
-    tag = f"{part['language']}{part['script'].title()}{part['region'].upper()}"
-    return f"{tag}{part['variants']}{part['extensions']}{part['private']}"
-
-
-def _repeats(match: re.Match[str]) -> bool:
-    """Whether a variant, or the letter that begins an extension, is there twice (RFC 5646, 2.2.5 and 2.2.6)."""
-    variants = match["variants"].split("-")[1:]
-    letters = [each for each in match["extensions"].split("-") if len(each) == 1]
-    return len({*variants}) < len(variants) or len({*letters}) < len(letters)

@@ -106,6 +106,19 @@ class Step:
         return "todo" if self.done_at is None else "done"
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What an event proves of the account that it is told of."""
+
+    step: StepKey
+    role: Role | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The step's, and the role's."""
+        return frozenset({self.step.value} if self.role is None else {self.step.value, self.role.value})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Onboarding:
     """How far an account has come."""

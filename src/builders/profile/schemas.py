@@ -1,16 +1,15 @@
 """What goes over the wire at the profile."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Literal, LiteralString
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstraints
+from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.config import JsonDict
-from pydantic_core import PydanticCustomError
 
 from builders.kit import emails
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.texts import checked
 from builders.profile import members
 from builders.profile.records import (
     Change,
@@ -63,25 +62,12 @@ _VERIFICATION: JsonDict = {
 }
 
 
-def _checked(check: Callable[[str], str], kind: LiteralString) -> AfterValidator:
-    """A rule of `members` with the type that its error bears."""
-
-    def validate(text: str) -> str:
-        try:
-            return check(text)
-        except ValueError as error:
-            # In two parts: braces in the words of others would be taken for places to fill in.
-            raise PydanticCustomError(kind, "{why}", {"why": str(error)}) from None
-
-    return AfterValidator(validate)
-
-
 def _text(most: int) -> StringConstraints:
     return StringConstraints(strip_whitespace=True, min_length=1, max_length=most)
 
 
-Email = Annotated[str, _text(320), _checked(emails.canonical, "email")]
-Plain = _checked(members.plain, "text_form")
+Email = Annotated[str, _text(320), checked(emails.canonical, "email")]
+Plain = checked(members.plain, "text_form")
 
 
 class CustomerProfileUpdate(Body):
@@ -96,19 +82,19 @@ class CustomerProfileUpdate(Body):
     ] = None
     company: Annotated[str, _text(120), Plain] | None = None
     website: Annotated[
-        Annotated[str, _text(members.MAX_URL), _checked(members.web_address, "web_address")] | None,
+        Annotated[str, _text(members.MAX_URL), checked(members.web_address, "web_address")] | None,
         Field(description="An http or https address."),
     ] = None
     country: Annotated[
-        Annotated[str, _text(2), _checked(members.country, "country")] | None,
+        Annotated[str, _text(2), checked(members.country, "country")] | None,
         Field(description="ISO 3166-1 alpha-2."),
     ] = None
     timezone: Annotated[
-        Annotated[str, _text(64), _checked(members.timezone, "timezone")] | None,
+        Annotated[str, _text(64), checked(members.timezone, "timezone")] | None,
         Field(description="A name of the IANA database."),
     ] = None
     locale: Annotated[
-        Annotated[str, _text(64), _checked(members.locale, "locale")] | None,
+        Annotated[str, _text(64), checked(members.locale, "locale")] | None,
         Field(description="A language tag (BCP 47)."),
     ] = None
     marketing_opt_in: Annotated[StrictBool | None, Field(description="Cleared, it is false.")] = None
@@ -117,7 +103,7 @@ class CustomerProfileUpdate(Body):
         Field(
             default_factory=str,  # never seen: what was not sent is left out
             description="Pending until it is confirmed by the link that is mailed to it; the present address is "
-            "told, and ends a change that is pending when it is sent here.",
+            "told, and ends a change that is pending when it is sent here. Not with a test key.",
         ),
     ]
 
@@ -170,7 +156,7 @@ class ProfileReply(Reply):
     onboarding: OnboardingReply
     created_at: datetime
     updated_at: datetime
-    version: Annotated[int, Field(description="Grows with every change; the ETag.")]
+    version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
 
 
 class ProfileUpdated(ProfileReply, WriteReply):

@@ -1,6 +1,6 @@
 """The door of the profile."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
@@ -9,21 +9,22 @@ from uuid import UUID
 from builders.identity import service as identity
 from builders.identity.records import Account, AuditAction
 from builders.kit import clock, outbox
-from builders.kit.callers import Actor, ImpersonationForbidden
+from builders.kit.callers import Actor, ImpersonationForbidden, LiveKeyRequired
 from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
+from builders.kit.db import Conn, Database
 from builders.kit.settings import Settings
 from builders.kit.versions import Expected
 from builders.profile import onboarding, verification
 from builders.profile.errors import ResendTooSoon
 from builders.profile.events import PROFILE_UPDATED, ProfileUpdated
-from builders.profile.records import Change, Profile, Role, StepKey, Stored, Verification
+from builders.profile.records import Change, Profile, Proof, Role, StepKey, Stored, Verification
 from builders.profile.store import profiles as store
 from builders.profile.store import verifications
 from builders.profile.verification import Sender
 
 KEPT = timedelta(days=30)  # what was sent where
-confirm = verification.confirm
+PRUNED_AT_ONCE = 10_000
+confirm, find_change = verification.confirm, verification.find_change
 
 
 async def get(conn: Conn, *, account_id: UUID) -> Profile:
@@ -40,20 +41,19 @@ async def update(
     settings: Settings,
     account_id: UUID,
     actor: Actor,
+    live: bool,
     change: Change,
     expected: Expected,
 ) -> Profile:
     """The profile with the change; one that changes nothing is no new version. Publishes profile.updated.
 
-    Another address is pending until it is confirmed. Raises VersionMismatch, ResendTooSoon, and
-    ImpersonationForbidden when support asks for another address.
+    Another address is pending until it is confirmed. Raises VersionMismatch, ResendTooSoon, and for an address
+    ImpersonationForbidden when support asks, LiveKeyRequired unless the credentials are `live`.
     """
-    if change.email is not None and actor.type == "support":
-        raise ImpersonationForbidden(
-            "A support session does not change the address.", next_action="The account's holder can."
-        )
+    if change.email is not None:
+        _may_move(actor, live=live)
     stored = await store.lock(conn, account_id=account_id)
-    expected.check(stored.version)
+    expected.check(of=account_id, version=stored.version)
     account = await identity.get_account(conn, account_id=account_id)
     wanted = replace(stored, **dict(change.members))
     if change.email is not None:
@@ -77,6 +77,15 @@ async def update(
             conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
         )
     return _profile(account, saved)
+
+
+def _may_move(actor: Actor, *, live: bool) -> None:
+    if actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session does not change the address.", next_action="The account's holder can."
+        )
+    if not live:  # who has the address can sign in, and mint live keys
+        raise LiveKeyRequired("A test key does not change the address.", next_action="Ask with a live key.")
 
 
 async def get_verification(conn: Conn, *, account_id: UUID) -> Verification:
@@ -129,9 +138,23 @@ async def note_step(
             await store.save(conn, account_id=account_id, stored=ahead, now=clock.now())
 
 
-async def prune(conn: Conn) -> None:
+async def lacks(conn: Conn, *, claims: Sequence[tuple[UUID, Proof]]) -> Sequence[bool]:
+    """Of each account, whether its profile lacks what is proved of it; False for a sandbox's twin."""
+    account_ids = {account_id for account_id, _ in claims}
+    real = await identity.real_accounts(conn, account_ids=account_ids)
+    found = await store.find_done(conn, account_ids=account_ids)
+    return [
+        real.get(account_id) == account_id and not found.get(account_id, frozenset()) >= proof.names
+        for account_id, proof in claims
+    ]
+
+
+async def prune(database: Database) -> None:
     """Forgets which messages went where a month ago, and links that were good then."""
-    await verifications.prune(conn, before=clock.now() - KEPT)
+    before = clock.now() - KEPT
+    async with database.reading() as conn:
+        while await verifications.prune(conn, before=before, batch=PRUNED_AT_ONCE):
+            pass
 
 
 def _known(stored: Stored, step: StepKey | None, role: Role | None) -> bool:

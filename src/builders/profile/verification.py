@@ -19,7 +19,7 @@ from builders.kit.db import Conn
 from builders.kit.errors import TokenInvalid
 from builders.kit.settings import Settings
 from builders.mail import service as mail
-from builders.mail.records import EmailChanged, Message, VerifyEmail
+from builders.mail.records import EmailChanged, EmailReplaced, Letter, Message, VerifyEmail
 from builders.mail.records import Status as MailStatus
 from builders.profile import onboarding
 from builders.profile.errors import ResendTooSoon
@@ -135,14 +135,24 @@ async def ask_for(
         conn, account_id=account.id, actor=actor, action=AuditAction.EMAIL_CHANGE_REQUESTED, about=about
     )
     await send(conn, sender, account_id=account.id, purpose=Purpose.CHANGE, email=email)
-    await mail.send(
-        conn,
-        keyring=sender.keyring,
-        account_id=account.id,
-        to=account.email,
-        letter=EmailChanged(new_address_masked=mail.mask(email)),
-    )
+    await _warn(conn, sender.keyring, account, EmailChanged(new_address_masked=mail.mask(email)))
     return email
+
+
+async def _warn(conn: Conn, keyring: Keyring, account: Account, letter: Letter) -> None:
+    """Tells the address that the account has, or had before the change, what happens."""
+    await mail.send(conn, keyring=keyring, account_id=account.id, to=account.email, letter=letter)
+
+
+async def find_change(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
+    """The address, masked, that following the link would give its account; None for every other link.
+
+    Changes nothing.
+    """
+    found = await store.find_token(conn, digests=keyring.hashes(HASHED, token), now=clock.now())
+    if found is None or found.used_at is not None or found.purpose != Purpose.CHANGE:
+        return None
+    return mail.mask(found.email)
 
 
 async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
@@ -156,7 +166,7 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
         # The profile first, as everywhere; whoever was faster has used the token, or put another in its place.
         stored = await profiles.lock(conn, account_id=found.account_id)
         if await store.use_token(conn, account_id=found.account_id, digests=digests, now=now):
-            await _take(conn, token=found, stored=stored, now=now)
+            await _take(conn, keyring, token=found, stored=stored, now=now)
             return Confirmation(repeated=False, email=mail.mask(found.email))
         found = await store.find_token(conn, digests=digests, now=now)
     if found is None:
@@ -164,22 +174,26 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
     return Confirmation(repeated=True, email=mail.mask(found.email))
 
 
-async def _take(conn: Conn, *, token: Token, stored: Stored, now: datetime) -> None:
+async def _take(conn: Conn, keyring: Keyring, *, token: Token, stored: Stored, now: datetime) -> None:
     account = await identity.get_account(conn, account_id=token.account_id)
     if token.purpose == Purpose.CHANGE:
         if stored.pending_email != token.email:
             raise _invalid()
-        await identity.change_email(conn, account_id=account.id, email=token.email)
-        action, about = AuditAction.EMAIL_CHANGED, {"from": mail.mask(account.email), "to": mail.mask(token.email)}
-    else:
-        if not await identity.verify_email(conn, account_id=account.id, email=token.email):
-            raise _invalid()
-        action, about = AuditAction.EMAIL_VERIFIED, {"email": mail.mask(token.email)}
-    await identity.audit(conn, account_id=account.id, actor=READER, action=action, about=about)
+        await _change(conn, keyring, account=account, email=token.email)
+    elif not await identity.verify_email(conn, account_id=account.id, email=token.email):
+        raise _invalid()
     ahead = await onboarding.advance(
         conn, account=account, stored=replace(stored, pending_email=None), steps={StepKey.VERIFY_EMAIL: now}
     )
     await profiles.save(conn, account_id=account.id, stored=ahead, now=now)
+
+
+async def _change(conn: Conn, keyring: Keyring, *, account: Account, email: str) -> None:
+    """Gives the account the other address; the one before is told a second time, now that it is done."""
+    await identity.change_email(conn, account_id=account.id, email=email)
+    about = {"from": mail.mask(account.email), "to": mail.mask(email)}
+    await identity.audit(conn, account_id=account.id, actor=READER, action=AuditAction.EMAIL_CHANGED, about=about)
+    await _warn(conn, keyring, account, EmailReplaced(new_address_masked=mail.mask(email)))
 
 
 def _invalid() -> TokenInvalid:

@@ -105,8 +105,64 @@ async def test_so_many_threads_run_and_no_more(dns: Dns, found: Lookups, monkeyp
     monkeypatch.setattr(lookups, "LIMIT_S", 0.3)
     hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(lookups.THREADS * 2)]
     await asyncio.gather(*hanging, return_exceptions=True)
-    assert dns.most_at_once == lookups.THREADS
+    assert dns.most_at_once == lookups.THREADS_OF_STRANGERS
     dns.go.set()
+
+
+@pytest.mark.parametrize(
+    ("stranger", "other"),
+    [
+        ("evil.co.uk.", "honest.co.uk."),
+        ("evil.com.au.", "www.honest.com.au."),
+        ("evil.herokuapp.com.", "honest.herokuapp.com."),
+        ("a.evil.github.io.", "honest.github.io."),
+    ],
+)
+async def test_a_stranger_holds_up_none_of_those_who_share_an_ending_with_them(
+    dns: Dns, found: Lookups, stranger: str, other: str
+) -> None:
+    hanging = [asyncio.create_task(found.find(f"slow{n}.{stranger}")) for n in range(20)]
+    await asyncio.sleep(0.01)
+    assert await found.find(other)
+    assert dns.most_at_once <= lookups.THREADS_OF_SITE + 1
+    dns.go.set()
+    await asyncio.gather(*hanging)
+
+
+async def test_a_name_that_answered_lately_finds_a_thread_when_all_else_hangs(
+    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await found.find("known.example.")
+    monkeypatch.setattr(lookups, "LIMIT_S", 0.3)
+    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(lookups.THREADS * 2)]
+    await asyncio.sleep(0.01)
+    assert await found.find("known.example.")
+    with pytest.raises(LookupFailed):
+        await found.find("new.example.")
+    await asyncio.gather(*hanging, return_exceptions=True)
+    dns.go.set()
+
+
+async def test_a_name_that_hangs_is_known_no_more(
+    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dns.go.set()
+    await found.find("slow.example.")
+    dns.go.clear()
+    monkeypatch.setattr(lookups, "LIMIT_S", 0.02)
+    with pytest.raises(LookupFailed):
+        await found.find("slow.example.")
+    assert "slow.example." not in found._known
+
+
+async def test_so_many_names_are_known_and_no_more(
+    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del dns
+    monkeypatch.setattr(lookups, "MOST_KNOWN", 2)
+    for name in ("a.test.", "b.test.", "a.test.", "c.test."):
+        await found.find(name)
+    assert list(found._known) == ["a.test.", "c.test."]
 
 
 async def test_nothing_is_remembered_of_what_has_ended(dns: Dns, found: Lookups) -> None:

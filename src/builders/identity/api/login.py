@@ -4,11 +4,11 @@ from builders.identity import service as identity
 from builders.identity.api import cookies
 from builders.identity.api.visitors import LOGIN, LOGIN_AS, REDEEM, AnyVisitor, Visitor
 from builders.identity.errors import GrantInvalid
-from builders.identity.records import NewSession
+from builders.identity.records import SignedIn
 from builders.identity.schemas import login as schemas
 from builders.kit.bodies import Answer
 from builders.kit.callers import OriginForbidden
-from builders.kit.db import Conn, Pool, Tx
+from builders.kit.db import Pool, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.limits import within
 from builders.kit.routes import Router
@@ -17,11 +17,10 @@ from builders.kit.supplies import Config, Keys
 router = Router(prefix="/v1/auth", tags=["auth"])
 
 
-async def _signed_in(conn: Conn, new: NewSession, *, secure: bool) -> Answer:
+def _signed_in(new: SignedIn, *, secure: bool) -> Answer:
     """What GET /v1/auth/session will answer to the cookie, with the cookie."""
     session = new.session
-    standing = await identity.get_standing(conn, account_id=session.account_id, session_id=session.id)
-    reply = schemas.signed_in(standing, identity.caller_of(session, method="cookie"))
+    reply = schemas.signed_in(new.standing, identity.caller_of(session, method="cookie"))
     return cookies.with_cookie(reply, token=new.token, expires_at=session.expires_at, secure=secure)
 
 
@@ -63,8 +62,7 @@ async def redeem_login(
         address=visitor.address,
         user_agent=visitor.user_agent,
     )
-    async with database.reading() as conn:
-        return await _signed_in(conn, new, secure=secure)
+    return _signed_in(new, secure=secure)
 
 
 @router.post(
@@ -90,4 +88,4 @@ async def login_as(
         address=visitor.address,
         user_agent=visitor.user_agent,
     )
-    return await _signed_in(conn, new, secure=secure)
+    return _signed_in(new, secure=secure)

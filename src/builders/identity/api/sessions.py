@@ -11,7 +11,7 @@ from builders.kit.bodies import Answer
 from builders.kit.callers import Caller, ImpersonationForbidden, needs
 from builders.kit.db import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.idempotency import InFlight
+from builders.kit.idempotency import EVERY_TIME
 from builders.kit.pages import Page, PageQuery, PageReply
 from builders.kit.routes import Router
 
@@ -33,7 +33,11 @@ async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
 
 
 @router.post(
-    "/logout", response_model=schemas.LogoutReply, responses=problems(NoSession, InFlight), tags=["beyond"]
+    "/logout",
+    response_model=schemas.LogoutReply,
+    responses=problems(NoSession),
+    tags=["beyond"],
+    dependencies=[EVERY_TIME],
 )
 async def log_out(caller: Reader, conn: Tx, secure: cookies.Secure) -> Answer:
     """End the session that asks, and have the browser forget its cookie."""

@@ -6,18 +6,39 @@ from typing import Annotated
 from fastapi import Cookie, Depends, Header, Request
 
 from builders.kit import supplies
-from builders.kit.callers import OriginForbidden, origin_of
-from builders.kit.limits import Policy, declare
+from builders.kit.callers import require_own_origin
+from builders.kit.limits import SITE, Policy, declare
 
 # Each email address has a limit of its own too, in the database.
 LOGIN = declare(
-    Policy(name="login", quota=10, window_s=600, by="address", counts="Codes and links that are asked for.")
+    Policy(
+        name="login",
+        quota=10,
+        window_s=600,
+        by="address",
+        network=SITE,
+        counts="Codes and links that are asked for.",
+    )
 )
 REDEEM = declare(
-    Policy(name="login_redeem", quota=20, window_s=600, by="address", counts="Codes and links that are redeemed.")
+    Policy(
+        name="login_redeem",
+        quota=20,
+        window_s=600,
+        by="address",
+        network=SITE,
+        counts="Codes and links that are redeemed.",
+    )
 )
 LOGIN_AS = declare(
-    Policy(name="login_as", quota=10, window_s=600, by="address", counts="Login-as grants that are redeemed.")
+    Policy(
+        name="login_as",
+        quota=10,
+        window_s=600,
+        by="address",
+        network=SITE,
+        counts="Login-as grants that are redeemed.",
+    )
 )
 
 
@@ -32,16 +53,9 @@ class Visiting:
 def visiting(request: Request) -> Visiting:
     """Raises OriginForbidden for what another site had the browser send.
 
-    Such a site could sign its visitor in as somebody else, who then reads what the visitor does. A browser says
-    where a request comes from; a program does not, and may pass.
+    Such a site could sign its visitor in as somebody else, who then reads what the visitor does.
     """
-    site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
-    own = [origin_of(request.app.state.settings.url)]
-    if (site or origin) and not (site in (["same-origin"], ["none"]) if site else origin == own):
-        raise OriginForbidden(
-            "One signs in from the service's own pages, or with a program.",
-            next_action="Open the service's address itself, or the link that was mailed.",
-        )
+    require_own_origin(request, programs_may=True)
     return Visiting(address=supplies.address(request), user_agent=request.headers.get("user-agent"))
 
 

@@ -57,12 +57,12 @@ EXPIRE_KEY = """
 """
 FIND_HOLDER = """
     SELECT known.digest, key.account_id, twin.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,
-           key.expires_at
+           key.expires_at,
+           key.revoked_at IS NOT NULL OR coalesce(key.expires_at <= %(now)s, false) AS is_over
     FROM identity_key_ids AS known
     JOIN identity_keys AS key ON key.account_id = known.account_id AND key.id = known.key_id
     JOIN identity_accounts AS twin ON twin.sandbox_of = key.account_id
-    WHERE known.public_id = %(public_id)s AND key.revoked_at IS NULL
-      AND (key.expires_at IS NULL OR key.expires_at > %(now)s)
+    WHERE known.public_id = %(public_id)s
 """
 # SKIP LOCKED: whoever else holds the row is writing it now, and two flushes never wait for each other.
 TOUCH_KEYS = """
@@ -88,6 +88,7 @@ class Holder:
     kind: str
     preset: str
     expires_at: datetime | None
+    is_over: bool  # revoked or expired
 
 
 async def insert_key(
@@ -159,7 +160,7 @@ async def expire_key(
 
 
 async def find_holder(conn: Conn, *, public_id: str, now: datetime) -> Holder | None:
-    """Whom a live, unexpired key belongs to."""
+    """Whom a key belongs to, one that is over too."""
     async with conn.cursor(row_factory=class_row(Holder)) as cursor:
         await cursor.execute(FIND_HOLDER, {"public_id": public_id, "now": now})
         return await cursor.fetchone()

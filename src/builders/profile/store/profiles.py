@@ -1,5 +1,6 @@
 """Profiles and the steps that are done."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
 from uuid import UUID
@@ -17,6 +18,12 @@ FIND = """
            ARRAY(SELECT step FROM profile_steps WHERE account_id = %(account_id)s ORDER BY step) AS done,
            ARRAY(SELECT done_at FROM profile_steps WHERE account_id = %(account_id)s ORDER BY step) AS times
     FROM profile_profiles WHERE account_id = %(account_id)s
+"""
+FIND_DONE = """
+    SELECT account_id, roles, ARRAY(
+        SELECT step FROM profile_steps AS noted WHERE noted.account_id = profile.account_id
+    ) AS done
+    FROM profile_profiles AS profile WHERE account_id = ANY(%(account_ids)s)
 """
 SAVE = """
     UPDATE profile_profiles
@@ -41,6 +48,12 @@ async def find(conn: Conn, *, account_id: UUID) -> Stored:
         return Stored()
     steps = dict(zip(row.pop("done"), row.pop("times"), strict=True))
     return Stored(**row | {"roles": tuple(row["roles"]), "steps": steps})
+
+
+async def find_done(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, frozenset[str]]:
+    """The steps that are done and the roles of these accounts, by their names; without accounts of no profile."""
+    rows = await (await conn.execute(FIND_DONE, {"account_ids": list(account_ids)})).fetchall()
+    return {account_id: frozenset((*roles, *done)) for account_id, roles, done in rows}
 
 
 async def lock(conn: Conn, *, account_id: UUID) -> Stored:

@@ -51,10 +51,15 @@ USE_LINK = """
 """
 VOID_LINK = "DELETE FROM profile_tokens WHERE account_id = %(account_id)s"
 PRUNE_SENT = """
-    DELETE FROM profile_verifications
-    WHERE NOT EXISTS (SELECT FROM unnest(sends) AS at WHERE at > %(before)s)
+    DELETE FROM profile_verifications WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM profile_verifications WHERE sends[cardinality(sends)] <= %(before)s LIMIT %(batch)s
+    ))
 """
-PRUNE_LINKS = "DELETE FROM profile_tokens WHERE expires_at <= %(before)s"
+PRUNE_LINKS = """
+    DELETE FROM profile_tokens WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM profile_tokens WHERE expires_at <= %(before)s LIMIT %(batch)s
+    ))
+"""
 
 
 async def reserve(
@@ -116,7 +121,8 @@ async def void_token(conn: Conn, *, account_id: UUID) -> None:
     await conn.execute(VOID_LINK, {"account_id": account_id})
 
 
-async def prune(conn: Conn, *, before: datetime) -> None:
-    """Forgets what was sent, and what expired, before then."""
-    await conn.execute(PRUNE_SENT, {"before": before})
-    await conn.execute(PRUNE_LINKS, {"before": before})
+async def prune(conn: Conn, *, before: datetime, batch: int) -> bool:
+    """Forgets what was sent, and what expired, before then, up to a batch of each; whether there may be more."""
+    row = {"before": before, "batch": batch}
+    sent, links = await conn.execute(PRUNE_SENT, row), await conn.execute(PRUNE_LINKS, row)
+    return max(sent.rowcount, links.rowcount) == batch
