@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.kit import clock, ids, outbox
+from builders.kit import clock, ids, news, outbox
 from builders.kit.db import Database
 from tests.cast import Client
 from tests.probes.conftest import MakeAsker
@@ -116,4 +116,17 @@ async def test_events_that_nobody_tells_are_named_and_it_is_ready_all_the_same(
 
     assert answer.status_code == 200
     assert re.fullmatch(r"ready; outbox: events wait for 9\d s", answer.json()["detail"])
+    assert answer.json()["checks"]["outbox"] == {"status": "degraded", "latency_ms": None}
+
+
+@pytest.mark.parametrize("look", ["SELECT created_at FROM kit_nothing", "SELECT now() FROM pg_sleep(1)"])
+async def test_an_outbox_that_cannot_be_looked_at_is_named_and_it_is_ready_all_the_same(
+    anyone: Client, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    monkeypatch.setattr(news, "OLDEST", look)
+
+    answer = await anyone.get("/readyz")
+
+    assert answer.status_code == 200
+    assert answer.json()["detail"] == "ready; outbox: could not be looked at"
     assert answer.json()["checks"]["outbox"] == {"status": "degraded", "latency_ms": None}

@@ -23,7 +23,7 @@ async def test_what_is_given_changes_and_the_rest_stays(alice: Person) -> None:
     assert changed["updated_at"] > made["updated_at"]
     same = ("id", "url", "enabled", "secret_hint", "created_at", "status")
     assert {name: changed[name] for name in same} == {name: made[name] for name in same}
-    assert answer.headers["ETag"] == '"2"'
+    assert answer.headers["ETag"] == f'"{made["id"]}.2"'
     changed.pop("warnings")
     assert await read(alice, made) == changed
 
@@ -104,9 +104,17 @@ async def test_another_version_than_expected_is_refused(alice: Person) -> None:
     assert (await read(alice, made))["label"] == "one"
 
 
+async def test_the_version_of_another_one_is_not_expected(alice: Person) -> None:
+    made, other = await create(alice), await create(alice)
+    tag = (await alice.get(f"{PATH}/{other['id']}")).headers["ETag"]
+    answer = await alice.patch(f"{PATH}/{made['id']}", json={"label": "one"}, headers={"If-Match": tag})
+
+    assert (answer.status_code, answer.json()["code"]) == (412, "version_mismatch")
+
+
 async def test_of_two_at_once_that_expect_a_version_one_wins(alice: Person) -> None:
     made = await create(alice)
-    path, headers = f"{PATH}/{made['id']}", {"If-Match": '"1"'}
+    path, headers = f"{PATH}/{made['id']}", {"If-Match": f'"{made["id"]}.1"'}
     answers = await asyncio.gather(
         *(alice.patch(path, json={"label": f"number {n}"}, headers=headers) for n in range(5))
     )

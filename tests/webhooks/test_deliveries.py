@@ -63,6 +63,21 @@ async def test_the_newest_is_first_and_pages_follow_each_other(alice: Person, da
     assert seen == [str(each.id) for each in told[::-1]]
 
 
+async def test_what_is_pending_has_pages_too(alice: Person, database: Database) -> None:
+    await create(alice, events=["*"])
+    told = await happen(database, alice.account.id, *[ALIAS_CREATED, ALIAS_DELETED] * 4)
+    for filters, wanted in (({}, told), ({"event": "alias.deleted"}, told[1::2])):
+        seen, cursor = [], None
+        while True:
+            params = {"limit": "3", "status": "pending", **filters} | ({"cursor": cursor} if cursor else {})
+            page = (await alice.get(DELIVERIES, params=params)).json()
+            seen += [each["event_id"] for each in page["items"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        assert seen == [str(each.id) for each in wanted[::-1]]
+
+
 async def test_filters_narrow_it(alice: Person, database: Database, service: Service, receiver: Receiver) -> None:
     first = await create(alice, url=receiver.url, events=["alias.*"])
     second = await create(alice, url=receiver.url, events=["*"])
@@ -222,6 +237,29 @@ async def test_a_page_reads_no_more_than_it_shows_over_all_months(alice: Person,
             blocks, plan = await touched(conn, statement, row | {"after": after})
             assert blocks < 80, plan  # the table has 400, and its indexes as many
             assert not re.search(r"Seq Scan on webhooks_deliveries_(?!default)", plan)  # which is empty
+
+
+async def test_of_many_that_are_pending_no_more_than_a_page_is_looked_up(
+    alice: Person, database: Database, conn: Conn
+) -> None:
+    await create(alice)
+    await happen(database, alice.account.id, *[ALIAS_CREATED] * 30)
+    now = clock.now()
+    row: dict[str, Any] = {
+        "account_id": alice.account.id,
+        "destination_id": None,
+        "event": None,
+        "status": "pending",
+        "livemode": True,
+        "limit": 3,
+        "now": now,
+        "after": ids.LAST,
+        "first": ids.lowest(now - timedelta(hours=1)),
+        "since": now - timedelta(hours=1),
+        "until": now + timedelta(hours=1),
+    }
+    _, plan = await touched(conn, store.LIST_PENDING, row)
+    assert len(re.findall(r"Limit \(actual rows=4\b", plan)) == 2, plan  # of what is due, then of the page
 
 
 async def test_deleted_destinations_are_still_a_filter(alice: Person, database: Database) -> None:

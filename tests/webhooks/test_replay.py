@@ -9,7 +9,7 @@ from builders.kit import clock
 from builders.kit.db import Database
 from builders.webhooks import requeue
 from tests.cast import Client, Person
-from tests.kit.outbound.receivers import Receiver
+from tests.kit.outbound.receivers import OK, Receiver, saying
 from tests.webhooks.make import PATH, Json, create, deliveries, happen, read, send_due
 
 
@@ -45,7 +45,7 @@ async def test_what_failed_is_sent_again_with_the_same_ids(
     await given_up(alice, database, made)
     before = {each["event_id"] for each in await deliveries(alice)}
 
-    assert await replay(alice, made) == {"count": 3, "more": False, "warnings": []}
+    assert await replay(alice, made) == {"count": 3, "more": False, "next_cursor": None, "warnings": []}
     assert (await read(alice, made))["pending"] == 3
     assert await send_due(service, account_id=alice.account.id) == 3
 
@@ -110,6 +110,104 @@ async def test_a_call_takes_so_many_and_says_that_there_are_more(
     assert [(each["count"], each["more"]) for each in answers] == [(2, True), (1, False), (0, False)]
 
 
+async def test_as_many_as_a_call_takes_are_all_there_is(
+    alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requeue, "MOST_REPLAYED", 3)
+    made = await create(alice)
+    await given_up(alice, database, made)
+
+    done = await replay(alice, made)
+    assert (done["count"], done["more"], done["next_cursor"]) == (3, False, None)
+
+
+async def test_with_the_cursor_it_goes_on_also_over_what_succeeds_again(
+    alice: Person, database: Database, service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requeue, "MOST_REPLAYED", 2)
+    made = await create(alice, url=receiver.url)
+    await happen(database, alice.account.id, *[ALIAS_CREATED] * 5)
+    await send_due(service, account_id=alice.account.id)
+    receiver.requests.clear()
+
+    counts, cursor = [], None
+    while True:
+        done = await replay(alice, made, status="succeeded", cursor=cursor)
+        counts.append(done["count"])
+        await send_due(service, account_id=alice.account.id)
+        cursor = done["next_cursor"]
+        if cursor is None:
+            break
+
+    assert counts == [2, 2, 1]
+    assert len(set(receiver.requests)) == len(receiver.requests) == 5
+
+
+async def test_what_is_about_to_be_pruned_is_left(alice: Person, database: Database) -> None:
+    made = await create(alice)
+    since = an_hour_ago()
+    await given_up(alice, database, made)
+    clock.move(timedelta(days=85, hours=1))
+
+    assert (await replay(alice, made, since=since))["count"] == 0
+    clock.move(-timedelta(hours=2))
+    assert (await replay(alice, made, since=since))["count"] == 3
+
+
+async def test_samples_are_left(alice: Person, service: Service, receiver: Receiver) -> None:
+    del service
+    made = await create(alice, url=receiver.url)
+    assert (await alice.post(f"{PATH}/{made['id']}/test")).status_code == 200
+
+    assert (await replay(alice, made, status="succeeded"))["count"] == 0
+
+
+@pytest.mark.parametrize("answer", [410, 500])
+async def test_what_a_destination_missed_while_it_was_disabled_for_its_failures_can_be_had(
+    alice: Person, database: Database, service: Service, receiver: Receiver, answer: int
+) -> None:
+    made = await create(alice, url=receiver.url)
+    receiver.answer = saying(f"HTTP/1.1 {answer} Said\r\nContent-Length: 0\r\n\r\n".encode())
+    since = an_hour_ago()
+    await happen(database, alice.account.id)
+    await send_due(service, account_id=alice.account.id)
+    if answer != 410:
+        async with database.reading() as conn:
+            await conn.execute(
+                "UPDATE webhooks_destinations SET failing_since = %s WHERE id = %s",
+                (clock.now() - timedelta(days=6), made["id"]),
+            )
+        clock.move(timedelta(seconds=10))
+        await send_due(service, account_id=alice.account.id)
+    assert (await read(alice, made))["enabled"] is False
+
+    told = await happen(database, alice.account.id, *[ALIAS_CREATED] * 5)
+    assert (await read(alice, made))["pending"] == (0 if answer == 410 else 1)
+    missed = await deliveries(alice, status="cancelled")
+    assert {each["event_id"] for each in missed} == {str(each.id) for each in told}
+    assert {each["next_attempt_at"] for each in missed} == {None}
+
+    await alice.patch(f"{PATH}/{made['id']}", json={"enabled": True})
+    receiver.answer = saying(OK)
+    receiver.requests.clear()
+    assert (await replay(alice, made, since=since, status="cancelled"))["count"] == 5
+    clock.move(timedelta(minutes=10))
+    await send_due(service, account_id=alice.account.id)
+    assert {str(each.id) for each in told} <= {
+        line.split(": ")[1]
+        for each in receiver.requests
+        for line in each.split(b"\r\n\r\n")[0].decode().split("\r\n")
+        if line.lower().startswith("webhook-id")
+    }
+
+
+async def test_what_happens_while_its_owner_has_disabled_it_is_not_kept(alice: Person, database: Database) -> None:
+    await create(alice, enabled=False)
+    await happen(database, alice.account.id)
+
+    assert await deliveries(alice) == []
+
+
 async def test_a_disabled_one_takes_nothing(alice: Person, database: Database) -> None:
     made = await create(alice)
     await given_up(alice, database, made)
@@ -139,6 +237,15 @@ async def test_a_bad_member_is_named(alice: Person, body: Json, loc: list[object
 
     assert answer.status_code == 422
     assert [each["loc"] for each in answer.json()["detail"]] == [loc]
+
+
+async def test_a_slip_in_a_name_is_told_what_was_probably_meant(alice: Person) -> None:
+    made = await create(alice)
+    body = {"since": an_hour_ago(), "events": ["alias.creatd"]}
+    answer = await alice.post(f"{PATH}/{made['id']}/replay", json=body)
+
+    (error,) = answer.json()["detail"]
+    assert (error["type"], error["did_you_mean"]) == ("event_unknown", "alias.created")
 
 
 async def test_bob_replays_nothing_of_alices(alice: Person, bob: Person, database: Database) -> None:

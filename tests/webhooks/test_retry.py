@@ -1,11 +1,14 @@
 import asyncio
 import json
+from datetime import timedelta
 
 import pytest
 from standardwebhooks.webhooks import Webhook
 
 from builders.app import Service
+from builders.kit import clock
 from builders.kit.db import Database
+from builders.kit.outbound import Failure, OutboundFailed
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import OK, Reader, Receiver, Writer, saying
 from tests.webhooks.make import DELIVERIES, PATH, Json, create, deliveries, happen, read, send_due
@@ -92,7 +95,7 @@ async def test_what_arrived_can_be_sent_again_as_often_as_one_likes(
     assert len({json.loads(each.split(b"\r\n\r\n", 1)[1])["id"] for each in receiver.requests}) == 1
 
 
-async def test_one_that_failed_for_good_stays_failed_when_it_fails_again(
+async def test_what_arrived_has_arrived_though_it_fails_when_it_is_sent_again(
     alice: Person, service: Service, receiver: Receiver, database: Database
 ) -> None:
     await create(alice, url=receiver.url)
@@ -102,7 +105,7 @@ async def test_one_that_failed_for_good_stays_failed_when_it_fails_again(
     receiver.answer = saying(DOWN)
     tried = await retry(alice, delivery)
 
-    assert (tried["status"], tried["next_attempt_at"]) == ("failed", None)
+    assert (tried["status"], tried["next_attempt_at"]) == ("succeeded", None)
 
 
 async def test_of_two_at_once_one_is_in_flight(alice: Person, service: Service, receiver: Receiver) -> None:
@@ -196,3 +199,38 @@ async def test_an_address_that_moved_inside_is_not_called(
 
     assert (tried["attempt"]["error"], tried["attempt"]["status"]) == ("blocked_address", None)
     assert tried["attempt"]["response_excerpt"] is None
+
+
+async def test_what_is_about_to_be_pruned_is_not_sent(alice: Person, service: Service, receiver: Receiver) -> None:
+    _, delivery = await failed(alice, service, receiver)
+    count = len(receiver.requests)
+    clock.move(timedelta(days=85, hours=1))
+    answer = await alice.post(f"{DELIVERIES}/{delivery['id']}/retry")
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "delivery_too_old")
+    assert len(receiver.requests) == count
+
+
+async def test_a_retry_after_beyond_all_time_is_passed_over(
+    alice: Person, service: Service, receiver: Receiver
+) -> None:
+    _, delivery = await failed(alice, service, receiver)
+    far = b"Mon, 01 Jan 99999999999999999999 00:00:00 GMT"
+    receiver.answer = saying(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: " + far + b"\r\n\r\n")
+
+    assert (await retry(alice, delivery))["attempt"]["error"] == "http_status"
+
+
+async def test_how_soon_no_connection_was_made_is_not_told(
+    alice: Person, service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise OutboundFailed(Failure.CONNECT)
+
+    _, delivery = await failed(alice, service, receiver)
+    monkeypatch.setattr(service.api.state.outbound, "request", refuse)
+    tried = await retry(alice, delivery)
+
+    assert (tried["attempt"]["error"], tried["attempt"]["duration_ms"]) == ("connect", None)
+    shown = (await alice.get(f"{DELIVERIES}/{delivery['id']}")).json()
+    assert [each["duration_ms"] is None for each in shown["attempts"]] == [False, True]

@@ -93,6 +93,48 @@ async def test_a_secret_of_the_callers_own_is_taken_and_not_repeated(
     assert verifies(GIVEN, receiver)
 
 
+async def test_a_second_rotation_waits_for_the_overlap_of_the_first(
+    alice: Person, service: Service, receiver: Receiver
+) -> None:
+    made = await create(alice, url=receiver.url)
+    new = await rotate(alice, made, overlap_hours=2)
+    refused = await alice.post(f"{PATH}/{made['id']}/rotate-secret")
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "rotation_under_way")
+    await sent(service, receiver, alice)
+    assert verifies(made["signing_secret"], receiver)
+    clock.move(timedelta(hours=2, seconds=1))
+    newer = await rotate(alice, made)
+    assert newer["signing_secret"] != new["signing_secret"]
+
+
+async def test_in_an_emergency_both_secrets_before_end_at_once(
+    alice: Person, service: Service, receiver: Receiver
+) -> None:
+    made = await create(alice, url=receiver.url)
+    new = await rotate(alice, made)
+    newest = await rotate(alice, made, overlap_hours=0)
+    await sent(service, receiver, alice)
+
+    assert verifies(newest["signing_secret"], receiver)
+    assert not verifies(new["signing_secret"], receiver)
+    assert not verifies(made["signing_secret"], receiver)
+
+
+async def test_it_is_told(alice: Person, database: Database) -> None:
+    made = await create(alice)
+    await rotate(alice, made)
+    async with database.reading() as conn:
+        query = "SELECT data::json ->> 'id' FROM kit_outbox WHERE account_id = %s AND name = 'webhook.updated'"
+        assert await (await conn.execute(query, (alice.account.id,))).fetchall() == [(made["id"],)]
+
+
+async def test_of_a_short_secret_nothing_is_shown(alice: Person) -> None:
+    made = await create(alice, signing_secret="16-characters-ok")
+
+    assert (await read(alice, made))["secret_hint"] == ""
+
+
 async def test_a_plain_secret_signs_with_its_bytes(alice: Person, service: Service, receiver: Receiver) -> None:
     secret = "a phrase with \u00e4, \u00f6 and \u2713"
     await create(alice, url=receiver.url, signing_secret=secret)

@@ -8,7 +8,7 @@ event at least once, and what it fails on is handed to it again one by one, by j
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,10 +16,11 @@ from uuid import UUID
 
 import psycopg
 from procrastinate import JobContext
+from procrastinate.exceptions import ConnectorException
 from procrastinate.types import JSONValue
 from psycopg.rows import class_row
 
-from builders.kit import clock, jobs, log
+from builders.kit import clock, ids, jobs, log
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 
@@ -36,6 +37,10 @@ CLAIM = """
     FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id
 """
 OLDEST = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
+LIST_SINCE = """
+    SELECT id, name, version, account_id, created_at, data FROM kit_outbox
+    WHERE name = ANY(%(names)s) AND id > %(after)s AND created_at > %(since)s ORDER BY id LIMIT %(limit)s
+"""
 GET = """
     SELECT id, name, version, account_id, created_at, data FROM kit_outbox
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
@@ -70,8 +75,7 @@ def subscribe(event: str) -> Callable[[Subscriber], Subscriber]:
     """Calls the function for each event of this name, at least once, each in its own transaction."""
 
     def register(subscriber: Subscriber) -> Subscriber:
-        name = f"{subscriber.__module__}.{subscriber.__qualname__}"
-        _subscribers.setdefault(event, {})[name] = subscriber
+        _subscribers.setdefault(event, {})[_name(subscriber)] = subscriber
         return subscriber
 
     return register
@@ -82,8 +86,12 @@ def relay(function: Relay) -> Relay:
 
     It can be repeated, and skips what it does not care for. When it fails, the batch is told to it again as jobs.
     """
-    _relays[f"{function.__module__}.{function.__qualname__}"] = function
+    _relays[_name(function)] = function
     return function
+
+
+def _name(function: Subscriber | Relay) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 async def dispatch(conn: Conn) -> int:
@@ -121,6 +129,24 @@ def _job(subscriber: str, event: News) -> dict[str, JSONValue]:
         "event_id": str(event.id),
         "created_at": event.created_at.isoformat(),
     }
+
+
+async def list_since(conn: Conn, *, names: Collection[str], since: datetime, after: UUID | None) -> Sequence[News]:
+    """A batch of the events of these names since then, oldest first, told or not; `after` is the last one's id."""
+    row = {"names": list(names), "since": since, "after": after or ids.lowest(since), "limit": BATCH}
+    async with conn.cursor(row_factory=class_row(News)) as cursor:
+        await cursor.execute(LIST_SINCE, row)
+        return await cursor.fetchall()
+
+
+async def tell_again(conn: Conn, subscriber: Subscriber, events: Sequence[News]) -> None:
+    """Tells one subscriber of these events, by jobs, as if they had just happened.
+
+    For one that was not there yet, or only in some of the processes, when they did.
+    """
+    if events:
+        told = [_job(_name(subscriber), each) for each in events]
+        await tell.configure(connection=conn).batch_defer_async(*told)
 
 
 async def age(conn: Conn) -> timedelta:
@@ -162,7 +188,7 @@ async def run(database: Database) -> None:
         try:
             async with database.transaction() as conn:
                 dispatched = await dispatch(conn)
-        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+        except (DatabaseAway, DatabaseBusy, ConnectorException, psycopg.Error) as error:
             _log.warning("news_delayed", error=str(error))
             dispatched = 0
         if dispatched < BATCH:

@@ -20,6 +20,7 @@ CREATE TABLE webhooks_destinations (
     failures integer NOT NULL DEFAULT 0, -- in a row
     failing_since timestamptz,
     open_until timestamptz, -- the circuit is open until then, then one attempt at a time tries it
+    openings integer NOT NULL DEFAULT 0, -- of the circuit, since it was closed last: each lasts twice as long
     last_duration_ms integer,
     last_success_at timestamptz,
     last_failure_at timestamptz,
@@ -74,6 +75,7 @@ CREATE TABLE webhooks_due (
     once boolean NOT NULL DEFAULT false, -- the next attempt is outside of the schedule: by hand, or a test
     resume_at timestamptz, -- when the schedule goes on after such an attempt that failed; null: not at all
     test boolean NOT NULL DEFAULT false, -- says nothing of the receiver's health
+    replayed boolean NOT NULL DEFAULT false, -- so its event may be old
     PRIMARY KEY (account_id, delivery_id)
 ) WITH (
     fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,

@@ -20,4 +20,4 @@ class Readiness:
     database: Check
     cache: Check
     outbox: Check  # degraded: events are not told, for want of a worker, say
-    outbox_s: int  # that the oldest event waits to be told
+    outbox_s: int | None  # that the oldest event waits to be told; None when it could not be looked at

@@ -59,7 +59,8 @@ def readiness(found: Readiness) -> ReadinessReply:
     if found.cache.status == "degraded":
         words.append("cache: degraded")
     if found.outbox.status == "degraded":
-        words.append(f"outbox: events wait for {found.outbox_s} s")
+        said = "could not be looked at" if found.outbox_s is None else f"events wait for {found.outbox_s} s"
+        words.append(f"outbox: {said}")
     checks = {"database": found.database, "cache": found.cache, "outbox": found.outbox}
     return ReadinessReply(
         status=found.status,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+import psycopg
 from redis import asyncio as redis
 from redis.exceptions import RedisError
 
@@ -24,18 +25,18 @@ async def examine(database: Database, *, cache: redis.Redis | None) -> Readiness
         _timed(database.ping, limit_s=DATABASE_S), _examine_cache(cache)
     )
     ready = database_check.status == "ok"
-    outbox_check, waited = await _examine_outbox(database) if ready else (Check(status="skipped"), timedelta())
+    outbox_check, waited = await _examine_outbox(database) if ready else (Check(status="skipped"), None)
     return Readiness(
         status="ready" if ready else "not_ready",
         database=database_check,
         cache=cache_check,
         outbox=outbox_check,
-        outbox_s=round(waited.total_seconds()),
+        outbox_s=None if waited is None else round(waited.total_seconds()),
     )
 
 
-async def _examine_outbox(database: Database) -> tuple[Check, timedelta]:
-    """How long the oldest event has waited; a look that takes too long says nothing of readiness."""
+async def _examine_outbox(database: Database) -> tuple[Check, timedelta | None]:
+    """How long the oldest event has waited; None for a look that fails or takes too long."""
     found: list[timedelta] = []
 
     async def look() -> None:
@@ -43,8 +44,9 @@ async def _examine_outbox(database: Database) -> tuple[Check, timedelta]:
             found.append(await news.age(conn))
 
     check = await _timed(look, limit_s=OUTBOX_S)
-    waited = found[0] if found else timedelta()
-    return (check if check.status == "ok" and waited < STUCK else Check(status="degraded")), waited
+    if check.status != "ok" or not found:
+        return Check(status="degraded"), None
+    return (check if found[0] < STUCK else Check(status="degraded")), found[0]
 
 
 async def _examine_cache(cache: redis.Redis | None) -> Check:
@@ -64,7 +66,7 @@ async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float) -> Che
         return Check(status="away")
     try:
         await asking
-    except (DatabaseAway, DatabaseBusy, RedisError, OSError):
+    except (DatabaseAway, DatabaseBusy, psycopg.Error, RedisError, OSError):
         return Check(status="away")
     return Check(status="ok", latency_ms=round((clock.monotonic() - started) * 1000))
 

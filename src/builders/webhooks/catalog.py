@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from builders.kit.errors import Invalid
 from builders.kit.outbox import Event
 from builders.webhooks import matching
 from builders.webhooks.records import CatalogEvent, CatalogVersion
@@ -18,30 +17,27 @@ _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
 
 def list_catalog() -> list[CatalogEvent]:
     """Every event that a destination may want, by name."""
-    return [
-        CatalogEvent(
-            name=event.name,
-            area=matching.area(event.name),
-            version=event.version,
-            description=event.description,
-            data_schema=event.schema(),
-            example=_payload(event),
-            earlier=[
-                CatalogVersion(version=each.version, data_schema=each.schema(), example=_payload(each))
-                for each in event.earlier
-            ],
-        )
-        for event in matching.list_public()
-    ]
+    return [_described(event) for event in matching.list_public()]
 
 
 def get_event(name: str) -> CatalogEvent:
     """An event by its name. Raises Invalid at the member `event` of the body."""
-    found = next((event for event in list_catalog() if event.name == name), None)
-    if found is None:
-        said = dict(matching.refusals([name])).get(0, "Nothing tells of this event yet.")
-        raise Invalid(("body", "event"), said, "event_unknown")
-    return found
+    return _described(matching.get(name, loc=("body", "event")))
+
+
+def _described(event: Event) -> CatalogEvent:
+    return CatalogEvent(
+        name=event.name,
+        area=matching.area(event.name),
+        version=event.version,
+        description=event.description,
+        data_schema=event.schema(),
+        example=_payload(event),
+        earlier=[
+            CatalogVersion(version=each.version, data_schema=each.schema(), example=_payload(each))
+            for each in event.earlier
+        ],
+    )
 
 
 def _payload(event: Event) -> dict[str, Any]:

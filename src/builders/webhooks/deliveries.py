@@ -3,14 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
-from builders.kit import clock
+from builders.kit import clock, ids
 from builders.kit.db import Conn
 from builders.kit.pages import JsonPage, PageRequest
 from builders.webhooks.errors import DeliveryNotFound
 from builders.webhooks.records import Delivery, DeliveryDetail, Status
 from builders.webhooks.store import deliveries as store
-
-_LAST_ID = UUID(int=2**128 - 1)
 
 
 async def list_page(
@@ -35,7 +33,7 @@ async def list_page(
         since=since,
         until=until,
         livemode=livemode,
-        after=UUID(str(page.after[0])) if page.after else _LAST_ID,
+        after=UUID(str(page.after[0])) if page.after else ids.LAST,
         limit=page.limit,
         now=clock.now(),
     )

@@ -14,13 +14,12 @@ from builders.kit.outbox import Event
 from builders.kit.pages import Page, PageRequest
 from builders.kit.versions import Expected
 from builders.webhooks import matching, sealing
-from builders.webhooks.errors import WebhookLimit, WebhookNotFound
+from builders.webhooks.errors import RotationUnderWay, WebhookLimit, WebhookNotFound
 from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, WebhookData
 from builders.webhooks.records import Destination, NewDestination
 from builders.webhooks.store import destinations as store
 
 MOST = 50  # of one account
-_LAST_ID = UUID(int=2**128 - 1)
 Error = dict[str, Any]  # of a 422: loc, msg, type
 
 
@@ -74,6 +73,16 @@ async def get(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> D
     return found
 
 
+async def look(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> tuple[UUID, bool]:
+    """Its id, and whether it is enabled; nothing is counted. Raises WebhookNotFound."""
+    enabled = None
+    if destination_id is not None:
+        enabled = await store.find_enabled(conn, account_id=account_id, destination_id=destination_id)
+    if destination_id is None or enabled is None:
+        raise WebhookNotFound("There is no such webhook destination.")
+    return destination_id, enabled
+
+
 async def _locked(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> Destination:
     """As `get`, and nobody else changes it until the transaction ends."""
     if destination_id is not None:
@@ -88,7 +97,7 @@ async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
 
 async def list_page(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:
     """Some of the account's destinations, newest first."""
-    after = UUID(str(page.after[0])) if page.after else _LAST_ID
+    after = UUID(str(page.after[0])) if page.after else ids.LAST
     rows = [each for each in await list_all(conn, account_id=account_id) if each.id < after]
     return page.cut(rows, lambda each: [str(each.id)])
 
@@ -110,11 +119,11 @@ async def change(
     Raises WebhookNotFound, VersionMismatch, Invalid at the members of the body.
     """
     async with database.reading() as conn:
-        await get(conn, account_id=account_id, destination_id=destination_id)
+        await look(conn, account_id=account_id, destination_id=destination_id)
     judged = await _judge(outbound, url=url, events=events, secret=None)
     async with database.transaction() as conn:
         before = await _locked(conn, account_id=account_id, destination_id=destination_id)
-        expected.check(before.version)
+        expected.check(of=before.id, version=before.version)
         await store.update(
             conn,
             account_id=account_id,
@@ -139,10 +148,18 @@ async def rotate_secret(
     overlap: timedelta,
     secret: str | None,
 ) -> NewDestination:
-    """A new secret; the one before signs too for the overlap. Raises WebhookNotFound, Invalid."""
+    """A new secret; the one before signs too for the overlap. Publishes webhook.updated.
+
+    Raises WebhookNotFound, Invalid, RotationUnderWay: of two that were there before, one would end unasked.
+    """
     _refuse(_secret_errors(secret))
     now, made = clock.now(), sealing.generate() if secret is None else secret
     before = await _locked(conn, account_id=account_id, destination_id=destination_id)
+    if before.old_secret_until is not None and overlap:
+        raise RotationUnderWay(
+            f"The secret before the present one signs until {before.old_secret_until.isoformat()}.",
+            next_action="Wait until then, or say overlap_hours 0, which ends both at once.",
+        )
     await store.rotate(
         conn,
         account_id=account_id,
@@ -153,6 +170,7 @@ async def rotate_secret(
         now=now,
     )
     after = await get(conn, account_id=account_id, destination_id=destination_id)
+    await _tell(conn, WEBHOOK_UPDATED, after)
     return NewDestination(destination=after, secret=made if secret is None else None)
 
 
@@ -162,7 +180,7 @@ async def delete(conn: Conn, *, account_id: UUID, destination_id: UUID | None, e
     Raises WebhookNotFound, also the second time, VersionMismatch.
     """
     before = await _locked(conn, account_id=account_id, destination_id=destination_id)
-    expected.check(before.version)
+    expected.check(of=before.id, version=before.version)
     await store.delete(conn, account_id=account_id, destination_id=before.id)
     await _tell(conn, WEBHOOK_DELETED, before)
     return before
@@ -172,11 +190,7 @@ async def _judge(
     outbound: Outbound, *, url: str | None, events: Sequence[str] | None, secret: str | None
 ) -> str | None:
     """The URL as it is to be kept, if one is given; asks name servers. Raises Invalid for all that is wrong."""
-    errors: list[Error] = [
-        {"loc": ("body", "events", at), "msg": said, "type": "event_unknown"}
-        for at, said in matching.refusals(events or ())
-    ]
-    errors += _secret_errors(secret)
+    errors: list[Error] = [*matching.refusals(events or ()), *_secret_errors(secret)]
     judged = None
     try:
         judged = None if url is None else await _judged_url(outbound, url)

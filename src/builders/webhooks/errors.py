@@ -39,6 +39,24 @@ class DeliveryInFlight(Problem):
     status, code = 409, "delivery_in_flight"
 
 
+class DeliveryIsTest(Problem):
+    """A test send is one attempt, and not sent again."""
+
+    status, code = 409, "delivery_is_test"
+
+
+class DeliveryTooOld(Problem):
+    """The delivery is about to be pruned."""
+
+    status, code = 409, "delivery_too_old"
+
+
+class RotationUnderWay(Problem):
+    """The secret before the present one still signs."""
+
+    status, code = 409, "rotation_under_way"
+
+
 class TooManyTests(Problem):
     """Too many test sends."""
 

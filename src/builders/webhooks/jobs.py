@@ -15,11 +15,13 @@ from builders.mail import service as mail
 from builders.mail.records import WebhookDisabled
 from builders.webhooks import fanout, metrics
 from builders.webhooks.records import DisabledReason
+from builders.webhooks.schedule import KEPT
 from builders.webhooks.sender import Sender
 from builders.webhooks.store import destinations
 
-for _table, _days in (("webhooks_payloads", 90), ("webhooks_deliveries", 90), ("webhooks_attempts", 30)):
-    partitions.declare(_table, kept=timedelta(days=_days))
+partitions.declare("webhooks_payloads", kept=KEPT)
+partitions.declare("webhooks_deliveries", kept=KEPT)
+partitions.declare("webhooks_attempts", kept=timedelta(days=30))
 news.relay(fanout.fan_out)
 
 REASONS: Mapping[DisabledReason, str] = {
@@ -53,7 +55,8 @@ async def notify(context: JobContext, account_id: str, webhook_id: str) -> None:
             return
         real = await identity.real_accounts(conn, account_ids=[owner])
         account = await identity.get_account(conn, account_id=real[owner])
-        letter = WebhookDisabled(label=found.label, url=found.url, reason=reason)
+        sandbox = account.id != owner
+        letter = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)
         await mail.send(
             conn, keyring=jobs.keyring(context), account_id=account.id, to=account.email, letter=letter
         )

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from builders.kit import outbox
+from builders.kit.errors import Invalid
 from builders.kit.outbox import Event
 
 EVERY = "*"
 MOST = 100  # names of one destination
 LONGEST_NAME = 80  # characters
+UNKNOWN = "event_unknown"  # the type of the error
 # Names that the specification gives: good also where the room that tells of them is not built.
 GIVEN = frozenset({"alias.created", "onboarding.completed", "invoice.paid"})
 
@@ -38,11 +41,25 @@ def wants(wanted: Sequence[str], name: str) -> bool:
     return not set(patterns(name)).isdisjoint(wanted)
 
 
-def refusals(wanted: Sequence[str]) -> list[tuple[int, str]]:
-    """The place of each name that no event has, and what to say of it."""
+def refusals(wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """An error, as a 422 holds them, for each name of the member `events` that no event has."""
     known = names()
     allowed = known | {EVERY} | {f"{area(name)}.*" for name in known}
-    return [(at, _unknown(name, allowed)) for at, name in enumerate(wanted) if name not in allowed]
+    return [
+        _unknown(name, allowed, loc=("body", "events", at))
+        for at, name in enumerate(wanted)
+        if name not in allowed
+    ]
+
+
+def get(name: str, *, loc: Sequence[str]) -> Event:
+    """The event of this name. Raises Invalid at `loc`."""
+    found = next((event for event in list_public() if event.name == name), None)
+    if found is not None:
+        return found
+    if name in GIVEN:
+        raise Invalid(loc, "Nothing tells of this event yet.", UNKNOWN)
+    raise Invalid.many([_unknown(name, {event.name for event in list_public()}, loc=loc)])
 
 
 def distinct(wanted: Sequence[str]) -> list[str]:
@@ -50,7 +67,8 @@ def distinct(wanted: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-def _unknown(name: str, allowed: set[str]) -> str:
+def _unknown(name: str, allowed: set[str], *, loc: Sequence[str | int]) -> dict[str, Any]:
     close = get_close_matches(name, sorted(allowed), n=1) if len(name) <= LONGEST_NAME else []
     meant = f" Did you mean {close[0]!r}?" if close else ""
-    return f"There is no such event.{meant} GET /v1/notifications/events lists them."
+    said = f"There is no such event.{meant} GET /v1/notifications/events lists them."
+    return {"loc": loc, "msg": said, "type": UNKNOWN} | ({"did_you_mean": close[0]} if close else {})

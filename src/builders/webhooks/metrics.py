@@ -22,7 +22,7 @@ _log = log.get_logger()
 REGISTRY = CollectorRegistry()
 ATTEMPTS = Counter(
     "builders_webhook_attempts",
-    "Requests to receivers, by what came of them: success, or the class of the failure.",
+    "Requests of this worker to receivers, by what came of them: success, or the class of the failure.",
     ["result"],
     registry=REGISTRY,
 )
@@ -44,10 +44,10 @@ OUTBOX_AGE = Gauge(
 
 
 def count(result: Result) -> None:
-    """Counts an attempt."""
+    """Counts an attempt; what is replayed says nothing of how soon events leave."""
     attempt, claim = result.attempt, result.claim
     ATTEMPTS.labels(attempt.error or SUCCESS).inc()
-    if attempt.n == 1 and not claim.once:
+    if attempt.n == 1 and not claim.once and not claim.replayed:
         FIRST_ATTEMPT.observe(max(0.0, (attempt.started_at - claim.created_at).total_seconds()))
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from builders.webhooks import schedule
-from builders.webhooks.records import Attempt, Claim, Result, Status
-from builders.webhooks.store.results import Note
+from builders.webhooks.records import Attempt, Claim, Note, Result, Status
 
 GONE = 410
 SLOW_DOWN = frozenset({429, 502, 503, 504})  # they count twice: the circuit opens sooner
@@ -48,12 +47,13 @@ def judge(claim: Claim, attempt: Attempt, *, hold: timedelta | None, now: dateti
 
 
 def notes(results: Sequence[Result]) -> list[Note]:
-    """What the results, in the order in which they came, say of each destination; tests say nothing."""
-    by_destination = defaultdict(list)
+    """What the results, in the order in which they came, say of each receiver; tests say nothing."""
+    by_receiver = defaultdict(list)
     for each in results:
-        if not each.claim.test:
-            by_destination[each.claim.account_id, each.claim.destination_id].append(each)
-    return [_note(each) for _, each in sorted(by_destination.items())]
+        claim = each.claim
+        if not claim.test:
+            by_receiver[claim.account_id, claim.destination_id, claim.url].append(each)
+    return [_note(each) for _, each in sorted(by_receiver.items())]
 
 
 def _note(results: Sequence[Result]) -> Note:
@@ -69,7 +69,9 @@ def _note(results: Sequence[Result]) -> Note:
     return Note(
         account_id=claim.account_id,
         id=claim.destination_id,
+        url=claim.url,
         has_success=success_at is not None,
+        is_gone=any(each.is_gone for each in results),
         failures=failures,
         hold_until=max((each.hold_until for each in results if each.hold_until), default=None),
         duration_ms=results[-1].attempt.duration_ms,

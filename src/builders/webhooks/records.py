@@ -138,7 +138,12 @@ class Replayed:
     """How many deliveries a replay set on their way again."""
 
     count: int
-    more: bool  # there are more than one call takes
+    next_cursor: UUID | None  # where to go on; None when there are no more
+
+    @property
+    def more(self) -> bool:
+        """There are more than one call takes."""
+        return self.next_cursor is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,11 +183,20 @@ class Claim:
     once: bool
     resume_at: datetime | None
     test: bool
+    replayed: bool
     url: str
     secret: bytes = field(repr=False)  # sealed
     old_secret: bytes | None = field(repr=False)  # sealed; None when its time is over
     troubled: bool  # its receiver fails or is slow: such share a part of the room there is
     body: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A destination with something due."""
+
+    account_id: UUID
+    destination_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +210,24 @@ class Result:
     step: int
     hold_until: datetime | None  # the receiver asked for no request before
     is_gone: bool  # the receiver said that it wants no more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a batch of attempts says of the receiver at a destination's URL."""
+
+    account_id: UUID
+    id: UUID
+    url: str  # that was called: the destination may have another one by now
+    has_success: bool
+    is_gone: bool
+    failures: int  # in a row, at the end of the batch
+    hold_until: datetime | None
+    duration_ms: int  # of the last attempt
+    success_at: datetime | None
+    failure_at: datetime | None
+    failure_status: int | None
+    failure_error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,19 @@ from builders.identity import service as identity
 from builders.kit import clock, ids
 from builders.kit.db import Conn
 from builders.kit.outbox import Event
-from builders.webhooks import fanout
-from builders.webhooks.errors import DeliveryInFlight, DeliveryNotFound, WebhookDisabled, WebhookGone
-from builders.webhooks.records import Destination, Replayed, Status
+from builders.webhooks import fanout, schedule
+from builders.webhooks.errors import (
+    DeliveryInFlight,
+    DeliveryIsTest,
+    DeliveryNotFound,
+    DeliveryTooOld,
+    WebhookDisabled,
+    WebhookGone,
+)
+from builders.webhooks.records import Destination, Replayed, Status, Trigger
 from builders.webhooks.sending import LEASE
 from builders.webhooks.store import deliveries, destinations
-from builders.webhooks.store import fanout as store
+from builders.webhooks.store import requeue as store
 
 MOST_REPLAYED = 10_000  # deliveries of one call
 
@@ -47,18 +54,20 @@ async def retry(conn: Conn, *, account_id: UUID, delivery_id: UUID, here: bool =
     """Makes a delivery due at once, whatever became of it; its schedule goes on as planned if the attempt fails.
 
     `here`: the caller is about to call `deliver_now`, and the sender leaves it alone meanwhile.
-    Raises DeliveryNotFound, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     now = clock.now()
     found = await deliveries.find(conn, account_id=account_id, delivery_id=delivery_id, now=now)
     if found is None:
         raise DeliveryNotFound("There is no such delivery.")
-    destination = await destinations.find(
-        conn, account_id=account_id, destination_id=found.destination_id, now=now
-    )
-    if destination is None:
+    if found.trigger == Trigger.TEST:
+        raise DeliveryIsTest("A test send is one attempt.", next_action="Send another one.")
+    if found.created_at < now - schedule.SENDABLE:
+        raise DeliveryTooOld(f"Its event is more than {schedule.SENDABLE.days} days old.")
+    enabled = await destinations.find_enabled(conn, account_id=account_id, destination_id=found.destination_id)
+    if enabled is None:
         raise WebhookGone("The webhook of this delivery was deleted.")
-    if not destination.enabled:
+    if not enabled:
         raise WebhookDisabled("The webhook of this delivery is disabled.", next_action="Enable it first.")
     if not await store.retry(
         conn,
@@ -80,9 +89,15 @@ async def replay(
     until: datetime,
     events: Sequence[str] | None,
     status: Status,
+    cursor: UUID | None = None,
 ) -> Replayed:
-    """Makes what has this status, of events from `since` to before `until`, due again."""
-    count = await store.replay(
+    """Makes what has this status, of events from `since` to before `until`, due again; none that is about to go.
+
+    `cursor`: the last call's `next_cursor`, to go on behind what it took.
+    """
+    now = clock.now()
+    since = max(since, now - schedule.SENDABLE)
+    return await store.replay(
         conn,
         account_id=account_id,
         destination_id=destination_id,
@@ -90,7 +105,7 @@ async def replay(
         until=until,
         events=events,
         status=status,
+        after=cursor or ids.lowest(since - deliveries.NEAR),
         limit=MOST_REPLAYED,
-        now=clock.now(),
+        now=now,
     )
-    return Replayed(count=count, more=count == MOST_REPLAYED)

@@ -20,7 +20,7 @@ async def retry(
 ) -> Retried:
     """Makes one attempt right now, whatever became of the delivery; planned ones stay if it fails.
 
-    Raises DeliveryNotFound, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     if delivery_id is None:
         raise DeliveryNotFound("There is no such delivery.")
@@ -41,6 +41,7 @@ async def replay(
     until: datetime | None,
     events: Sequence[str] | None,
     status: Status,
+    cursor: UUID | None = None,
 ) -> Replayed:
     """Sets deliveries of events from `since` to before `until` on their way again; what is pending is left alone.
 
@@ -48,17 +49,17 @@ async def replay(
     """
     refused = matching.refusals(events or ())
     if refused:
-        errors = [{"loc": ("body", "events", at), "msg": said, "type": "event_unknown"} for at, said in refused]
-        raise Invalid.many(errors)
-    destination = await destinations.get(conn, account_id=account_id, destination_id=destination_id)
-    if not destination.enabled:
+        raise Invalid.many(refused)
+    known_id, enabled = await destinations.look(conn, account_id=account_id, destination_id=destination_id)
+    if not enabled:
         raise WebhookDisabled("The webhook destination is disabled.", next_action="Enable it first.")
     return await requeue.replay(
         conn,
         account_id=account_id,
-        destination_id=destination.id,
+        destination_id=known_id,
         since=since,
         until=until or clock.now(),
         events=events,
         status=status,
+        cursor=cursor,
     )

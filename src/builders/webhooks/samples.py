@@ -8,7 +8,6 @@ from uuid import UUID
 from builders.kit import clock
 from builders.kit.crypto import Keyring
 from builders.kit.db import Conn, Database
-from builders.kit.errors import Invalid
 from builders.kit.outbound import Outbound
 from builders.kit.outbox import Event
 from builders.webhooks import deliveries, destinations, matching
@@ -35,9 +34,9 @@ async def send(
     """Sends a sample to a destination, also to a disabled one: of the event, else of the first that it wants.
 
     Among those it wants, what `prefer` lists (as a destination would) comes first. Raises WebhookNotFound,
-    TooManyTests, Invalid for an event that there is not.
+    TooManyTests, Invalid at the query's `event`.
     """
-    chosen = None if event is None else _named(event)
+    chosen = None if event is None else matching.get(event, loc=("query", "event"))
     async with database.transaction() as conn:
         destination = await destinations.get(conn, account_id=account_id, destination_id=destination_id)
         await _count(conn, destination)
@@ -61,10 +60,10 @@ async def send_many(
 ) -> Sequence[Sample]:
     """Sends a sample to every enabled destination, all at once; of the event, to those that want it.
 
-    One that had its samples for the minute gets none. Raises Invalid for an event that there is not.
+    One that had its samples for the minute gets none. Raises Invalid at the body's `event`.
     """
     if event is not None:
-        _named(event)
+        matching.get(event, loc=("body", "event"))
     async with database.reading() as conn:
         found = await destinations.list_all(conn, account_id=account_id)
 
@@ -95,14 +94,6 @@ async def _count(conn: Conn, destination: Destination) -> None:
     if sent >= MOST and oldest is not None:
         wait_s = max(1, round((oldest + WINDOW - now).total_seconds()))
         raise TooManyTests(f"A destination gets up to {MOST} samples a minute.", retry_after=wait_s)
-
-
-def _named(name: str) -> Event:
-    found = next((event for event in matching.list_public() if event.name == name), None)
-    if found is None:
-        said = dict(matching.refusals([name])).get(0, "Nothing tells of this event yet.")
-        raise Invalid(("body", "event"), said, "event_unknown")
-    return found
 
 
 def _wanted(destination: Destination, prefer: Sequence[str]) -> Event:

@@ -19,6 +19,8 @@ WAITS = (
 ATTEMPTS = len(WAITS) + 1
 JITTER = 0.15  # a wait is longer or shorter by up to so much, so that what failed together does not come together
 LONGEST_HOLD = timedelta(hours=24)  # that a receiver may ask for
+KEPT = timedelta(days=90)  # deliveries and what they send
+SENDABLE = KEPT - timedelta(days=5)  # how old an event may be that is sent again: its attempts end before it goes
 
 
 def wait(failures: int, *, hold: timedelta | None = None) -> timedelta | None:
@@ -36,11 +38,12 @@ def read_hold(value: str | None, *, now: datetime) -> timedelta | None:
         return None
     text = value.strip()
     if text.isascii() and text.isdecimal():
-        asked = timedelta(seconds=min(int(text[:9]), LONGEST_HOLD.total_seconds()))
+        digits = text.lstrip("0") or "0"
+        asked = timedelta(seconds=min(int(digits[:9]), LONGEST_HOLD.total_seconds()))
     else:
         try:
             moment = parsedate_to_datetime(text)
-        except ValueError:
+            asked = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
+        except (ValueError, OverflowError):  # a year or an offset of twenty digits
             return None
-        asked = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
     return min(max(asked, timedelta()), LONGEST_HOLD)

@@ -15,7 +15,7 @@ PREFIX = "whsec_"
 FEWEST_BYTES, MADE_BYTES, MOST_BYTES = 24, 32, 64  # of a key behind the prefix
 SHORTEST, LONGEST = 16, 256  # characters of another text
 PURPOSE = "webhooks/secret"
-_HINT = 4  # characters that may be shown
+_HINT, _HINTED = 4, 32  # characters that may be shown, of a secret that has so many
 
 
 def generate() -> str:
@@ -46,8 +46,8 @@ def key(text: str) -> bytes:
 
 
 def hint(text: str) -> str:
-    """The end of the secret, by which its owner knows it."""
-    return text.rstrip("=")[-_HINT:]  # the padding says nothing
+    """The end of the secret, by which its owner knows it; nothing of a short one, which it would help to guess."""
+    return text.rstrip("=")[-_HINT:] if len(text) >= _HINTED else ""  # the padding says nothing
 
 
 def seal(keyring: Keyring, text: str, *, account_id: UUID, destination_id: UUID) -> bytes:

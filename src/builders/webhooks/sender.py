@@ -12,11 +12,11 @@ import psycopg
 
 from builders.kit import clock, log
 from builders.kit.crypto import Keyring
-from builders.kit.db import Database
+from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.kit.outbound import Outbound
 from builders.webhooks import metrics, sending
-from builders.webhooks.records import Claim, Result
+from builders.webhooks.records import Claim, Result, Waiting
 from builders.webhooks.store import claims
 
 CONCURRENCY = 128  # requests of one sender at once, without those that hang
@@ -26,6 +26,9 @@ TROUBLED = 0.5  # the part of both, for receivers that fail or are slow
 MOST = 8  # to one destination, of all senders
 GATHER_S = 0.01  # for results to be written in one statement
 PAUSE_S = 0.2  # between looks when nothing is due
+BEHIND_S = 0.5  # between looks for who waits behind the backlog of others, and longer where a look takes long:
+REST = 9  # times as long as it took
+BEHIND = 500  # of these a claim takes into account
 AWAY_S = 1.0  # before another try when the database is away
 GRACE_S = 20.0  # for requests under way when it is told to stop
 TIDY_S = 5.0  # between looks for deliveries that nobody wants any more
@@ -51,6 +54,8 @@ class Sender:
         self._results: list[Result] = []
         self._done = asyncio.Event()  # a result is there to be written
         self._stopping = False
+        self._behind: Sequence[Waiting] = ()
+        self._look_at = clock.monotonic()  # for these
         self._tidied = clock.monotonic()
 
     async def run(self) -> None:
@@ -72,12 +77,12 @@ class Sender:
             try:
                 await self._write()
                 claimed = await self._claim()
-                await self._tidy()
             except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
                 _log.warning("deliveries_delayed", error=str(error))
                 await self._pause(AWAY_S)
                 continue
             self._start(claimed)
+            await self._tidy()
             await self._pause(0 if self._results else PAUSE_S)
             if self._sending:
                 await asyncio.sleep(GATHER_S)
@@ -102,10 +107,25 @@ class Sender:
                 room=room,
                 troubled_room=max(0, troubled_room),
                 most=MOST,
+                behind=await self._look_behind(conn),
                 slow_ms=sending.SLOW_MS,
                 lease=sending.LEASE,
+                skew=sending.SKEW,
                 now=clock.now(),
             )
+
+    async def _look_behind(self, conn: Conn) -> Sequence[Waiting]:
+        """Some of those who wait behind the backlog of others, and next time others of them."""
+        began = clock.monotonic()
+        if began >= self._look_at:
+            try:
+                self._behind = await claims.list_behind(conn, now=clock.now())
+            finally:
+                ended = clock.monotonic()
+                self._look_at = ended + max(BEHIND_S, REST * (ended - began))
+        some = self._behind[:BEHIND]
+        self._behind = [*self._behind[BEHIND:], *some]
+        return some
 
     def _room(self, *, troubled: bool = False) -> int:
         """How many more requests may begin, or how many of them to troubled receivers."""
@@ -154,19 +174,27 @@ class Sender:
 
     async def _write_each(self, results: Sequence[Result]) -> None:
         """One by one: a result that cannot be written must not lose the others."""
-        for result in results:
+        for n, result in enumerate(results):
             try:
                 async with self._database.transaction() as conn:
                     await sending.write(conn, results_=[result])
+            except (DatabaseAway, DatabaseBusy):
+                self._results = [*results[n:], *self._results]
+                raise
             except psycopg.Error as error:
                 _log.error("delivery_not_written", delivery=str(result.claim.delivery_id), error=str(error))
 
     async def _tidy(self) -> None:
+        """Cancels now and then what nobody wants; when it fails, sending goes on all the same."""
         if clock.monotonic() - self._tidied < TIDY_S:
             return
-        async with self._database.reading() as conn:
-            if await claims.cancel_unwanted(conn, limit=TIDIED, now=clock.now()) < TIDIED:
-                self._tidied = clock.monotonic()
+        self._tidied = clock.monotonic()
+        try:
+            async with self._database.reading() as conn:
+                if await claims.cancel_unwanted(conn, limit=TIDIED, now=clock.now()) == TIDIED:
+                    self._tidied -= TIDY_S  # there may be more
+        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+            _log.warning("deliveries_not_tidied", error=str(error))
 
     async def _end(self) -> None:
         if self._sending:

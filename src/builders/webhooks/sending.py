@@ -16,7 +16,8 @@ from builders.webhooks.store import claims, results
 
 TOTAL_S, CONNECT_S = 15.0, 5.0
 MOST_READ = 16 * 1024  # bytes of an answer
-LEASE = timedelta(seconds=30)  # longer than an attempt and the writing of its result
+# Longer than an attempt and the writing of its result, also where the clocks of two machines differ by SKEW.
+LEASE, SKEW = timedelta(seconds=60), timedelta(seconds=10)
 SLOW_MS = 3_000  # an answer that took so long makes its receiver a slow one
 THRESHOLD = 5  # failures in a row that open the circuit
 PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(minutes=10)  # of an open circuit; doubled each time
@@ -99,9 +100,9 @@ async def write(conn: Conn, *, results_: Sequence[Result]) -> int:
     """Writes what became of claims, and what it says of their destinations; the number of claims still held."""
     now = clock.now()
     held = await results.settle(conn, results=results_, now=now)
-    notes = outcome.notes(results_)
+    notes = outcome.notes(held)
     if not notes:
-        return held
+        return len(held)
     await results.note_health(
         conn,
         notes=notes,
@@ -112,10 +113,9 @@ async def write(conn: Conn, *, results_: Sequence[Result]) -> int:
         slow_ms=SLOW_MS,
         now=now,
     )
-    failed = [each for each in notes if each.failures]
-    gone = [each.claim.destination_id for each in results_ if each.is_gone]
-    if failed or gone:
-        for each in await results.disable(conn, notes=notes, gone=gone, failing_before=now - FAILING, now=now):
+    failed = [each for each in notes if each.failures or each.is_gone]
+    if failed:
+        for each in await results.disable(conn, notes=failed, failing_before=now - FAILING, now=now):
             _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
             told = WebhookData(
                 id=each.id,
@@ -126,7 +126,7 @@ async def write(conn: Conn, *, results_: Sequence[Result]) -> int:
                 disabled_reason=each.disabled_reason,
             )
             await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=told)
-    return held
+    return len(held)
 
 
 async def deliver_now(

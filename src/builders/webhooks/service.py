@@ -2,7 +2,17 @@
 
 from uuid import UUID
 
-from builders.webhooks import catalog, deliveries, destinations, errors, operating, requeue, resending, samples
+from builders.webhooks import (
+    catalog,
+    deliveries,
+    destinations,
+    errors,
+    operating,
+    requeue,
+    resealing,
+    resending,
+    samples,
+)
 
 NOBODY = UUID(int=0)  # the id of no destination
 
@@ -12,6 +22,7 @@ list_destinations = destinations.list_page
 change_destination = destinations.change
 rotate_secret = destinations.rotate_secret
 delete_destination = destinations.delete
+reseal_secrets = resealing.reseal
 
 list_deliveries = deliveries.list_page
 get_delivery = deliveries.get_detail

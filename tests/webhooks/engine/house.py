@@ -144,14 +144,18 @@ class House:
 
     async def round(self) -> int:
         """One claim is sent and written down; the number of attempts."""
+        claimed = await self.claim()
+        await self.finish(claimed)
+        return len(claimed)
+
+    async def finish(self, claimed: Sequence[Claim]) -> None:
+        """Sends what was claimed, and writes down what came of it."""
         sender = self.sender()
-        claimed = await sender._claim()
         sender._start(claimed)
         while sender._sending:
             await asyncio.wait(sender._sending)
             await asyncio.sleep(0)
         await sender._write()
-        return len(claimed)
 
     async def rounds(self) -> int:
         """Until nothing is due; the number of attempts."""

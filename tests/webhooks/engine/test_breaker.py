@@ -10,6 +10,7 @@ import pytest
 from builders.kit import clock
 from builders.webhooks import sender, sending
 from builders.webhooks.records import DisabledReason, Status
+from builders.webhooks.store import claims
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 from tests.webhooks.engine.house import House, later, status
 
@@ -31,7 +32,7 @@ async def test_after_failures_in_a_row_the_circuit_opens(house: House) -> None:
         await house.round()
         assert len(receiver.requests) == sender.MOST >= sending.THRESHOLD
         assert await house.round() == 0  # though twelve are due
-        assert timedelta(0) < await house.ask(UNTIL) - clock.now() <= timedelta(minutes=5)
+        assert timedelta(seconds=20) < await house.ask(UNTIL) - clock.now() <= sending.PAUSE
 
 
 async def test_an_open_circuit_is_tried_by_one_and_stays_open_longer_each_time(house: House) -> None:
@@ -47,6 +48,33 @@ async def test_an_open_circuit_is_tried_by_one_and_stays_open_longer_each_time(h
             after > before * 1.5 or after > sending.LONGEST_PAUSE * 0.9 for before, after in pairwise(pauses)
         )
         assert max(pauses) <= sending.LONGEST_PAUSE
+
+
+@pytest.mark.parametrize("code", [500, 503])
+async def test_it_opens_for_half_a_minute_however_many_fail_at_once(house: House, code: int) -> None:
+    async with receiving(saying(status(code))) as receiver, calling(receiver) as house.outbound:
+        await begin(house, receiver, count=20)
+        assert await house.round() == sender.MOST
+        assert await house.ask(UNTIL) - clock.now() <= sending.PAUSE
+        for pause in (2, 4):
+            later(await house.ask(UNTIL) - clock.now() + timedelta(seconds=1))
+            assert await house.round() == 1
+            assert sending.PAUSE < await house.ask(UNTIL) - clock.now() <= sending.PAUSE * pause
+
+
+async def test_what_was_under_way_when_it_opened_opens_it_no_further(house: House) -> None:
+    async with receiving(saying(status(500))) as receiver, calling(receiver) as house.outbound:
+        await begin(house, receiver, count=20)
+        late = await house.claim()
+        async with house.database.transaction() as conn:
+            await conn.execute(
+                "UPDATE webhooks_destinations SET failures = 5, openings = 1, open_until = %s",
+                [clock.now() + timedelta(seconds=20)],
+            )
+        before = await house.ask(UNTIL)
+        await house.finish(late)
+        assert await house.ask(UNTIL) == before
+        assert await house.ask(FAILURES) == 5 + len(late)
 
 
 async def test_a_success_closes_it_and_what_waited_is_sent(house: House) -> None:
@@ -90,6 +118,19 @@ async def test_one_that_asks_for_a_pause_gets_it(house: House, code: int) -> Non
         assert await house.rounds() == 0
         later(timedelta(minutes=3))
         assert await house.rounds() == 2
+
+
+async def test_a_pause_that_was_asked_for_outlasts_what_fails_meanwhile(house: House) -> None:
+    async with receiving(saying(status(500))) as receiver, calling(receiver) as house.outbound:
+        account, _ = await begin(house, receiver, count=1)
+        late = await house.claim()
+        receiver.answer = saying(status(429, headers="Retry-After: 3600\r\n"))
+        await house.happen(account)
+        await house.round()
+        assert (asked := await house.ask(UNTIL)) - clock.now() > timedelta(minutes=59)
+        receiver.answer = saying(status(500))
+        await house.finish(late)
+        assert await house.ask(UNTIL) == asked
 
 
 async def test_nobody_can_ask_for_more_than_a_day(house: House) -> None:
@@ -188,6 +229,17 @@ async def test_what_is_pending_for_a_deleted_destination_is_cancelled(house: Hou
         assert await house.rounds() == 0
         await house.tidy()
     assert [row.status for row in await house.rows()] == ["cancelled"] * 3
+
+
+async def test_what_is_cancelled_is_counted_also_where_the_delivery_is_dropped(house: House) -> None:
+    async with receiving(saying(OK)) as receiver, calling(receiver) as house.outbound:
+        await begin(house, receiver, count=3)
+        async with house.database.transaction() as conn:
+            await conn.execute("DELETE FROM webhooks_destinations")
+            await conn.execute("DELETE FROM webhooks_deliveries")
+            # The sender asks again at once when it cancelled as many as it may.
+            assert await claims.cancel_unwanted(conn, limit=2, now=clock.now()) == 2
+            assert await claims.cancel_unwanted(conn, limit=2, now=clock.now()) == 1
 
 
 async def test_health_is_what_its_owner_sees(house: House) -> None:

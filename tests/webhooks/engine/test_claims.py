@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from builders.kit import clock
 from builders.webhooks import sender, sending
 from builders.webhooks.records import Claim
 from builders.webhooks.store import claims
+from tests.kit.outbound.receivers import calling
 from tests.webhooks.engine.house import House, later
 
 URL = "https://93.184.215.14/hooks"
@@ -25,8 +27,10 @@ async def claim(house: House, *, room: int = 1000, troubled_room: int = 1000, mo
             room=room,
             troubled_room=troubled_room,
             most=most,
+            behind=await claims.list_behind(conn, now=clock.now()),
             slow_ms=sending.SLOW_MS,
             lease=sending.LEASE,
+            skew=sending.SKEW,
             now=clock.now(),
         )
 
@@ -95,12 +99,30 @@ async def test_those_that_fail_share_a_part_of_the_room(house: House) -> None:
         await conn.execute("UPDATE webhooks_destinations SET failures = 1 WHERE id = ANY(%s)", [failing])
         await conn.execute("UPDATE webhooks_destinations SET last_duration_ms = 9000 WHERE id = %s", [slow])
     healthy = await house.destination(account.id, URL)
+    async with house.database.transaction() as conn:
+        await conn.execute("UPDATE webhooks_destinations SET last_success_at = now()")
     later(timedelta(minutes=1))
     await house.happen(account.id, count=10)
 
     claimed = await claim(house, room=16, troubled_room=8, most=8)
     assert Counter(each.troubled for each in claimed) == {True: 8, False: 8}
     assert {each.destination_id for each in claimed if not each.troubled} == {healthy}
+
+
+async def test_so_do_those_that_were_never_reached(house: House) -> None:
+    strangers = [await house.account() for _ in range(4)]
+    for each in strangers:
+        for _ in range(5):
+            await house.destination(each.id, URL)
+        await house.happen(each.id, count=10)
+    account = await house.account()
+    known = await house.destination(account.id, URL)
+    async with house.database.transaction() as conn:
+        await conn.execute("UPDATE webhooks_destinations SET last_success_at = now() WHERE id = %s", [known])
+
+    assert len(await claim(house, room=16, troubled_room=8)) == 8
+    await house.happen(account.id, count=10)
+    assert shares(await claim(house, room=8, troubled_room=0)) == {known: 8}
 
 
 async def test_two_never_claim_the_same(house: House) -> None:
@@ -115,7 +137,15 @@ async def test_two_never_claim_the_same(house: House) -> None:
             async with house.database.transaction() as conn:
                 if await claims.take_turn(conn):
                     some = await claims.claim(
-                        conn, room=7, troubled_room=7, most=8, slow_ms=1, lease=sending.LEASE, now=clock.now()
+                        conn,
+                        room=7,
+                        troubled_room=7,
+                        most=8,
+                        behind=(),
+                        slow_ms=1,
+                        lease=sending.LEASE,
+                        skew=sending.SKEW,
+                        now=clock.now(),
                     )
                     found += [each.delivery_id for each in some]
             await asyncio.sleep(0)
@@ -139,6 +169,97 @@ async def test_without_room_nothing_is_claimed(house: House) -> None:
     assert len(await claim(house)) == 1
 
 
+async def test_what_another_holds_whose_clock_is_ahead_counts_as_in_flight(house: House) -> None:
+    account = await house.account()
+    await house.destination(account.id, URL)
+    await house.happen(account.id, count=40)
+    later(timedelta(seconds=5))
+    assert len(await claim(house, most=8)) == 8
+    later(timedelta(seconds=-5))
+    assert len(await claim(house, most=8)) == 0
+
+
+async def touched(house: House, statement: str, row: dict[str, Any]) -> int:
+    """Blocks that a statement looked at, by its plan's own count."""
+    async with house.database.reading() as conn:
+        query = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}".encode()
+        (plan,) = await (await conn.execute(query, row)).fetchone() or ()
+    return int(plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"])
+
+
+def parameters(now: datetime) -> dict[str, Any]:
+    row: dict[str, Any] = {"room": 1, "troubled_room": 1, "most": sender.MOST, "slow_ms": 1, "seen": claims.SEEN}
+    row |= {"lease_until": now + sending.LEASE, "skewed_until": now + sending.LEASE + sending.SKEW, "now": now}
+    return {**row, "account_ids": [], "destination_ids": []}
+
+
+async def test_behind_a_dead_receiver_a_claim_does_not_walk_over_all_others(house: House) -> None:
+    account = await house.account()
+    dead = await house.destination(account.id, URL)
+    await house.happen(account.id, count=claims.SEEN + 100)
+    async with house.database.transaction() as conn:
+        await conn.execute(
+            "UPDATE webhooks_destinations SET failures = 9, open_until = %s", [clock.now() + timedelta(hours=1)]
+        )
+        # Of 3,000 others something is due later.
+        await conn.execute(
+            """
+            INSERT INTO webhooks_due
+                (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at)
+            SELECT account_id, gen_random_uuid(), created_at, gen_random_uuid(), event_id, %s
+            FROM (SELECT * FROM webhooks_due LIMIT 1) AS one, generate_series(1, 3000)
+            """,
+            [clock.now() + timedelta(hours=2)],
+        )
+        await conn.execute("ANALYZE webhooks_due")
+    other = await house.account()
+    quiet = await house.destination(other.id, URL)
+    await house.happen(other.id)
+
+    assert await touched(house, claims.CLAIM, parameters(clock.now())) < 1000
+    async with calling() as house.outbound:
+        found = shares(await house.claim())
+    assert (found[quiet], found[dead]) == (1, 0)
+
+
+async def test_who_waits_behind_the_backlog_of_others_is_looked_for_now_and_then(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "SEEN", 10)
+    alice, bob = await house.account(), await house.account()
+    await house.destination(alice.id, URL)
+    await house.happen(alice.id, count=60)
+    later(timedelta(minutes=1))
+    async with calling() as house.outbound:
+        one = house.sender()
+        assert len(await one._claim()) == sender.MOST
+        quiet = await house.destination(bob.id, URL)
+        await house.happen(bob.id)
+        assert shares(await one._claim()) == {}
+        later(timedelta(seconds=10 * sender.BEHIND_S))
+        assert shares(await one._claim()) == {quiet: 1}
+
+
+async def test_who_waits_behind_a_backlog_is_taken_some_at_a_time_each_account_in_its_turn(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "SEEN", 10)
+    monkeypatch.setattr(sender, "BEHIND", 3)
+    busy, alice, bob = await house.account(), await house.account(), await house.account()
+    backlog = await house.destination(busy.id, URL)
+    await house.happen(busy.id, count=60)
+    later(timedelta(minutes=1))
+    waiting = {await house.destination(alice.id, URL) for _ in range(5)} | {await house.destination(bob.id, URL)}
+    await house.happen(alice.id)
+    await house.happen(bob.id)
+    async with calling() as house.outbound:
+        one = house.sender()
+        first, *others = [await one._claim() for _ in range(4)]
+    assert {each.account_id for each in first} == {busy.id, alice.id, bob.id}
+    found = [each for some in (first, *others) for each in some if each.destination_id != backlog]
+    assert {each.destination_id for each in found} == waiting
+
+
 @pytest.mark.parametrize("sold_out", [True, False])
 async def test_claims_do_not_read_history_or_what_is_due_later(house: House, *, sold_out: bool) -> None:
     """By the plan's own count of what it touched: of 20,000 due later and 5,000 over, next to nothing."""
@@ -156,10 +277,5 @@ async def test_claims_do_not_read_history_or_what_is_due_later(house: House, *, 
             [clock.now() + timedelta(hours=2)],
         )
         await conn.execute("ANALYZE webhooks_due")
-    row = {"room": 1, "troubled_room": 1, "most": sender.MOST, "slow_ms": 1, "seen": claims.SEEN}
     now = clock.now() - timedelta(hours=sold_out)
-    row |= {"lease_until": now + sending.LEASE, "now": now}  # type: ignore[dict-item] # times among numbers
-    async with house.database.reading() as conn:
-        query = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {claims.CLAIM}".encode()
-        (plan,) = await (await conn.execute(query, row)).fetchone() or ()
-    assert plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"] < 150
+    assert await touched(house, claims.CLAIM, parameters(now)) < 150

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from builders.webhooks import metrics
+from builders.kit import clock
+from builders.webhooks import metrics, requeue
+from builders.webhooks.records import Status
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.house import House, later, status
 
@@ -75,3 +77,28 @@ async def test_a_port_that_is_taken_stops_nothing(house: House) -> None:
 async def test_without_a_port_nothing_is_served(house: House) -> None:
     async with metrics.served(house.database, house.settings):
         assert house.settings.metrics_port is None
+
+
+async def test_the_first_attempt_of_what_is_replayed_is_no_late_one(house: House) -> None:
+    account = await house.account()
+    async with receiving(saying(OK)) as receiver, calling(receiver) as house.outbound:
+        destination = await house.destination(account.id, receiver.url)
+        since = clock.now()
+        await house.happen(account.id)
+        async with house.database.transaction() as conn:
+            await conn.execute("DELETE FROM webhooks_due")
+            await conn.execute("UPDATE webhooks_deliveries SET status = 'cancelled', given_up_at = created_at")
+        later(timedelta(days=3))
+        delays = sample("builders_webhook_first_attempt_delay_seconds_count")
+        async with house.database.transaction() as conn:
+            await requeue.replay(
+                conn,
+                account_id=account.id,
+                destination_id=destination,
+                since=since,
+                until=clock.now(),
+                events=None,
+                status=Status.CANCELLED,
+            )
+        assert await house.rounds() == 1
+    assert sample("builders_webhook_first_attempt_delay_seconds_count") == delays

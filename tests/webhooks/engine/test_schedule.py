@@ -10,6 +10,11 @@ from hypothesis import strategies as st
 from builders.webhooks import schedule
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+FAR_OFF = [
+    "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+    "Mon, 99999999999999999999 Jan 2026 00:00:00 GMT",
+    "Mon, 01 Jan 2026 00:00:00 +99999999999999999999",
+]
 
 
 @given(failures=st.integers(1, len(schedule.WAITS)))
@@ -50,6 +55,8 @@ def test_the_receiver_can_ask_for_more_and_not_for_less(failures: int, seconds: 
         (" 0 ", 0),
         ("86401", 86_400),
         ("9" * 4000, 86_400),
+        ("0000000000003600", 3600),
+        ("0" * 20, 0),
         (format_datetime(NOW + timedelta(minutes=5), usegmt=True), 300),
         (format_datetime(NOW + timedelta(days=5), usegmt=True), 86_400),
         (format_datetime(NOW - timedelta(days=5), usegmt=True), 0),
@@ -60,7 +67,9 @@ def test_retry_after_is_read_within_bounds(value: str, seconds: int) -> None:
     assert schedule.read_hold(value, now=NOW) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026 10:01:00 GMT", "0x10"])
+@pytest.mark.parametrize(
+    "value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026 10:01:00 GMT", "0x10", *FAR_OFF]
+)
 def test_retry_after_that_says_nothing_is_passed_over(value: str | None) -> None:
     assert schedule.read_hold(value, now=NOW) is None
 

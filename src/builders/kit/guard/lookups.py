@@ -2,20 +2,34 @@
 
 The system's resolver blocks a thread, for half a minute when a name server is silent, and nothing can call it
 back. So each look-up has a thread of its own, of which there are so many; one name has one look-up at a time,
-whoever waits for it, and the names of one site have a few. Whoever has a name that hangs waits alone.
+whoever waits for it, and the names of one site have a few. Whoever has a name that hangs waits alone; and should
+somebody have many sites of such names, a part of the threads is for names that answered in time when last asked.
 """
 
 import asyncio
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from threading import Thread
 
+from builders.kit import clock
 from builders.kit.guard.addresses import Address, read
 
 LIMIT_S = 3.0  # for one answer
 THREADS = 48  # look-ups at once
-THREADS_OF_SITE = 4  # of names that end in the same two labels
+THREADS_OF_STRANGERS = 32  # of names that are not known to answer
+THREADS_OF_SITE = 4
+MOST_KNOWN = 4096  # names
+# Below these anybody can have a name, as below co.uk; there a site is one label longer than elsewhere.
+SHARED = frozenset(
+    {
+        "amazonaws.com", "appspot.com", "azurewebsites.net", "cloudfront.net", "firebaseapp.com", "fly.dev",
+        "github.io", "herokuapp.com", "netlify.app", "ngrok.app", "ngrok.dev", "ngrok-free.app", "ngrok.io",
+        "onrender.com", "pages.dev", "run.app", "trycloudflare.com", "vercel.app", "web.app", "workers.dev",
+    }
+)  # fmt: skip
+COUNTRY = 2  # letters
+SHORT = 3  # letters, as in com.au, or.at, gov.uk
 
 Found = tuple[Address, ...]
 
@@ -28,6 +42,13 @@ def ask(host: str) -> list[str]:
     """The addresses of a name, in the system's order; blocks. Raises OSError."""
     found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
     return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+def site_of(host: str) -> str:
+    """The end of the name, all of whose names one stranger may own."""
+    labels = host.rstrip(".").split(".")
+    shared = ".".join(labels[-2:]) in SHARED or (len(labels[-1]) == COUNTRY and len(labels[-2:][0]) <= SHORT)
+    return ".".join(labels[-3 if shared else -2 :])
 
 
 class _Site:
@@ -44,6 +65,8 @@ class Lookups:
     def __init__(self) -> None:
         self._running: dict[str, asyncio.Task[Found]] = {}
         self._threads = asyncio.Semaphore(THREADS)
+        self._strangers = asyncio.Semaphore(THREADS_OF_STRANGERS)
+        self._known: dict[str, None] = {}  # those first that answered longest ago
         self._sites: dict[str, _Site] = {}
 
     async def find(self, host: str) -> Found:
@@ -67,18 +90,28 @@ class Lookups:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _find(self, host: str) -> Found:
-        ending = ".".join(host.rstrip(".").split(".")[-2:])
+        ending = site_of(host)
+        strangers = nullcontext() if host in self._known else self._strangers
+        self._known.pop(host, None)  # until it has answered again
         site = self._sites.setdefault(ending, _Site())
         site.names += 1
         try:
-            async with asyncio.timeout(LIMIT_S) as waiting, site.turns, self._threads:
+            async with asyncio.timeout(LIMIT_S) as waiting, site.turns, strangers, self._threads:
                 waiting.reschedule(None)  # who has a thread keeps its place until the thread has ended
+                began = clock.monotonic()
                 answer = await _in_thread(ask, host)
+                if clock.monotonic() - began < LIMIT_S:
+                    self._know(host)
         finally:
             site.names -= 1
             if not site.names:
                 del self._sites[ending]
         return tuple(dict.fromkeys(map(read, answer)))
+
+    def _know(self, host: str) -> None:
+        self._known[host] = None
+        if len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
 
     def _end(self, host: str, task: asyncio.Task[Found]) -> None:
         del self._running[host]

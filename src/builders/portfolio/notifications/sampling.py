@@ -25,7 +25,7 @@ async def send(
 ) -> Sample:
     """Sends a sample to one webhook destination, of a portfolio's event if it wants one.
 
-    Raises WebhookNotFound, TooManyTests, Invalid for an event that there is not.
+    Raises WebhookNotFound, TooManyTests, Invalid at the query's `event`.
     """
     return await webhooks.send_sample(
         database,

@@ -13,7 +13,14 @@ from builders.kit.pages import JsonPage, PageQuery, PageReply
 from builders.kit.routes import Router
 from builders.kit.supplies import Keys, Outside
 from builders.webhooks import service as webhooks
-from builders.webhooks.errors import DeliveryInFlight, DeliveryNotFound, WebhookDisabled, WebhookGone
+from builders.webhooks.errors import (
+    DeliveryInFlight,
+    DeliveryIsTest,
+    DeliveryNotFound,
+    DeliveryTooOld,
+    WebhookDisabled,
+    WebhookGone,
+)
 from builders.webhooks.records import Status
 from builders.webhooks.schemas import deliveries as schemas
 from builders.webhooks.schemas import values
@@ -61,7 +68,9 @@ async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.
 @router.post(
     "/{id}/retry",
     response_model=schemas.DeliveryRetried,
-    responses=problems(DeliveryNotFound, DeliveryInFlight, WebhookDisabled, WebhookGone, InFlight),
+    responses=problems(
+        DeliveryNotFound, DeliveryInFlight, DeliveryIsTest, DeliveryTooOld, WebhookDisabled, WebhookGone, InFlight
+    ),
 )
 async def retry_delivery(
     delivery_id: Id, caller: Writer, database: Pool, keyring: Keys, outbound: Outside

@@ -4,6 +4,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import Annotated, Any
 
+from fastapi import Query
+
 from builders.kit import ids
 from builders.kit.bodies import Answer
 from builders.kit.callers import Caller, needs
@@ -15,7 +17,14 @@ from builders.kit.routes import Router
 from builders.kit.supplies import Keys, Outside
 from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
 from builders.webhooks import service as webhooks
-from builders.webhooks.errors import WebhookDisabled, WebhookLimit, WebhookNotFound
+from builders.webhooks.errors import (
+    DeliveryInFlight,
+    RotationUnderWay,
+    TooManyTests,
+    WebhookDisabled,
+    WebhookLimit,
+    WebhookNotFound,
+)
 from builders.webhooks.records import Replayed
 from builders.webhooks.schemas import deliveries as delivery_schemas
 from builders.webhooks.schemas import destinations as schemas
@@ -64,7 +73,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
 async def get(webhook_id: str, caller: Reader, conn: Reads) -> Answer:
     """Read one webhook destination and how it is."""
     found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=ids.find(webhook_id))
-    return tagged(schemas.shown(found, livemode=caller.mode == "live"), found.version)
+    return tagged(schemas.shown(found, livemode=caller.mode == "live"), of=found.id, version=found.version)
 
 
 @router.patch(
@@ -93,7 +102,8 @@ async def change(
         enabled=body.enabled,
         events=body.events,
     )
-    return tagged(schemas.written(changed, livemode=caller.mode == "live"), changed.version)
+    reply = schemas.written(changed, livemode=caller.mode == "live")
+    return tagged(reply, of=changed.id, version=changed.version)
 
 
 @router.delete(
@@ -113,7 +123,7 @@ async def delete(webhook_id: str, caller: Writer, conn: Tx, if_match: IfMatch) -
 @router.post(
     "/{webhook_id}/rotate-secret",
     response_model=schemas.WebhookSecretReply,
-    responses=problems(WebhookNotFound, InFlight),
+    responses=problems(WebhookNotFound, RotationUnderWay, InFlight),
     tags=BEYOND,
 )
 async def rotate_secret(
@@ -133,6 +143,32 @@ async def rotate_secret(
 
 
 @router.post(
+    "/{webhook_id}/test",
+    response_model=delivery_schemas.DeliveryRetried,
+    responses=problems(WebhookNotFound, TooManyTests, DeliveryInFlight, InFlight),
+    tags=BEYOND,
+)
+async def send_sample(
+    webhook_id: str,
+    caller: Writer,
+    database: Pool,
+    keyring: Keys,
+    outbound: Outside,
+    event: Annotated[str | None, Query(description="Left out: the first that the destination wants.")] = None,
+) -> delivery_schemas.DeliveryRetried:
+    """Send a signed sample, marked as a test, to a webhook destination; answers how it went."""
+    sample = await webhooks.send_sample(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        destination_id=ids.find(webhook_id),
+        event=event,
+    )
+    return delivery_schemas.sampled(sample, livemode=caller.mode == "live")
+
+
+@router.post(
     "/{webhook_id}/replay",
     response_model=delivery_schemas.WebhookReplayed,
     responses=problems(WebhookNotFound, WebhookDisabled, InFlight),
@@ -148,4 +184,5 @@ async def replay(webhook_id: str, body: delivery_schemas.WebhookReplay, caller: 
         until=body.until,
         events=body.events,
         status=body.status,
+        cursor=body.cursor,
     )

@@ -8,8 +8,9 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.outbound import Failure
 from builders.webhooks.matching import MOST
-from builders.webhooks.records import Attempt, Delivery, DeliveryDetail, Retried, Status, Trigger
+from builders.webhooks.records import Attempt, Delivery, DeliveryDetail, Retried, Sample, Status, Trigger
 from builders.webhooks.schemas.values import Instant
 
 Replayable = Literal[Status.FAILED, Status.CANCELLED, Status.SUCCEEDED]
@@ -46,7 +47,7 @@ class AttemptReply(Reply):
 
     n: int
     started_at: datetime
-    duration_ms: int
+    duration_ms: Annotated[int | None, Field(description="Null when no connection was made.")]
     status: Annotated[int | None, Field(description="Of the answer; null when there was none.")]
     error: Annotated[str | None, Field(description="The class of the failure; null for an answer of 2xx.")]
     response_excerpt: Annotated[str | None, Field(description="The beginning of the answer's body.")]
@@ -103,15 +104,19 @@ class WebhookReplay(Body):
     until: Annotated[Instant | None, Field(description="And before then; now when left out.")] = None
     events: Annotated[list[str] | None, Field(min_length=1, max_length=MOST)] = None
     status: Replayable = Status.FAILED
+    cursor: Annotated[UUID | None, Field(description="`next_cursor` of the answer before, to go on.")] = None
 
 
 class WebhookReplayed(WriteReply):
     """How many deliveries will be sent again."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({"count": 12, "more": False, "warnings": []}))
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"count": 12, "more": False, "next_cursor": None, "warnings": []})
+    )
 
     count: int
-    more: Annotated[bool, Field(description="There were more than one call takes; call again.")]
+    more: Annotated[bool, Field(description="There are more than one call takes; call again with the cursor.")]
+    next_cursor: UUID | None
 
 
 def detailed(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:
@@ -125,6 +130,13 @@ def retried(found: Retried, *, livemode: bool) -> DeliveryRetried:
     """A delivery that was tried just now."""
     members = _members(found.delivery, livemode=livemode)
     return DeliveryRetried.model_validate({**members, "attempt": _attempt(found.attempt)})
+
+
+def sampled(sample: Sample, *, livemode: bool) -> DeliveryRetried:
+    """A test send and how it went."""
+    assert sample.delivery is not None  # noqa: S101 - it was sent, or refused
+    assert sample.attempt is not None  # noqa: S101
+    return retried(Retried(delivery=sample.delivery, attempt=sample.attempt), livemode=livemode)
 
 
 def _members(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
@@ -141,7 +153,8 @@ def _attempt(attempt: Attempt) -> AttemptReply:
     return AttemptReply(
         n=attempt.n,
         started_at=attempt.started_at,
-        duration_ms=attempt.duration_ms,
+        # How soon a connection fails would tell a closed port from a silent one: no scanning through us.
+        duration_ms=None if attempt.error == Failure.CONNECT else attempt.duration_ms,
         status=attempt.status,
         error=attempt.error,
         response_excerpt=attempt.excerpt,

@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, SecretStr, StrictBool, StringConstraints
+from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 from pydantic.config import JsonDict
 
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
 from builders.webhooks.matching import MOST
 from builders.webhooks.records import Destination, NewDestination
-from builders.webhooks.schemas.values import WholeNumber
+from builders.webhooks.schemas.values import whole_number
 
 MAX_LABEL = 120  # characters
 MAX_URL = 2048
@@ -88,7 +88,9 @@ class WebhookRotate(Body):
 
     model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
 
-    overlap_hours: Annotated[WholeNumber, Field(ge=0, le=168, description="Both secrets sign meanwhile.")] = 24
+    overlap_hours: Annotated[
+        int, Field(ge=0, le=168, description="Both secrets sign meanwhile."), BeforeValidator(whole_number)
+    ] = 24
     signing_secret: Secret | None = None
 
 
@@ -126,7 +128,9 @@ class WebhookReply(Reply):
     success_rate_24h: Annotated[
         float | None, Field(description="Of the last day's attempts, the newest 1,000 at most; null without any.")
     ]
-    secret_hint: Annotated[str, Field(description="The end of the signing secret.")]
+    secret_hint: Annotated[
+        str, Field(description="The end of the signing secret; empty for one of fewer than 32 characters.")
+    ]
     old_secret_until: Annotated[datetime | None, Field(description="Until then the secret before signs too.")]
     livemode: bool
     version: int

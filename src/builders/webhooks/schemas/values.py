@@ -16,11 +16,11 @@ def _instant(value: object) -> object:
     return value
 
 
-def _number(value: object) -> object:
+def whole_number(value: object) -> object:
+    """For a BeforeValidator behind the bounds, which are lost to the document when they stand after one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise PydanticCustomError("int_type", "Input should be a valid integer")
     return value
 
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
-WholeNumber = Annotated[int, BeforeValidator(_number)]

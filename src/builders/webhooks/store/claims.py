@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
 
 from builders.kit.db import Conn
-from builders.webhooks.records import Claim, Queue
+from builders.webhooks.records import Claim, Queue, Waiting
 
-SEEN = 1_000  # due rows that are looked at in the order of time; with more, each destination's first is looked up
+SEEN = 1_000  # due rows that are looked at in the order of time; with more, see BEHIND
 COUNTED = 100_000  # of the queue's depth
 ABANDONED = timedelta(hours=1)  # a sample that was not sent by then never is
 
@@ -18,29 +19,26 @@ TAKE_TURN = "SELECT pg_try_advisory_xact_lock(8_511_047_221)"
 CLAIMED = """
     claimed.account_id, claimed.delivery_id, claimed.created_at, claimed.destination_id, claimed.event_id,
     claimed.next_attempt_at AS lease_until, claimed.attempts, claimed.step, claimed.once, claimed.resume_at,
-    claimed.test, destination.url, destination.secret,
+    claimed.test, claimed.replayed, destination.url, destination.secret,
     CASE WHEN destination.old_secret_until > %(now)s THEN destination.old_secret END AS old_secret,
-    payload.body
+    coalesce(payload.body, '') AS body
 """
 JOINED = """
     JOIN webhooks_destinations AS destination
       ON destination.account_id = claimed.account_id AND destination.id = claimed.destination_id
-    JOIN webhooks_payloads AS payload
+    LEFT JOIN webhooks_payloads AS payload
       ON payload.account_id = claimed.account_id AND payload.event_id = claimed.event_id
       AND payload.created_at = claimed.created_at
 """
-# `walk` goes from each destination with something pending to the next one by the index, and only where there is
-# more due than `oldest` shows: behind the backlog of one, those of others would not be seen.
-# A destination that fails or is slow is troubled, and all troubled ones share a part of the room. One whose
-# circuit was opened is tried with one at a time. Each account's turn comes before anybody's second one; where
-# many wait, no more of each is looked at than can be chosen.
-CLAIM = f"""
-    WITH RECURSIVE oldest AS MATERIALIZED (
-        SELECT account_id, destination_id FROM webhooks_due
-        WHERE next_attempt_at <= %(now)s ORDER BY next_attempt_at LIMIT %(seen)s
-    ), walk AS (
+# Where more is due than `oldest` below shows: behind the backlog of one, those of others would not be seen. The
+# walk goes from each destination with something pending to the next one by the index, which takes too long for
+# each claim. In an order that gives each account its turn, since a claim takes only some of them into account.
+BEHIND = """
+    WITH RECURSIVE walk AS (
         (SELECT account_id, destination_id, next_attempt_at AS head FROM webhooks_due
-         WHERE (SELECT count(*) FROM oldest) = %(seen)s
+         WHERE (SELECT count(*) FROM (
+             SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(seen)s
+         ) AS oldest) = %(seen)s
          ORDER BY account_id, destination_id, next_attempt_at LIMIT 1)
         UNION ALL
         SELECT following.* FROM walk CROSS JOIN LATERAL (
@@ -48,10 +46,31 @@ CLAIM = f"""
             WHERE (due.account_id, due.destination_id) > (walk.account_id, walk.destination_id)
             ORDER BY due.account_id, due.destination_id, due.next_attempt_at LIMIT 1
         ) AS following
+    )
+    SELECT walk.account_id, walk.destination_id
+    FROM walk JOIN webhooks_destinations AS destination
+      ON destination.account_id = walk.account_id AND destination.id = walk.destination_id
+    WHERE head <= %(now)s AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
+    ORDER BY row_number() OVER (PARTITION BY walk.account_id ORDER BY random()), random()
+"""
+# A destination that fails, is slow or was never reached is troubled, and all troubled ones share a part of the
+# room. One whose circuit was opened is tried with one at a time. Each account's turn comes before anybody's second
+# one; where many wait, no more of each is looked at than can be chosen. What another sender holds is counted also
+# when its clock is a little ahead.
+CLAIM = f"""
+    WITH oldest AS MATERIALIZED (
+        SELECT account_id, destination_id FROM webhooks_due
+        WHERE next_attempt_at <= %(now)s ORDER BY next_attempt_at LIMIT %(seen)s
     ), waiting AS (
         SELECT account_id, destination_id FROM oldest
         UNION
-        SELECT account_id, destination_id FROM walk WHERE head <= %(now)s
+        SELECT account_id, destination_id
+        FROM unnest(%(account_ids)s::uuid[], %(destination_ids)s::uuid[]) AS behind (account_id, destination_id)
+        WHERE EXISTS (
+            SELECT FROM webhooks_due AS due
+            WHERE due.account_id = behind.account_id AND due.destination_id = behind.destination_id
+              AND due.next_attempt_at <= %(now)s
+        )
     ), willing AS (
         SELECT account_id, destination_id, troubled,
                CASE WHEN destination.open_until IS NULL THEN %(most)s ELSE 1 END - held.in_flight AS room,
@@ -60,7 +79,8 @@ CLAIM = f"""
                + dense_rank() OVER (PARTITION BY troubled ORDER BY account_id DESC) - 1 AS accounts
         FROM waiting
         CROSS JOIN LATERAL (
-            SELECT open_until, failures > 0 OR coalesce(last_duration_ms, 0) > %(slow_ms)s AS troubled
+            SELECT open_until, failures > 0 OR last_success_at IS NULL
+                   OR coalesce(last_duration_ms, 0) > %(slow_ms)s AS troubled
             FROM webhooks_destinations AS destination
             WHERE destination.account_id = waiting.account_id AND destination.id = waiting.destination_id
               AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
@@ -68,7 +88,7 @@ CLAIM = f"""
         CROSS JOIN LATERAL (
             SELECT count(*)::int AS in_flight FROM webhooks_due AS due
             WHERE due.account_id = waiting.account_id AND due.destination_id = waiting.destination_id
-              AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(lease_until)s
+              AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(skewed_until)s
         ) AS held
     ), candidate AS (
         SELECT willing.account_id, willing.destination_id, willing.troubled, due.delivery_id, due.next_attempt_at,
@@ -120,9 +140,19 @@ QUEUE = """
            (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
            (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
 """
+# One that had succeeded, and was to be sent again by hand, stays as it was.
+CANCELLED = """
+    cancelled AS (
+        UPDATE webhooks_deliveries AS delivery SET
+            status = CASE WHEN gone.once AND succeeded_at IS NOT NULL THEN 'succeeded' ELSE 'cancelled' END,
+            given_up_at = CASE WHEN gone.once AND succeeded_at IS NOT NULL THEN NULL ELSE %(now)s END
+        FROM gone WHERE delivery.account_id = gone.account_id AND delivery.id = gone.delivery_id
+          AND delivery.created_at = gone.created_at
+    )
+"""
 # Deliveries whose destination was disabled or deleted; each destination with something pending is looked at once.
 # A sample may be sent to a disabled one, by who asked for it; if that process died, nobody does.
-CANCEL = """
+CANCEL = f"""
     WITH RECURSIVE walk AS (
         (SELECT account_id, destination_id FROM webhooks_due ORDER BY account_id, destination_id LIMIT 1)
         UNION ALL
@@ -144,17 +174,32 @@ CANCEL = """
         DELETE FROM webhooks_due AS due USING unwanted
         WHERE due.account_id = unwanted.account_id AND due.delivery_id = unwanted.delivery_id
           AND NOT (due.leased AND due.next_attempt_at > %(now)s)
-        RETURNING due.account_id, due.delivery_id, due.created_at
-    )
-    UPDATE webhooks_deliveries AS delivery SET status = 'cancelled', given_up_at = %(now)s
-    FROM gone WHERE delivery.account_id = gone.account_id AND delivery.id = gone.delivery_id
-      AND delivery.created_at = gone.created_at
-"""
+        RETURNING due.account_id, due.delivery_id, due.created_at, due.once
+    ), {CANCELLED}
+    SELECT count(*) FROM gone
+"""  # noqa: S608 - of constants
+# What is due for so long that its payload was dropped; its delivery may be there still.
+DROP = f"""
+    WITH gone AS (
+        DELETE FROM webhooks_due AS due
+        USING unnest(%(account_ids)s::uuid[], %(delivery_ids)s::uuid[]) AS lost (account_id, delivery_id)
+        WHERE due.account_id = lost.account_id AND due.delivery_id = lost.delivery_id
+        RETURNING due.account_id, due.delivery_id, due.created_at, due.once
+    ), {CANCELLED}
+    SELECT count(*) FROM gone
+"""  # noqa: S608 - of constants
 
 
 async def take_turn(conn: Conn) -> bool:
     """Whether this transaction may claim; false while another one does."""
     return await (await conn.execute(TAKE_TURN)).fetchone() == (True,)
+
+
+async def list_behind(conn: Conn, *, now: datetime) -> Sequence[Waiting]:
+    """Destinations with something due that a claim would not see behind the backlog of others; it walks far."""
+    async with conn.cursor(row_factory=class_row(Waiting)) as cursor:
+        await cursor.execute(BEHIND, {"seen": SEEN, "now": now})
+        return await cursor.fetchall()
 
 
 async def claim(
@@ -163,15 +208,23 @@ async def claim(
     room: int,
     troubled_room: int,
     most: int,
+    behind: Sequence[Waiting],
     slow_ms: int,
     lease: timedelta,
+    skew: timedelta,
     now: datetime,
 ) -> Sequence[Claim]:
-    """Leases up to `room` due deliveries, `troubled_room` of troubled destinations, each with `most` in flight."""
-    row = {"room": room, "troubled_room": troubled_room, "most": most, "slow_ms": slow_ms, "seen": SEEN}
+    """Leases up to `room` due deliveries, `troubled_room` of troubled destinations, each with `most` in flight.
+
+    What lies `behind` the oldest of all is looked for at these destinations alone; of a while ago is good enough.
+    """
+    row: dict[str, Any] = {"room": room, "troubled_room": troubled_room, "most": most, "slow_ms": slow_ms}
+    row |= {"account_ids": [each.account_id for each in behind], "seen": SEEN, "now": now}
+    row |= {"destination_ids": [each.destination_id for each in behind]}
+    row |= {"lease_until": now + lease, "skewed_until": now + lease + skew}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
-        await cursor.execute(CLAIM, {**row, "lease_until": now + lease, "now": now})
-        return await cursor.fetchall()
+        await cursor.execute(CLAIM, row)
+        return await _sendable(conn, await cursor.fetchall(), now=now)
 
 
 async def claim_one(
@@ -181,13 +234,23 @@ async def claim_one(
     row = {"account_id": account_id, "delivery_id": delivery_id, "lease_until": now + lease, "now": now}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
         await cursor.execute(CLAIM_ONE, row)
-        return await cursor.fetchone()
+        return next(iter(await _sendable(conn, await cursor.fetchall(), now=now)), None)
+
+
+async def _sendable(conn: Conn, claimed: Sequence[Claim], *, now: datetime) -> Sequence[Claim]:
+    """Those with a payload; the others are over."""
+    lost = [each for each in claimed if not each.body]
+    if lost:
+        row = {"account_ids": [each.account_id for each in lost], "now": now}
+        await conn.execute(DROP, {**row, "delivery_ids": [each.delivery_id for each in lost]})
+    return [each for each in claimed if each.body]
 
 
 async def cancel_unwanted(conn: Conn, *, limit: int, now: datetime) -> int:
     """Cancels up to `limit` deliveries to destinations that want or have nothing any more; their number."""
     row = {"limit": limit, "abandoned": now - ABANDONED, "now": now}
-    return (await conn.execute(CANCEL, row)).rowcount
+    found = await (await conn.execute(CANCEL, row)).fetchone()
+    return 0 if found is None else int(found[0])
 
 
 async def measure(conn: Conn, *, now: datetime) -> Queue:

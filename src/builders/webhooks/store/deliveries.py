@@ -41,8 +41,8 @@ ATTEMPTS = """
     SELECT n, created_at AS started_at, duration_ms, status, error, excerpt FROM webhooks_attempts
     WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at
 """
-# A page is chosen on the deliveries alone, then what is due of it is looked up.
-PAGE = """
+# A page is chosen on the deliveries alone, between BEGUN and ENDED, then what is due of it is looked up.
+BEGUN = f"""
     coalesce(json_agg(json_build_object(
                'id', id, 'webhook_id', destination_id, 'event_id', event_id, 'event', event, 'status', status,
                'trigger', trigger, 'attempt_count', attempts, 'next_attempt_at', kit_time(next_attempt_at),
@@ -52,64 +52,50 @@ PAGE = """
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
            (array_agg(id ORDER BY id DESC) FILTER (WHERE nth = %(limit)s))[1]::text,
            coalesce(max(nth) > %(limit)s, false)
-"""
-LIST = f"""
-    SELECT {PAGE} FROM (
+    FROM (
         SELECT {SHOWN}, row_number() OVER (ORDER BY delivery.id DESC) AS nth FROM (
-            SELECT * FROM webhooks_deliveries
-            WHERE account_id = %(account_id)s AND id < %(after)s AND id >= %(first)s
-              AND created_at >= %(since)s AND created_at < %(until)s
-              AND (%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)
-              AND (%(event)s::text IS NULL OR event = %(event)s)
-              AND (%(status)s::text IS NULL OR status = %(status)s)
+"""  # noqa: S608 - of constants
+ENDED = """
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS delivery
         LEFT JOIN webhooks_due AS due ON due.account_id = delivery.account_id AND due.delivery_id = delivery.id
     ) AS page
+"""
+SPAN = "created_at >= %(since)s AND created_at < %(until)s"
+NARROWED = f"""
+    account_id = %(account_id)s AND id < %(after)s AND id >= %(first)s AND {SPAN}
+              AND (%(event)s::text IS NULL OR event = %(event)s)
+"""
+ANYWHERE = "(%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)"
+ANYHOW = "(%(status)s::text IS NULL OR status = %(status)s)"
+LIST = f"""
+    SELECT {BEGUN}
+            SELECT * FROM webhooks_deliveries WHERE {NARROWED} AND {ANYWHERE} AND {ANYHOW} {ENDED}
 """  # noqa: S608 - of constants
 LIST_OF_DESTINATION = f"""
-    SELECT {PAGE} FROM (
-        SELECT {SHOWN}, row_number() OVER (ORDER BY delivery.id DESC) AS nth FROM (
+    SELECT {BEGUN}
             SELECT * FROM webhooks_deliveries
-            WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id < %(after)s
-              AND id >= %(first)s AND created_at >= %(since)s AND created_at < %(until)s
-              AND (%(event)s::text IS NULL OR event = %(event)s)
-              AND (%(status)s::text IS NULL OR status = %(status)s)
-            ORDER BY id DESC LIMIT %(limit)s + 1
-        ) AS delivery
-        LEFT JOIN webhooks_due AS due ON due.account_id = delivery.account_id AND due.delivery_id = delivery.id
-    ) AS page
+            WHERE {NARROWED} AND destination_id = %(destination_id)s AND {ANYHOW} {ENDED}
 """  # noqa: S608 - of constants
 # Failed and cancelled ones are few among many, and have an index of their own.
 LIST_GIVEN_UP = f"""
-    SELECT {PAGE} FROM (
-        SELECT {SHOWN}, row_number() OVER (ORDER BY delivery.id DESC) AS nth FROM (
+    SELECT {BEGUN}
             SELECT * FROM webhooks_deliveries
-            WHERE account_id = %(account_id)s AND given_up_at IS NOT NULL AND status = %(status)s
-              AND id < %(after)s AND id >= %(first)s AND created_at >= %(since)s AND created_at < %(until)s
-              AND (%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)
-              AND (%(event)s::text IS NULL OR event = %(event)s)
-            ORDER BY id DESC LIMIT %(limit)s + 1
-        ) AS delivery
-        LEFT JOIN webhooks_due AS due ON due.account_id = delivery.account_id AND due.delivery_id = delivery.id
-    ) AS page
+            WHERE {NARROWED} AND {ANYWHERE} AND given_up_at IS NOT NULL AND status = %(status)s {ENDED}
 """  # noqa: S608 - of constants
-# What is pending is found in the small table of what is due.
+# What is pending is found in the small table of what is due; which event it is of stands with the delivery alone.
 LIST_PENDING = f"""
-    SELECT {PAGE} FROM (
-        SELECT {SHOWN}, row_number() OVER (ORDER BY delivery.id DESC) AS nth FROM (
-            SELECT * FROM webhooks_due
-            WHERE account_id = %(account_id)s AND delivery_id < %(after)s AND delivery_id >= %(first)s
-              AND created_at >= %(since)s AND created_at < %(until)s
-              AND (leased AND next_attempt_at > %(now)s) = (%(status)s::text = 'delivering')
-              AND (%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)
-            ORDER BY delivery_id DESC
-        ) AS due
-        JOIN webhooks_deliveries AS delivery ON delivery.account_id = due.account_id
-            AND delivery.id = due.delivery_id AND delivery.created_at = due.created_at
-        WHERE %(event)s::text IS NULL OR delivery.event = %(event)s
-        ORDER BY delivery.id DESC LIMIT %(limit)s + 1
-    ) AS page
+    SELECT {BEGUN}
+            SELECT delivery.* FROM (
+                SELECT account_id, delivery_id, created_at FROM webhooks_due
+                WHERE account_id = %(account_id)s AND delivery_id < %(after)s AND delivery_id >= %(first)s
+                  AND {SPAN} AND {ANYWHERE}
+                  AND (leased AND next_attempt_at > %(now)s) = (%(status)s::text = 'delivering')
+                ORDER BY delivery_id DESC LIMIT CASE WHEN %(event)s::text IS NULL THEN %(limit)s + 1 END
+            ) AS waiting
+            JOIN webhooks_deliveries AS delivery ON delivery.account_id = waiting.account_id
+                AND delivery.id = waiting.delivery_id AND delivery.created_at = waiting.created_at
+            WHERE %(event)s::text IS NULL OR delivery.event = %(event)s {ENDED}
 """  # noqa: S608 - of constants
 
 _GIVEN_UP = {Status.FAILED, Status.CANCELLED}

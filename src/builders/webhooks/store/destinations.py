@@ -50,9 +50,10 @@ LIST = f"""
     SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
     WHERE account_id = %(account_id)s ORDER BY id
 """  # noqa: S608 - of constants
-# Null leaves a column as it is. One that is enabled again starts with a clean slate.
+# Null leaves a column as it is. One that is enabled again starts with a clean slate; of the receiver at another
+# URL nothing is known at all.
 UPDATE = """
-    UPDATE webhooks_destinations SET
+    UPDATE webhooks_destinations AS destination SET
         label = coalesce(%(label)s::text, label), url = coalesce(%(url)s::text, url),
         enabled = coalesce(%(enabled)s::boolean, enabled), events = coalesce(%(events)s::text[], events),
         version = version + 1, updated_at = %(now)s,
@@ -60,12 +61,23 @@ UPDATE = """
                            WHEN enabled AND NOT %(enabled)s::boolean THEN %(now)s ELSE disabled_at END,
         disabled_reason = CASE WHEN %(enabled)s::boolean THEN NULL
                                WHEN enabled AND NOT %(enabled)s::boolean THEN 'manual' ELSE disabled_reason END,
-        failures = CASE WHEN %(enabled)s::boolean AND NOT enabled OR %(url)s::text <> url THEN 0 ELSE failures END,
-        open_until = CASE WHEN %(enabled)s::boolean AND NOT enabled OR %(url)s::text <> url THEN NULL
-                          ELSE open_until END,
-        failing_since = CASE WHEN %(enabled)s::boolean AND NOT enabled THEN NULL ELSE failing_since END
-    WHERE account_id = %(account_id)s AND id = %(id)s
+        failures = CASE WHEN anew THEN 0 ELSE failures END,
+        openings = CASE WHEN anew THEN 0 ELSE openings END,
+        open_until = CASE WHEN anew THEN NULL ELSE open_until END,
+        failing_since = CASE WHEN anew THEN NULL ELSE failing_since END,
+        last_duration_ms = CASE WHEN elsewhere THEN NULL ELSE last_duration_ms END,
+        last_success_at = CASE WHEN elsewhere THEN NULL ELSE last_success_at END,
+        last_failure_at = CASE WHEN elsewhere THEN NULL ELSE last_failure_at END,
+        last_failure_status = CASE WHEN elsewhere THEN NULL ELSE last_failure_status END,
+        last_failure_error = CASE WHEN elsewhere THEN NULL ELSE last_failure_error END
+    FROM (
+        SELECT account_id, id, %(url)s::text <> url AS elsewhere,
+               %(url)s::text <> url OR %(enabled)s::boolean AND NOT enabled AS anew
+        FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s
+    ) AS before
+    WHERE destination.account_id = before.account_id AND destination.id = before.id
 """
+FIND_ENABLED = "SELECT enabled FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s"
 LOCK_ONE = """
     SELECT FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s FOR NO KEY UPDATE
 """
@@ -127,6 +139,12 @@ async def list_all(conn: Conn, *, account_id: UUID, now: datetime) -> list[Desti
         return [_destination(each) for each in await cursor.fetchall()]
 
 
+async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool | None:
+    """Whether it is enabled; None when it is not there."""
+    row = await (await conn.execute(FIND_ENABLED, {"account_id": account_id, "id": destination_id})).fetchone()
+    return None if row is None else bool(row[0])
+
+
 async def lock(conn: Conn, *, account_id: UUID, destination_id: UUID) -> None:
     """Until the transaction ends nobody else changes it."""
     await conn.execute(LOCK_ONE, {"account_id": account_id, "id": destination_id})
@@ -142,12 +160,12 @@ async def update(
     enabled: bool | None,
     events: Sequence[str] | None,
     now: datetime,
-) -> bool:
-    """Changes what is given; False when it is not there."""
+) -> None:
+    """Changes what is given."""
     row = {"account_id": account_id, "id": destination_id, "now": now}
     wanted = None if events is None else list(events)
     changes = {"label": label, "url": url, "enabled": enabled, "events": wanted}
-    return (await conn.execute(UPDATE, {**row, **changes})).rowcount == 1
+    await conn.execute(UPDATE, {**row, **changes})
 
 
 async def rotate(
@@ -159,16 +177,15 @@ async def rotate(
     secret_hint: str,
     old_secret_until: datetime,
     now: datetime,
-) -> bool:
-    """Puts a new sealed secret in place; the one before signs too until the time given. False when not there."""
+) -> None:
+    """Puts a new sealed secret in place; the one before signs too until the time given."""
     row = {"account_id": account_id, "id": destination_id, "secret": secret, "secret_hint": secret_hint}
-    done = await conn.execute(ROTATE, {**row, "old_secret_until": old_secret_until, "now": now})
-    return done.rowcount == 1
+    await conn.execute(ROTATE, {**row, "old_secret_until": old_secret_until, "now": now})
 
 
-async def delete(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool:
-    """Removes it; False when it is not there. What is pending for it is cancelled by the sender."""
-    return (await conn.execute(DELETE, {"account_id": account_id, "id": destination_id})).rowcount == 1
+async def delete(conn: Conn, *, account_id: UUID, destination_id: UUID) -> None:
+    """Removes it. What is pending for it is cancelled by the sender."""
+    await conn.execute(DELETE, {"account_id": account_id, "id": destination_id})
 
 
 def _destination(row: dict[str, Any]) -> Destination:

@@ -9,11 +9,13 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db import Conn
-from builders.webhooks.records import Result, Status
+from builders.webhooks.records import Note, Result, Status
 
 SELDOM = timedelta(seconds=10)  # between successes that are written down though nothing changed
 
 # Only who still holds the lease writes: a claim that was taken over meanwhile has another end of its lease.
+# Locked, so that nobody takes it over between the look and the writing. What had succeeded stays so when an
+# attempt by hand fails.
 SETTLE = """
     WITH result AS (
         SELECT * FROM unnest(
@@ -26,8 +28,9 @@ SETTLE = """
             error, excerpt, status, next_attempt_at, step
         )
     ), held AS (
-        SELECT result.* FROM result JOIN webhooks_due AS due USING (account_id, delivery_id)
+        SELECT result.*, due.once FROM result JOIN webhooks_due AS due USING (account_id, delivery_id)
         WHERE due.leased AND due.next_attempt_at = result.lease_until
+        FOR UPDATE OF due
     ), over AS (
         DELETE FROM webhooks_due AS due USING held
         WHERE due.account_id = held.account_id AND due.delivery_id = held.delivery_id AND held.status <> 'pending'
@@ -42,84 +45,78 @@ SETTLE = """
             (account_id, delivery_id, created_at, destination_id, n, duration_ms, status, error, excerpt)
         SELECT account_id, delivery_id, started_at, destination_id, n, duration_ms, code, error, excerpt FROM held
         ON CONFLICT DO NOTHING
+    ), delivery AS (
+        UPDATE webhooks_deliveries AS delivery SET
+            status = CASE WHEN held.status = 'failed' AND held.once AND succeeded_at IS NOT NULL THEN 'succeeded'
+                          ELSE held.status END,
+            attempts = held.n, last_attempt_at = held.started_at, last_status = held.code, last_error = held.error,
+            succeeded_at = CASE WHEN held.status = 'succeeded' THEN %(now)s ELSE succeeded_at END,
+            given_up_at = CASE WHEN held.status = 'failed' AND NOT (held.once AND succeeded_at IS NOT NULL)
+                               THEN %(now)s END
+        FROM held
+        WHERE delivery.account_id = held.account_id AND delivery.id = held.delivery_id
+          AND delivery.created_at = held.created_at
     )
-    UPDATE webhooks_deliveries AS delivery SET
-        status = held.status, attempts = held.n, last_attempt_at = held.started_at, last_status = held.code,
-        last_error = held.error,
-        succeeded_at = CASE WHEN held.status = 'succeeded' THEN %(now)s ELSE succeeded_at END,
-        given_up_at = CASE WHEN held.status IN ('failed', 'cancelled') THEN %(now)s END
-    FROM held
-    WHERE delivery.account_id = held.account_id AND delivery.id = held.delivery_id
-      AND delivery.created_at = held.created_at
+    SELECT delivery_id, lease_until FROM held
 """
-# The circuit opens after so many failures in a row, for twice as long each time. A streak of failures begins anew
-# after a pause without any, so that two bad hours a month apart are not a month of failing. Locked in order, since
-# several senders write; a success that tells nothing new is written once in a while.
+# The circuit opens after so many failures in a row, and again when the attempt that tries it fails: twice as long
+# each time. What was under way when it opened, and fails, opens it no further, and ends no pause that was asked
+# for. A streak of failures begins anew after a pause without any, so that two bad hours a month apart are not a
+# month of failing. Locked in order, since several senders write; a success that tells nothing new is written once
+# in a while.
 NOTE_HEALTH = """
     WITH note AS (
         SELECT * FROM unnest(
-            %(account_ids)s::uuid[], %(ids)s::uuid[], %(successes)s::boolean[], %(failures)s::int[],
-            %(holds)s::timestamptz[], %(durations)s::int[], %(success_ats)s::timestamptz[],
+            %(account_ids)s::uuid[], %(ids)s::uuid[], %(urls)s::text[], %(successes)s::boolean[],
+            %(failures)s::int[], %(holds)s::timestamptz[], %(durations)s::int[], %(success_ats)s::timestamptz[],
             %(failure_ats)s::timestamptz[], %(codes)s::smallint[], %(errors)s::text[]
         ) AS note (
-            account_id, id, has_success, failed, hold_until, duration_ms, success_at, failure_at, failure_status,
-            failure_error
+            account_id, id, url, has_success, failed, hold_until, duration_ms, success_at, failure_at,
+            failure_status, failure_error
         )
     ), noted AS MATERIALIZED (
         SELECT note.*,
-               CASE WHEN note.has_success THEN note.failed ELSE before.failures + note.failed END AS in_a_row
+               CASE WHEN note.has_success THEN note.failed ELSE before.failures + note.failed END AS in_a_row,
+               CASE WHEN note.has_success THEN 0 ELSE before.openings END AS opened,
+               CASE WHEN before.open_until > %(now)s AND NOT note.has_success THEN before.open_until END
+               AS still_until
         FROM webhooks_destinations AS before JOIN note USING (account_id, id)
-        WHERE note.failure_at IS NOT NULL OR before.failures > 0 OR before.open_until IS NOT NULL
-           OR before.failing_since IS NOT NULL OR before.last_success_at IS NULL
-           OR before.last_success_at < %(seldom)s OR before.last_duration_ms > %(slow_ms)s
-           OR note.duration_ms > %(slow_ms)s
+        WHERE before.url = note.url AND (
+              note.failure_at IS NOT NULL OR before.failures > 0 OR before.open_until IS NOT NULL
+              OR before.failing_since IS NOT NULL OR before.last_success_at IS NULL
+              OR before.last_success_at < %(seldom)s OR before.last_duration_ms > %(slow_ms)s
+              OR note.duration_ms > %(slow_ms)s)
         ORDER BY before.account_id, before.id FOR NO KEY UPDATE OF before
+    ), judged AS (
+        SELECT *, in_a_row >= %(threshold)s AND (opened = 0 OR still_until IS NULL) AS opens FROM noted
     )
     UPDATE webhooks_destinations AS destination SET
         failures = in_a_row,
-        open_until = CASE WHEN in_a_row < %(threshold)s THEN hold_until ELSE greatest(
-            hold_until,
-            %(now)s + least(
-                %(pause)s::interval * power(2, least(in_a_row - %(threshold)s, 20)), %(longest_pause)s::interval
-            )
-        ) END,
+        openings = opened + opens::int,
+        open_until = greatest(hold_until, still_until, CASE WHEN opens THEN
+            %(now)s + least(%(pause)s::interval * power(2, least(opened, 20)), %(longest_pause)s::interval)
+        END),
         failing_since = CASE
             WHEN in_a_row = 0 THEN NULL
             WHEN has_success OR failing_since IS NULL OR last_failure_at < %(streak_from)s THEN %(now)s
             ELSE failing_since END,
-        last_duration_ms = noted.duration_ms,
+        last_duration_ms = judged.duration_ms,
         last_success_at = coalesce(success_at, last_success_at),
         last_failure_at = coalesce(failure_at, last_failure_at),
         last_failure_status = CASE WHEN failure_at IS NULL THEN last_failure_status ELSE failure_status END,
         last_failure_error = coalesce(failure_error, last_failure_error)
-    FROM noted WHERE destination.account_id = noted.account_id AND destination.id = noted.id
+    FROM judged WHERE destination.account_id = judged.account_id AND destination.id = judged.id
 """
 DISABLE = """
     UPDATE webhooks_destinations AS destination SET
         enabled = false, disabled_at = %(now)s, updated_at = %(now)s, version = version + 1,
-        disabled_reason = CASE WHEN gone.id IS NULL THEN 'failing' ELSE 'gone' END
-    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[]) AS tried (account_id, id)
-    LEFT JOIN unnest(%(gone_ids)s::uuid[]) AS gone (id) ON gone.id = tried.id
-    WHERE destination.account_id = tried.account_id AND destination.id = tried.id AND destination.enabled
-      AND (gone.id IS NOT NULL OR destination.failing_since <= %(failing_before)s)
-    RETURNING destination.account_id, destination.id, label, url, events, disabled_reason
+        disabled_reason = CASE WHEN is_gone THEN 'gone' ELSE 'failing' END
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(urls)s::text[], %(gone)s::boolean[])
+         AS tried (account_id, id, url, is_gone)
+    WHERE destination.account_id = tried.account_id AND destination.id = tried.id AND destination.url = tried.url
+      AND destination.enabled AND (is_gone OR destination.failing_since <= %(failing_before)s)
+    RETURNING destination.account_id, destination.id, label, destination.url, events, disabled_reason
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What a batch of attempts says of a destination."""
-
-    account_id: UUID
-    id: UUID
-    has_success: bool
-    failures: int  # in a row, at the end of the batch
-    hold_until: datetime | None
-    duration_ms: int  # of the last attempt
-    success_at: datetime | None
-    failure_at: datetime | None
-    failure_status: int | None
-    failure_error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +131,8 @@ class Disabled:
     disabled_reason: str
 
 
-async def settle(conn: Conn, *, results: Sequence[Result], now: datetime) -> int:
-    """Writes the results of claims that are still held; their number."""
+async def settle(conn: Conn, *, results: Sequence[Result], now: datetime) -> Sequence[Result]:
+    """Writes the results of claims that are still held; which these are."""
     claims, attempts = [each.claim for each in results], [each.attempt for each in results]
     row: dict[str, Any] = {
         "account_ids": [each.account_id for each in claims],
@@ -153,7 +150,8 @@ async def settle(conn: Conn, *, results: Sequence[Result], now: datetime) -> int
         "nexts": [each.next_attempt_at for each in results],
         "steps": [each.step for each in results],
     }
-    return (await conn.execute(SETTLE, {**row, "now": now})).rowcount
+    held = set(await (await conn.execute(SETTLE, {**row, "now": now})).fetchall())
+    return [each for each in results if (each.claim.delivery_id, each.claim.lease_until) in held]
 
 
 async def note_health(
@@ -171,6 +169,7 @@ async def note_health(
     row: dict[str, Any] = {
         "account_ids": [each.account_id for each in notes],
         "ids": [each.id for each in notes],
+        "urls": [each.url for each in notes],
         "successes": [each.has_success for each in notes],
         "failures": [each.failures for each in notes],
         "holds": [each.hold_until for each in notes],
@@ -186,13 +185,14 @@ async def note_health(
 
 
 async def disable(
-    conn: Conn, *, notes: Sequence[Note], gone: Sequence[UUID], failing_before: datetime, now: datetime
+    conn: Conn, *, notes: Sequence[Note], failing_before: datetime, now: datetime
 ) -> Sequence[Disabled]:
     """Disables those that are gone, and those that have failed since before a time."""
     row = {
         "account_ids": [each.account_id for each in notes],
         "ids": [each.id for each in notes],
-        "gone_ids": list(gone),
+        "urls": [each.url for each in notes],
+        "gone": [each.is_gone for each in notes],
         "failing_before": failing_before,
         "now": now,
     }

@@ -1,0 +1,157 @@
+"""Signing secrets outlive the secret key that sealed them."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from builders.app import Service
+from builders.kit import clock, crypto
+from builders.kit.crypto import Keyring, generate_secret
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from builders.webhooks import resealing, sealing
+from builders.webhooks import service as webhooks
+from builders.webhooks.store import secrets as store
+from tests.cast import Person
+from tests.kit.outbound.receivers import Receiver
+from tests.webhooks.make import PATH, Json, create, happen, send_due
+
+
+@pytest.fixture
+def old() -> str:
+    """A secret key of before, of this test alone."""
+    return generate_secret()
+
+
+@pytest.fixture
+def keyring(service: Service) -> Keyring:
+    """The service's own."""
+    ring: Keyring = service.api.state.keyring
+    return ring
+
+
+@pytest.fixture
+def rotated(keyring: Keyring, settings: Settings, old: str) -> Keyring:
+    """The service's keyring, behind whose first secret the old one still is."""
+    del keyring  # by which the file is made
+    (now,) = crypto.load_or_create(settings.data_dir / "secret_keys")
+    return Keyring([now, old])
+
+
+async def rotate(person: Person, made: Json, *, overlap_hours: int) -> Json:
+    answer = await person.post(f"{PATH}/{made['id']}/rotate-secret", json={"overlap_hours": overlap_hours})
+    assert answer.status_code == 200, answer.text
+    new: Json = answer.json()
+    return new
+
+
+async def age(conn: Conn, old: str, person: Person, made: Json, keyring: Keyring, *columns: str) -> None:
+    """Seals secrets of the destination as they were when the old secret key was the first."""
+    ids = {"account_id": person.account.id, "destination_id": UUID(made["id"])}
+    for column in columns:
+        query = f"SELECT {column} FROM webhooks_destinations WHERE id = %s"  # noqa: S608 - of constants
+        (sealed,) = await (await conn.execute(query, [made["id"]])).fetchone() or ()
+        text = sealing.unseal(keyring, sealed, **ids)
+        update = f"UPDATE webhooks_destinations SET {column} = %s WHERE id = %s"  # noqa: S608 - of constants
+        await conn.execute(update, [sealing.seal(Keyring([old]), text, **ids), made["id"]])
+
+
+async def kept(conn: Conn, keyring: Keyring, person: Person, made: Json) -> list[str | None]:
+    """The secret and the one before, as the service's keyring alone opens them."""
+    query = "SELECT secret, old_secret FROM webhooks_destinations WHERE id = %s"
+    found = await (await conn.execute(query, [made["id"]])).fetchone() or ()
+    ids = {"account_id": person.account.id, "destination_id": UUID(made["id"])}
+    return [None if each is None else sealing.unseal(keyring, each, **ids) for each in found]
+
+
+async def test_after_it_deliveries_are_signed_without_the_old_secret_key(
+    alice: Person, service: Service, receiver: Receiver, conn: Conn, keyring: Keyring, rotated: Keyring, old: str
+) -> None:
+    database: Database = service.api.state.database
+    made = await create(alice, url=receiver.url)
+    await age(conn, old, alice, made, keyring, "secret")
+    assert (await webhooks.reseal_secrets(database, keyring=rotated)).renewed == 1
+
+    await happen(database, alice.account.id)
+    assert await send_due(service, account_id=alice.account.id) == 1
+    Webhook(made["signing_secret"]).verify(receiver.body.decode(), dict(receiver.head))
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 200])
+async def test_every_secret_is_sealed_anew_and_that_before_too_while_it_signs(
+    alice: Person,
+    bob: Person,
+    database: Database,
+    conn: Conn,
+    keyring: Keyring,
+    rotated: Keyring,
+    old: str,
+    at_once: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resealing, "AT_ONCE", at_once)
+    both, over, bobs = await create(alice), await create(alice), await create(bob)
+    new = {each["id"]: await rotate(alice, each, overlap_hours=hours) for each, hours in ((both, 9), (over, 1))}
+    await age(conn, old, alice, both, keyring, "secret", "old_secret")
+    await age(conn, old, alice, over, keyring, "secret", "old_secret")
+    await age(conn, old, bob, bobs, keyring, "secret")
+    clock.move(timedelta(hours=2))
+
+    assert (await webhooks.reseal_secrets(database, keyring=rotated)).renewed == 4
+    expected = [new[both["id"]]["signing_secret"], both["signing_secret"]]
+    assert await kept(conn, keyring, alice, both) == expected
+    assert await kept(conn, keyring, bob, bobs) == [bobs["signing_secret"], None]
+    assert (await kept(conn, rotated, alice, over))[0] == new[over["id"]]["signing_secret"]
+    assert (await webhooks.reseal_secrets(database, keyring=rotated)).renewed == 0
+
+
+async def test_nothing_that_its_owner_sees_changes(
+    alice: Person, database: Database, conn: Conn, keyring: Keyring, rotated: Keyring, old: str
+) -> None:
+    made = await create(alice)
+    await age(conn, old, alice, made, keyring, "secret")
+    before = await alice.get(f"{PATH}/{made['id']}")
+    await webhooks.reseal_secrets(database, keyring=rotated)
+    after = await alice.get(f"{PATH}/{made['id']}")
+    assert (after.json(), after.headers["etag"]) == (before.json(), before.headers["etag"])
+
+
+async def test_what_cannot_be_opened_is_left_and_counted(
+    alice: Person, database: Database, conn: Conn, keyring: Keyring, rotated: Keyring, old: str
+) -> None:
+    made = await create(alice)
+    await age(conn, old, alice, made, keyring, "secret")
+    done = await webhooks.reseal_secrets(database, keyring=keyring)
+    assert (done.renewed, done.lost >= 1) == (0, True)
+    assert await kept(conn, rotated, alice, made) == [made["signing_secret"], None]
+
+
+@pytest.mark.parametrize("overlap_hours", [0, 1])
+async def test_a_rotation_meanwhile_is_not_undone(
+    alice: Person,
+    database: Database,
+    conn: Conn,
+    keyring: Keyring,
+    rotated: Keyring,
+    old: str,
+    overlap_hours: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = await create(alice)
+    await age(conn, old, alice, made, keyring, "secret")
+    new: list[Json] = []
+    listing = store.list_stale
+
+    async def list_then_rotate(*given: object, **named: object) -> object:
+        found = await listing(*given, **named)  # type: ignore[arg-type] # as they came
+        if not new:
+            new.append(await rotate(alice, made, overlap_hours=overlap_hours))
+        return found
+
+    monkeypatch.setattr(store, "list_stale", list_then_rotate)
+    done = await webhooks.reseal_secrets(database, keyring=rotated)
+    before = made["signing_secret"] if overlap_hours else None
+    assert await kept(conn, keyring, alice, made) == [new[0]["signing_secret"], before]
+    assert done.renewed == (1 if overlap_hours else 0)
