@@ -1,0 +1,127 @@
+"""`builders leads`."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import click
+from pydantic_core import to_json
+
+from builders.cli.session import fail, json_option, note, plain, run, show
+from builders.kit import crypto
+from builders.kit.db import Database
+from builders.kit.emails import canonical
+from builders.kit.settings import Settings
+from builders.leads import service as door
+from builders.leads.records import Erased, Interest, Lead, Status, Wanted
+
+Command = TypeVar("Command", bound=Callable[..., Any])  # as click has it
+
+
+def _filters(command: Command) -> Command:
+    """The options by which leads are chosen."""
+    days = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
+    states, interests = ([each.value for each in kind] for kind in (Status, Interest))
+    command = click.option("--since", type=days, help="Who asked then or later (UTC).")(command)
+    command = click.option("--interest", type=click.Choice(interests), help="Interested in it.")(command)
+    command = click.option("--source", help="From this source, such as builders_waitlist.")(command)
+    return click.option("--status", type=click.Choice(states), help="Only what stands so.")(command)
+
+
+def _wanted(status: str | None, source: str | None, interest: str | None, since: datetime | None) -> Wanted:
+    return Wanted(
+        status=None if status is None else Status(status),
+        source=source,
+        interest=None if interest is None else Interest(interest),
+        since=None if since is None else since.replace(tzinfo=UTC),
+    )
+
+
+@click.group()
+def leads() -> None:
+    """Who left an address, and who has confirmed that it was them."""
+
+
+@leads.command("list")
+@_filters
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@json_option
+def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
+    """List leads, the newest first."""
+
+    async def work(database: Database, _: Settings) -> Sequence[Lead]:
+        async with database.reading() as conn:
+            return await door.list_newest(conn, wanted=_wanted(**chosen), limit=limit)
+
+    found = run(work)
+    show(found, as_json=as_json, text="\n".join(map(_line, found)) or "No leads.")
+
+
+def _line(lead: Lead) -> str:
+    what = f"{lead.source or '-'} {lead.interest or '-'}"
+    return f"{lead.created_at:%Y-%m-%d %H:%M:%SZ}  {lead.status:<12} {what:<32} {plain(lead.email)}"
+
+
+@leads.command()
+@_filters
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, in place of the screen.")
+@json_option
+def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
+    """Write all leads as CSV that a spreadsheet takes for text, or as JSON; the file is its owner's alone."""
+
+    async def work(database: Database, settings: Settings) -> int:
+        keyring = crypto.keyring_of(settings)
+        found = door.list_all(database, wanted=_wanted(**chosen))
+        with _written(output) as file:
+            if not as_json:
+                return await door.write_sheet(
+                    found, file, link=lambda lead: door.unsubscribe_link(keyring, settings=settings, lead=lead)
+                )
+            rows = [lead async for lead in found]
+            file.write(to_json(rows, indent=2, ensure_ascii=True).decode() + "\n")
+            return len(rows)
+
+    count = run(work)
+    if output is not None:
+        note(f"{count} leads are in {output}.")
+
+
+@contextmanager
+def _written(output: Path | None) -> Iterator[TextIO]:
+    """Where to write; a file appears whole or not at all."""
+    if output is None:
+        yield sys.stdout
+        return
+    draft = output.with_name(f".{output.name}.part")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
+        draft.replace(output)
+    except OSError as error:
+        fail(f"{output} cannot be written: {error.strerror}.")
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@leads.command()
+@click.argument("email")
+@json_option
+def erase(email: str, *, as_json: bool) -> None:
+    """Remove all that is kept of an address but a hash, so that it is never kept or written to again."""
+    try:
+        address = canonical(email)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="EMAIL") from None
+
+    async def work(database: Database, settings: Settings) -> Erased:
+        async with database.transaction() as conn:
+            return await door.erase(conn, keyring=crypto.keyring_of(settings), email=address)
+
+    erased = run(work)
+    said = f"Erased {erased.requests} requests" if erased.requests else "Nothing was kept of it"
+    show(erased, as_json=as_json, text=f"{said}; nothing will be kept of it, or sent to it.")

@@ -1,0 +1,95 @@
+"""Text that strangers write: brought into one form, or refused. What is no validator raises ValueError."""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Annotated, LiteralString
+
+from pydantic import AfterValidator, HttpUrl, TypeAdapter, UrlConstraints, ValidationError
+from pydantic_core import PydanticCustomError
+
+MAX_URL = 2048  # characters
+# Control characters (line ends too), lone surrogates, and those that turn or hide the direction of reading; what
+# joins and varies (emoji, Persian) may stand.
+_STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_INVISIBLE = {"Cf", "Mn", "Zs"}
+
+# RFC 5646, 2.1, without the grandfathered tags, all of which have a better form today.
+_LOCALE = re.compile(
+    r"(?P<language>[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4}|[a-z]{5,8})"
+    r"(?P<script>-[a-z]{4})?(?P<region>-(?:[a-z]{2}|[0-9]{3}))?"
+    r"(?P<variants>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)"
+    r"(?P<extensions>(?:-[0-9a-wy-z](?:-[a-z0-9]{2,8})+)*)(?P<private>-x(?:-[a-z0-9]{1,8})+)?"
+)
+
+_web = TypeAdapter[HttpUrl](
+    Annotated[
+        HttpUrl,
+        UrlConstraints(max_length=MAX_URL, allowed_schemes=["http", "https"], preserve_empty_path=True),
+    ]
+)
+
+
+def checked(check: Callable[[str], str], kind: LiteralString) -> AfterValidator:
+    """A rule that raises ValueError as a validator, with the type that its error bears."""
+
+    def validate(text: str) -> str:
+        try:
+            return check(text)
+        except ValueError as error:
+            # In two parts: braces in the words of others would be taken for places to fill in.
+            raise PydanticCustomError(kind, "{why}", {"why": str(error)}) from None
+
+    return AfterValidator(validate)
+
+
+def plain(text: str) -> str:
+    """Text for one line, composed (NFC), with something to see in it."""
+    text = unicodedata.normalize("NFC", text)
+    kinds = {unicodedata.category(char) for char in text}
+    if kinds & _STEERING or not _DIRECTIONS.isdisjoint(text):
+        raise ValueError("Text must not contain control characters, nor what turns the direction of reading.")
+    if kinds <= _INVISIBLE:
+        raise ValueError("There is nothing to see in this text.")
+    return text
+
+
+def cleaned(text: str) -> str:
+    """Text of several lines, composed, without what `plain` refuses: for forms, whose visitors see no refusal."""
+    lines = re.split(r"\r\n?|\n", unicodedata.normalize("NFC", text.expandtabs(4)))
+    return "\n".join("".join(filter(_is_plain, line)).rstrip() for line in lines).strip()
+
+
+def _is_plain(char: str) -> bool:
+    return unicodedata.category(char) not in _STEERING and char not in _DIRECTIONS
+
+
+def web_address(text: str) -> str:
+    """An address of the web as browsers write it."""
+    try:
+        url = _web.validate_python(text)
+    except ValidationError as error:
+        raise ValueError(error.errors()[0]["msg"]) from None
+    if url.username or url.password:
+        raise ValueError("The address of a website holds no name and no password.")
+    if len(str(url)) > MAX_URL:
+        raise ValueError(f"URL should have at most {MAX_URL} characters.")
+    return str(url)
+
+
+def locale(text: str) -> str:
+    """A language tag in canonical case (RFC 5646, 2.1.1): `zh-Hant-TW`."""
+    match = _LOCALE.fullmatch(text.lower()) if text.isascii() else None
+    if match is None or _repeats(match):
+        raise ValueError("Not a language tag (BCP 47); send one such as en-GB.")
+    part = match.groupdict(default="")
+    tag = f"{part['language']}{part['script'].title()}{part['region'].upper()}"
+    return f"{tag}{part['variants']}{part['extensions']}{part['private']}"
+
+
+def _repeats(match: re.Match[str]) -> bool:
+    """Whether a variant, or the letter that begins an extension, is there twice (RFC 5646, 2.2.5 and 2.2.6)."""
+    variants = match["variants"].split("-")[1:]
+    letters = [each for each in match["extensions"].split("-") if len(each) == 1]
+    return len({*variants}) < len(variants) or len({*letters}) < len(letters)

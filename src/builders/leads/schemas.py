@@ -1,0 +1,252 @@
+"""What goes over the wire at leads.
+
+These are forms that visitors fill in: a member that is left blank counts as not sent, and text is tidied rather
+than refused.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import urlsplit, urlunsplit
+from uuid import UUID
+
+import idna
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from builders.kit import emails, texts
+from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.texts import checked
+from builders.kit.visitors import network_of
+from builders.leads.records import WAITLIST, Confirmation, Interest, Request, Volume
+
+_UTM = {"source": "newsletter", "medium": "email", "campaign": "spring"}
+_CONSENT = {"marketing": True, "text_version": "2026-01"}
+_MAX_DOMAIN = 253  # octets; RFC 1035, 2.3.4, in the written form
+
+
+def _text(most: int) -> StringConstraints:
+    return StringConstraints(strip_whitespace=True, max_length=most)
+
+
+def _line(text: str) -> str:
+    return " ".join(texts.cleaned(text).split())
+
+
+def _choice(kind: type[StrEnum]) -> WithJsonSchema:
+    """One of a closed set, or nothing chosen."""
+    words = {"type": "string", "enum": [*(each.value for each in kind), ""]}
+    return WithJsonSchema({"anyOf": [words, {"type": "null"}]})
+
+
+def _domain(text: str) -> str:
+    """A domain as it is stored: lower-case A-labels."""
+    try:
+        name = idna.encode(text.lower().removesuffix("."), uts46=True, std3_rules=True).decode("ascii")
+    except UnicodeError:
+        name = ""
+    if "." not in name or len(name) > _MAX_DOMAIN:
+        raise ValueError("Not a domain; send one such as harbour.example.")
+    return name
+
+
+def _page(text: str) -> str:
+    """A referrer without its query, which can hold what is nobody's business; empty when it is no address."""
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    return urlunsplit((parts.scheme, host, parts.path, "", "")) if host else ""
+
+
+Email = Annotated[
+    str,
+    _text(254),
+    checked(emails.canonical, "email"),
+    Field(description="Kept in lower case, its domain as A-labels."),
+]
+BLANK = BeforeValidator(lambda sent: None if sent == "" else sent)
+Line = AfterValidator(_line)
+Code = Annotated[Annotated[str, _text(40), Line] | None, BLANK]
+Tag = Annotated[Annotated[str, _text(100), Line] | None, BLANK]
+Message = Annotated[Annotated[str, _text(2000), AfterValidator(texts.cleaned)] | None, BLANK]
+
+
+class LeadConsent(Body):
+    """What the visitor agreed to, and in which wording."""
+
+    marketing: Annotated[StrictBool | None, Field(description="Whether they agreed to news.")] = None
+    text_version: Annotated[Code, Field(description="Your name for the wording they saw.")] = None
+
+
+class LeadUtm(Body):
+    """Where the visit came from, as the address of the page said."""
+
+    source: Tag = None
+    medium: Tag = None
+    campaign: Tag = None
+    term: Tag = None
+    content: Tag = None
+
+
+class _Visitor(Body):
+    """What both forms have."""
+
+    email: Email
+    name: Annotated[Annotated[str, _text(120), Line] | None, BLANK] = None
+    consent: LeadConsent | None = None
+    utm: LeadUtm | None = None
+    website: Annotated[
+        str | None,
+        Field(description="A trap for machines: hide it from people. When it is filled, nothing is kept."),
+    ] = None
+
+    def details(self) -> dict[str, Any]:
+        """What is kept as it was sent."""
+        own = set(type(self).model_fields) - {"email", "consent", "website", "source", "interest"}
+        sent = self.model_dump(mode="json", include=own, exclude_none=True)
+        if self.utm is not None:
+            sent["utm"] = self.utm.model_dump(include=set(LeadUtm.model_fields), exclude_none=True)
+        return {name: value for name, value in sent.items() if value}
+
+    def _request(self, address: str, *, source: str | None, interest: Interest | None) -> Request:
+        consent = self.consent or LeadConsent()
+        return Request(
+            email=self.email,
+            source=source,
+            interest=interest,
+            marketing=bool(consent.marketing),
+            text_version=consent.text_version or None,
+            client=network_of(address),
+            details=self.details(),
+            is_trapped=bool(self.website and self.website.strip()),
+        )
+
+
+class CreateLeadRequest(_Visitor):
+    """Somebody who leaves an address on one of the vendor's pages."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"email": "ada@example.net"},
+            {
+                "email": "ada@example.net",
+                "name": "Ada Lovelace",
+                "source": "harbour-lander",
+                "interest": "mailbox",
+                "domain": "harbour.example",
+                "local_part": "ada",
+                "consent": cast("Any", _CONSENT),
+                "utm": cast("Any", _UTM),
+            },
+        )
+    )
+
+    source: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^(?:[a-z0-9]+(?:[._-][a-z0-9]+)*)?$", max_length=40)] | None,
+        BLANK,
+        Field(description="Your name for the page: small letters, digits, and hyphens between them."),
+    ] = None
+    interest: Annotated[Interest | None, BLANK, _choice(Interest)] = None
+    domain: Annotated[Annotated[str, _text(1024), checked(_domain, "domain_name")] | None, BLANK] = None
+    local_part: Annotated[Annotated[str, _text(64), Line] | None, BLANK] = None
+    message: Message = None
+    locale: Annotated[
+        Annotated[str, _text(64), checked(texts.locale, "locale")] | None,
+        BLANK,
+        Field(description="A language tag (BCP 47)."),
+    ] = None
+    referrer: Annotated[
+        Annotated[str, _text(texts.MAX_URL), AfterValidator(_page)] | None,
+        BLANK,
+        Field(description="The page before; kept without its query."),
+    ] = None
+    metadata: Annotated[
+        dict[Annotated[str, StringConstraints(min_length=1, max_length=40)], Annotated[str, Field(max_length=500)]]
+        | None,
+        Field(max_length=20, description="Pairs of text of your own."),
+    ] = None
+
+    def request(self, address: str) -> Request:
+        """What was sent, from a client's address."""
+        return self._request(address, source=self.source, interest=self.interest)
+
+
+class BuildersWaitlistRequest(_Visitor):
+    """A builder who wants to be let in."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {
+                "email": "ada@example.net",
+                "company": "Analytical Engines",
+                "use_case": "Addresses for our agents.",
+                "expected_volume": "100_1k",
+                "consent": cast("Any", _CONSENT),
+            }
+        )
+    )
+
+    company: Annotated[Annotated[str, _text(120), Line] | None, BLANK] = None
+    role: Annotated[Annotated[str, _text(80), Line] | None, BLANK] = None
+    use_case: Message = None
+    url: Annotated[
+        Annotated[str, _text(texts.MAX_URL), checked(texts.web_address, "web_address")] | None,
+        BLANK,
+        Field(description="An http or https address."),
+    ] = None
+    expected_volume: Annotated[
+        Volume | None, BLANK, _choice(Volume), Field(description="Names that are expected to be needed.")
+    ] = None
+    referral_code: Code = None
+
+    def request(self, address: str) -> Request:
+        """What was sent, from a client's address."""
+        return self._request(address, source=WAITLIST, interest=Interest.BUILDER)
+
+
+class LeadReply(WriteReply):
+    """The same for every address, whether it was known or not."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {
+                "id": "0193a1b2-0000-7000-8000-000000000006",
+                "status": "pending",
+                "email_masked": "a***@example.net",
+                "confirmation_required": True,
+                "warnings": [],
+            }
+        )
+    )
+
+    id: Annotated[UUID, Field(description="Of this request.")]
+    status: Literal["pending"]
+    email_masked: str
+    confirmation_required: bool
+
+
+class LeadConfirmedReply(Reply):
+    """What following the link has done."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"status": "confirmed", "email_masked": "a***@example.net"})
+    )
+
+    status: Literal["confirmed", "already_confirmed"]
+    email_masked: str
+
+
+def confirmed(confirmation: Confirmation) -> LeadConfirmedReply:
+    """The answer to a program that followed the link."""
+    return LeadConfirmedReply(
+        status="already_confirmed" if confirmation.repeated else "confirmed",
+        email_masked=confirmation.email_masked,
+    )

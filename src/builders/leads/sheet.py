@@ -1,0 +1,60 @@
+"""Leads as a sheet (CSV, RFC 4180), which no spreadsheet takes for formulas."""
+
+import csv
+import json
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from builders.leads.records import Lead
+
+# What a spreadsheet takes for the beginning of a formula, or skips to get to one (OWASP, CSV injection). The last
+# four are the full-width forms, which some bring into the plain ones.
+RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+DETAILS = (
+    *("name", "company", "role", "domain", "local_part", "message", "use_case", "url", "expected_volume"),
+    *("referral_code", "locale", "referrer"),
+)
+UTM = ("source", "medium", "campaign", "term", "content")
+COLUMNS = (
+    *("id", "email", "status", "source", "interest", "marketing", "text_version"),
+    *("asked_at", "asked_from", "proved_at", "proved_from"),
+    *("created_at", "confirmed_at", "unsubscribed_at", "last_sent_at", "send_count"),
+)
+HEADER = (*COLUMNS, *DETAILS, *(f"utm_{name}" for name in UTM), "metadata", "unsubscribe_url")
+
+
+async def write(leads: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:
+    """Writes the leads, each with its `link` to unsubscribe, as they come; their number."""
+    writer, count = csv.writer(file), 0
+    writer.writerow(HEADER)
+    async for lead in leads:
+        writer.writerow(map(cell, [*_values(lead), link(lead)]))
+        count += 1
+    return count
+
+
+def cell(value: Any) -> str:
+    """A value as text; what would be a formula begins with an apostrophe."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        case dict():
+            text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+        case _:
+            text = str(value)
+    return f"'{text}" if text.startswith(RISKY) else text
+
+
+def _values(lead: Lead) -> list[Any]:
+    details, utm = lead.details, lead.details.get("utm") or {}
+    return [
+        *(getattr(lead, name) for name in COLUMNS),
+        *(details.get(name) for name in DETAILS),
+        *(utm.get(name) for name in UTM),
+        details.get("metadata"),
+    ]

@@ -1,0 +1,236 @@
+"""Leads, and the tokens of their links."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, kwargs_row
+
+from builders.kit.db import Conn
+from builders.leads.records import Lead, Standing, Status, Token, Wanted
+
+ENSURE = """
+    INSERT INTO leads_leads (account_id, id, email, status, changed_at, created_at)
+    VALUES (%(account_id)s, %(id)s, %(email)s, 'pending', %(now)s, %(now)s)
+    ON CONFLICT (account_id, email) DO NOTHING
+"""
+LOCK_BY_EMAIL = """
+    SELECT id, email, status, message_id FROM leads_leads
+    WHERE account_id = %(account_id)s AND email = %(email)s FOR UPDATE
+"""
+LOCK = """
+    SELECT id, email, status, message_id FROM leads_leads
+    WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
+"""
+# One statement decides: of two at once, the second finds what the first has sent.
+RESERVE = """
+    UPDATE leads_leads AS lead
+    SET sends = ARRAY(
+            SELECT at FROM unnest(sends) AS at WHERE at > %(day_ago)s ORDER BY at
+        ) || %(now)s::timestamptz,
+        last_sent_at = %(now)s, send_count = send_count + 1,
+        status = CASE status WHEN 'confirmed' THEN status ELSE 'pending' END,
+        changed_at = CASE WHEN status IN ('confirmed', 'pending') THEN changed_at ELSE %(now)s END
+    WHERE account_id = %(account_id)s AND id = %(id)s AND status <> 'suppressed'
+      AND (status <> 'bounced' OR changed_at <= %(rested)s)
+      AND NOT EXISTS (SELECT FROM unnest(sends) AS at WHERE at > %(gap_ago)s)
+      AND (SELECT count(*) FROM unnest(sends) AS at WHERE at > %(day_ago)s) < %(most)s
+"""
+SET_MESSAGE = """
+    UPDATE leads_leads SET message_id = %(message_id)s WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+CONFIRM = """
+    UPDATE leads_leads
+    SET status = 'confirmed',
+        changed_at = CASE status WHEN 'confirmed' THEN changed_at ELSE %(now)s END,
+        confirmed_at = CASE status WHEN 'confirmed' THEN confirmed_at ELSE %(now)s END
+    WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+# Told again, or late, news finds a status that is younger than itself.
+LEAVE = """
+    UPDATE leads_leads
+    SET status = CASE status WHEN 'confirmed' THEN 'unsubscribed' ELSE 'suppressed' END,
+        changed_at = %(at)s, unsubscribed_at = %(at)s
+    WHERE account_id = %(account_id)s AND email = %(email)s AND changed_at < %(at)s
+      AND status NOT IN ('unsubscribed', 'suppressed')
+    RETURNING id
+"""
+BOUNCE = """
+    UPDATE leads_leads SET status = 'bounced', changed_at = %(at)s
+    WHERE account_id = %(account_id)s AND message_id = %(message_id)s AND changed_at < %(at)s
+      AND status NOT IN ('bounced', 'suppressed')
+"""
+EXPIRE = """
+    UPDATE leads_leads SET status = 'expired', changed_at = %(now)s
+    WHERE account_id = %(account_id)s AND status = 'pending'
+      AND changed_at <= %(before)s AND coalesce(last_sent_at, created_at) <= %(before)s
+"""
+FORGET = """
+    DELETE FROM leads_leads WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM leads_leads
+        WHERE account_id = %(account_id)s AND status IN ('expired', 'bounced') AND changed_at <= %(before)s
+        LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+    )
+"""
+DELETE = "DELETE FROM leads_leads WHERE account_id = %(account_id)s AND email = %(email)s RETURNING message_id"
+PUT_LINK = """
+    INSERT INTO leads_tokens (account_id, lead_id, request_id, digest, expires_at)
+    VALUES (%(account_id)s, %(lead_id)s, %(request_id)s, %(digest)s, %(expires_at)s)
+    ON CONFLICT (account_id, lead_id) DO UPDATE
+    SET request_id = excluded.request_id, digest = excluded.digest, expires_at = excluded.expires_at,
+        used_at = NULL
+"""
+FIND_LINK = """
+    SELECT lead_id, request_id, email, used_at
+    FROM leads_tokens AS token JOIN leads_leads AS lead ON lead.account_id = token.account_id AND lead.id = lead_id
+    WHERE token.account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND expires_at > %(now)s
+"""
+USE_LINK = """
+    UPDATE leads_tokens SET used_at = %(now)s
+    WHERE account_id = %(account_id)s AND digest = ANY(%(digests)s::bytea[]) AND used_at IS NULL
+"""
+VOID_LINK = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND lead_id = %(lead_id)s"
+PRUNE_LINKS = "DELETE FROM leads_tokens WHERE account_id = %(account_id)s AND expires_at <= %(now)s"
+# Each with one request: the newest that is wanted, a confirmed one first, since that is the holder's own word.
+LIST = """
+    SELECT lead.id, lead.email, lead.status, source, interest, marketing, text_version, asked_at, asked_from,
+           proved_at, proved_from, lead.created_at, lead.confirmed_at, lead.unsubscribed_at, lead.last_sent_at,
+           lead.send_count, details
+    FROM leads_leads AS lead CROSS JOIN LATERAL (
+        SELECT source, interest, marketing, text_version, created_at AS asked_at, client AS asked_from,
+               confirmed_at AS proved_at, confirmed_from AS proved_from, details
+        FROM leads_requests
+        WHERE account_id = %(account_id)s AND lead_id = lead.id
+          AND (%(source)s::text IS NULL OR source = %(source)s)
+          AND (%(interest)s::text IS NULL OR interest = %(interest)s)
+          AND (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
+        ORDER BY confirmed_at IS NULL, id DESC LIMIT 1
+    ) AS request
+    WHERE lead.account_id = %(account_id)s AND (%(status)s::text IS NULL OR lead.status = %(status)s)
+      AND (%(before)s::uuid IS NULL OR lead.id < %(before)s)
+    ORDER BY lead.id DESC LIMIT %(limit)s
+"""
+
+
+def _standing(*, status: str, **columns: Any) -> Standing:
+    return Standing(status=Status(status), **columns)
+
+
+def _lead(*, status: str, **columns: Any) -> Lead:
+    return Lead(status=Status(status), **columns)
+
+
+async def ensure(conn: Conn, *, account_id: UUID, lead_id: UUID, email: str, now: datetime) -> Standing:
+    """The lead with the address, made if there is none, which nobody else changes until the transaction ends."""
+    await conn.execute(ENSURE, {"account_id": account_id, "id": lead_id, "email": email, "now": now})
+    async with conn.cursor(row_factory=kwargs_row(_standing)) as cursor:
+        await cursor.execute(LOCK_BY_EMAIL, {"account_id": account_id, "email": email})
+        [found] = await cursor.fetchall()
+        return found
+
+
+async def lock(conn: Conn, *, account_id: UUID, lead_id: UUID) -> Standing | None:
+    """The lead, which nobody else changes until the transaction ends."""
+    async with conn.cursor(row_factory=kwargs_row(_standing)) as cursor:
+        await cursor.execute(LOCK, {"account_id": account_id, "id": lead_id})
+        return await cursor.fetchone()
+
+
+async def reserve(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    lead_id: UUID,
+    now: datetime,
+    gap_ago: datetime,
+    day_ago: datetime,
+    rested: datetime,
+    most: int,
+) -> bool:
+    """Whether a message may go to the lead now; it then counts as sent, and the lead waits for its link."""
+    row = {"account_id": account_id, "id": lead_id, "now": now, "most": most}
+    limits = {"gap_ago": gap_ago, "day_ago": day_ago, "rested": rested}
+    return (await conn.execute(RESERVE, row | limits)).rowcount == 1
+
+
+async def set_message(conn: Conn, *, account_id: UUID, lead_id: UUID, message_id: UUID) -> None:
+    """Notes the message that went to the lead."""
+    await conn.execute(SET_MESSAGE, {"account_id": account_id, "id": lead_id, "message_id": message_id})
+
+
+async def confirm(conn: Conn, *, account_id: UUID, lead_id: UUID, now: datetime) -> None:
+    """The lead is confirmed; since when does not change if it was already."""
+    await conn.execute(CONFIRM, {"account_id": account_id, "id": lead_id, "now": now})
+
+
+async def leave(conn: Conn, *, account_id: UUID, email: str, at: datetime) -> UUID | None:
+    """The lead that wanted no more mail then: unsubscribed, or suppressed if it was not confirmed."""
+    row = {"account_id": account_id, "email": email, "at": at}
+    found = await (await conn.execute(LEAVE, row)).fetchone()
+    return None if found is None else found[0]
+
+
+async def bounce(conn: Conn, *, account_id: UUID, message_id: UUID, at: datetime) -> None:
+    """Notes that the message came back."""
+    await conn.execute(BOUNCE, {"account_id": account_id, "message_id": message_id, "at": at})
+
+
+async def expire(conn: Conn, *, account_id: UUID, before: datetime, now: datetime) -> int:
+    """Ends the waiting for links that were mailed before then; their number."""
+    row = {"account_id": account_id, "before": before, "now": now}
+    return (await conn.execute(EXPIRE, row)).rowcount
+
+
+async def forget(conn: Conn, *, account_id: UUID, before: datetime, batch: int) -> int:
+    """Forgets some of those who did not confirm, or whom no mail reaches, since before then; their number."""
+    row = {"account_id": account_id, "before": before, "batch": batch}
+    return (await conn.execute(FORGET, row)).rowcount
+
+
+async def delete(conn: Conn, *, account_id: UUID, email: str) -> Sequence[UUID | None]:
+    """Forgets the lead with the address; the message of each that was there."""
+    rows = await (await conn.execute(DELETE, {"account_id": account_id, "email": email})).fetchall()
+    return [row[0] for row in rows]
+
+
+async def put_token(
+    conn: Conn, *, account_id: UUID, lead_id: UUID, request_id: UUID, digest: bytes, expires_at: datetime
+) -> None:
+    """Keeps a token in the place of the lead's one before."""
+    row = {"account_id": account_id, "lead_id": lead_id, "request_id": request_id, "digest": digest}
+    await conn.execute(PUT_LINK, {**row, "expires_at": expires_at})
+
+
+async def find_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> Token | None:
+    """The token with one of these digests, unless it has expired."""
+    async with conn.cursor(row_factory=class_row(Token)) as cursor:
+        await cursor.execute(FIND_LINK, {"account_id": account_id, "digests": list(digests), "now": now})
+        return await cursor.fetchone()
+
+
+async def use_token(conn: Conn, *, account_id: UUID, digests: Sequence[bytes], now: datetime) -> bool:
+    """Whether the token was there and not yet used."""
+    row = {"account_id": account_id, "digests": list(digests), "now": now}
+    return (await conn.execute(USE_LINK, row)).rowcount == 1
+
+
+async def void_token(conn: Conn, *, account_id: UUID, lead_id: UUID) -> None:
+    """No link of the lead is good any more."""
+    await conn.execute(VOID_LINK, {"account_id": account_id, "lead_id": lead_id})
+
+
+async def prune_tokens(conn: Conn, *, account_id: UUID, now: datetime) -> None:
+    """Forgets links that have expired."""
+    await conn.execute(PRUNE_LINKS, {"account_id": account_id, "now": now})
+
+
+async def list_newest(
+    conn: Conn, *, account_id: UUID, wanted: Wanted, before: UUID | None, limit: int
+) -> Sequence[Lead]:
+    """The leads that are wanted, newest first, that are older than `before`."""
+    row = {"account_id": account_id, **asdict(wanted), "before": before, "limit": limit}
+    async with conn.cursor(row_factory=kwargs_row(_lead)) as cursor:
+        await cursor.execute(LIST, row)
+        return await cursor.fetchall()

@@ -1,0 +1,175 @@
+"""Following the link: once it confirms, again it is harmless, and nothing else does."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from builders.kit import clock
+from builders.kit.db import Conn
+from tests.cast import Client
+from tests.leads.make import BROWSER, CONFIRM, Desk, ask, confirm, told
+
+TOKENS = """
+    SELECT string_agg(digest::text || row_to_json(token)::text, '') FROM leads_tokens AS token
+    WHERE lead_id = %s
+"""
+
+
+async def test_following_the_link_confirms_the_lead(anyone: Client, desk: Desk, conn: Conn, email: str) -> None:
+    await ask(anyone, email, source="harbour-lander", interest="alias", consent={"marketing": True})
+    answer = await anyone.get(CONFIRM, params={"token": await desk.token(email)})
+
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"status": "confirmed", "email_masked": "a***@example.net"},
+    )
+    assert answer.headers["Cache-Control"] == "no-store"
+    lead = await desk.lead(email)
+    assert lead is not None
+    assert lead.status == "confirmed"
+    [event] = await told(conn, lead.id)
+    assert {name: event[name] for name in ("source", "interest", "marketing", "first")} == {
+        "source": "harbour-lander",
+        "interest": "alias",
+        "marketing": True,
+        "first": True,
+    }
+    assert email not in str(event)
+
+
+async def test_the_news_is_internal(anyone: Client) -> None:
+    catalog = (await anyone.get("/v1/notifications/events")).text
+    assert "lead.confirmed" not in catalog
+
+
+async def test_a_repeat_is_harmless_until_the_link_expires(
+    anyone: Client, desk: Desk, conn: Conn, email: str
+) -> None:
+    await ask(anyone, email)
+    token = await desk.token(email)
+
+    assert await confirm(anyone, token) == "confirmed"
+    for hours in (0, 1, 70):
+        clock.move(timedelta(hours=hours))
+        assert await confirm(anyone, token) == "already_confirmed"
+    clock.move(timedelta(hours=1))
+    assert await confirm(anyone, token) == "token_invalid"
+    lead = await desk.lead(email)
+    assert lead is not None
+    assert lead.status == "confirmed"
+    assert len(await told(conn, lead.id)) == 1
+
+
+async def test_of_many_at_once_one_confirms(anyone: Client, desk: Desk, conn: Conn, email: str) -> None:
+    await ask(anyone, email)
+    token = await desk.token(email)
+    answers = await asyncio.gather(*(confirm(anyone, token) for _ in range(8)))
+
+    assert sorted(answers) == [*["already_confirmed"] * 7, "confirmed"]
+    lead = await desk.lead(email)
+    assert lead is not None
+    assert len(await told(conn, lead.id)) == 1
+
+
+async def test_only_the_newest_link_is_good(anyone: Client, desk: Desk, email: str) -> None:
+    await ask(anyone, email)
+    await desk.work()
+    clock.move(timedelta(minutes=16))
+    await ask(anyone, email)
+    first, second = await desk.tokens(email)
+
+    assert await confirm(anyone, first) == "token_invalid"
+    assert await confirm(anyone, second) == "confirmed"
+
+
+async def test_a_confirmed_lead_that_asks_again_confirms_that_too(
+    anyone: Client, desk: Desk, conn: Conn, email: str
+) -> None:
+    await ask(anyone, email, source="first")
+    await confirm(anyone, await desk.token(email))
+    before = await desk.lead(email)
+    clock.move(timedelta(minutes=16))
+    await ask(anyone, email, source="second")
+    between = await desk.lead(email)
+    assert await confirm(anyone, await desk.token(email)) == "confirmed"
+    after = await desk.lead(email)
+
+    assert before is not None
+    assert between is not None
+    assert after is not None
+    assert [each.source for each in (before, between, after)] == ["first", "first", "second"]
+    assert {each.status.value for each in (before, between, after)} == {"confirmed"}
+    assert after.confirmed_at == before.confirmed_at
+    assert [each["first"] for each in await told(conn, after.id)] == [True, False]
+
+
+async def test_what_is_no_good_token_is_refused_in_the_same_words(anyone: Client, desk: Desk, email: str) -> None:
+    await ask(anyone, email)
+    token = await desk.token(email)
+    wrong = [f"{token[:-1]}{'A' if token[-1] != 'A' else 'B'}", token.upper(), "x" * 8, "é" * 20, "x" * 5000]
+    answers = [await anyone.get(CONFIRM, params={"token": each}) for each in wrong]
+    clock.move(timedelta(hours=72))
+    answers.append(await anyone.get(CONFIRM, params={"token": token}))
+
+    assert {(each.status_code, each.json()["code"]) for each in answers} == {(400, "token_invalid")}
+    assert len({each.text.replace(each.json()["request_id"], "") for each in answers}) == 1
+    assert await desk.status(email) == "pending"
+
+
+async def test_a_token_of_seven_characters_is_none(anyone: Client) -> None:
+    answer = await anyone.get(CONFIRM, params={"token": "x" * 7})
+
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", "token"])
+    assert (await anyone.get(CONFIRM)).status_code == 422
+
+
+@pytest.mark.parametrize("header", [{"Sec-Purpose": "prefetch;prerender"}, {"Purpose": "prefetch"}])
+@pytest.mark.parametrize("browser", [{}, BROWSER])
+async def test_a_look_ahead_does_nothing(
+    anyone: Client, desk: Desk, email: str, header: dict[str, str], browser: dict[str, str]
+) -> None:
+    await ask(anyone, email)
+    token = await desk.token(email)
+    answer = await anyone.get(CONFIRM, params={"token": token}, headers={**header, **browser})
+
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (503, "no-store")
+    assert await desk.status(email) == "pending"
+    assert await confirm(anyone, token) == "confirmed"
+
+
+async def test_a_question_for_the_head_does_nothing(anyone: Client, desk: Desk, email: str) -> None:
+    await ask(anyone, email)
+    answer = await anyone.head(CONFIRM, params={"token": await desk.token(email)})
+
+    assert answer.status_code == 405
+    assert await desk.status(email) == "pending"
+
+
+async def test_a_browser_gets_a_page(anyone: Client, desk: Desk, email: str) -> None:
+    await ask(anyone, email)
+    token = await desk.token(email)
+    pages = [
+        await anyone.get(CONFIRM, params={"token": each}, headers=BROWSER) for each in (token, token, "x" * 9)
+    ]
+
+    assert [each.status_code for each in pages] == [200, 200, 400]
+    assert [each.headers["Content-Type"] for each in pages] == ["text/html; charset=utf-8"] * 3
+    assert "is confirmed" in pages[0].text
+    assert "was confirmed before" in pages[1].text
+    assert "not good" in pages[2].text
+    for page in pages:
+        assert token not in page.text
+        assert email not in page.text
+        assert "set-cookie" not in page.headers
+
+
+async def test_the_token_is_kept_nowhere(anyone: Client, desk: Desk, conn: Conn, email: str) -> None:
+    await ask(anyone, email)
+    token, lead = await desk.token(email), await desk.lead(email)
+    assert lead is not None
+
+    found = await (await conn.execute(TOKENS, [lead.id])).fetchone()
+    assert found is not None
+    assert token not in found[0]
+    assert token.encode().hex() not in found[0]

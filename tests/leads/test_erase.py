@@ -1,0 +1,105 @@
+"""Erasing an address: nothing of it is left but a hash, by which it stays away."""
+
+import asyncio
+from datetime import timedelta
+
+from builders.kit import clock
+from builders.kit.crypto import Keyring, generate_secret
+from builders.kit.db import Conn, Database
+from builders.leads import opting
+from builders.leads import service as leads
+from builders.leads.records import Erased
+from builders.leads.store import requests
+from builders.mail.records import VENDOR
+from tests.cast import Client
+from tests.leads.make import FULL, Desk, ask, confirm, same
+
+TRACES = """
+    SELECT (SELECT count(*) FROM leads_leads WHERE email = %(email)s)
+         + (SELECT count(*) FROM leads_requests WHERE email = %(email)s)
+         + (SELECT count(*) FROM leads_suppressions AS kept WHERE strpos(row_to_json(kept)::text, %(email)s) > 0)
+"""
+
+
+async def erase(database: Database, keyring: Keyring, email: str) -> Erased:
+    async with database.transaction() as conn:
+        return await leads.erase(conn, keyring=keyring, email=email)
+
+
+async def traces(conn: Conn, email: str) -> int:
+    """Rows in which the address still stands."""
+    row = await (await conn.execute(TRACES, {"email": email})).fetchone()
+    assert row is not None
+    count: int = row[0]
+    return count
+
+
+async def test_nothing_is_left_and_nothing_comes_again(
+    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+) -> None:
+    first = await ask(anyone, email, **FULL)
+    token = await desk.token(email)
+    await confirm(anyone, token)
+    assert await traces(conn, email) == 2
+
+    assert await erase(database, keyring, email) == Erased(leads=1, requests=1)
+    assert await traces(conn, email) == 0
+    assert await confirm(anyone, token) == "token_invalid"
+    clock.move(timedelta(days=1))
+    assert same(await ask(anyone, email, **FULL)) == same(first)
+    assert len(await desk.letters(email)) == 1
+    assert await traces(conn, email) == 0
+
+
+async def test_it_can_be_done_twice_and_for_nobody(database: Database, keyring: Keyring, email: str) -> None:
+    for _ in range(2):
+        assert await erase(database, keyring, email) == Erased(leads=0, requests=0)
+
+
+async def test_a_message_that_waits_is_not_sent_any_more(
+    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+) -> None:
+    desk.server.script.rcpt = ["450 4.2.0 greylisted"] * 50
+    await ask(anyone, email)
+    lead = await desk.lead(email)
+    assert lead is not None
+    desk.server.script.rcpt = []
+    await erase(database, keyring, email)
+
+    cursor = await conn.execute(
+        "SELECT count(content) FROM mail_messages WHERE account_id = %s AND created_at > %s",
+        [VENDOR, lead.asked_at],
+    )
+    assert await cursor.fetchone() == (0,)
+    clock.move(timedelta(minutes=20))
+    assert await desk.letters(email) == []
+
+
+async def test_a_request_that_waits_for_its_job_goes_too(
+    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+) -> None:
+    await ask(anyone, email)
+    assert await erase(database, keyring, email) == Erased(leads=0, requests=1)
+
+    assert await desk.letters(email) == []
+    assert await traces(conn, email) == 0
+
+
+async def test_who_erases_while_requests_come_in_leaves_nothing(
+    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+) -> None:
+    await asyncio.gather(*(ask(anyone, email) for _ in range(10)), desk.work(), erase(database, keyring, email))
+    await desk.work()
+
+    assert await traces(conn, email) == 0
+
+
+async def test_it_is_known_again_after_the_secret_keys_were_rotated(
+    database: Database, conn: Conn, email: str
+) -> None:
+    old, new = generate_secret(), generate_secret()
+    await erase(database, Keyring([old]), email)
+
+    for ring, known in ((Keyring([new, old]), True), (Keyring([new]), False)):
+        hashes = ring.hashes(opting.SUPPRESSED, email)
+        assert await requests.is_suppressed(conn, account_id=VENDOR, hashes=hashes) is known

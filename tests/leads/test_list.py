@@ -1,0 +1,73 @@
+"""What the operator sees: which leads, and which of their requests."""
+
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+
+from builders.kit import clock, ids
+from builders.kit.crypto import Keyring
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from builders.leads import service as leads
+from builders.leads.records import Interest, Lead, Status, Wanted
+from tests.cast import Client
+from tests.leads.make import Desk, ask, confirm
+
+
+async def listed(database: Database, **wanted: object) -> list[Lead]:
+    """The leads that are wanted."""
+    async with database.reading() as conn:
+        return list(await leads.list_newest(conn, wanted=Wanted(**wanted), limit=1000))  # type: ignore[arg-type] # by name
+
+
+@pytest.fixture
+def source() -> str:
+    """A source of this test alone."""
+    return f"s-{ids.new().hex}"
+
+
+async def test_filters_look_at_all_requests_of_a_lead(
+    anyone: Client, desk: Desk, database: Database, source: str, email: str, other: str
+) -> None:
+    await ask(anyone, email, source=source, interest="alias")
+    await ask(anyone, other, source=source, interest="mailbox")
+    await confirm(anyone, await desk.token(email))
+    clock.move(timedelta(hours=1))
+    before = clock.now()
+    await ask(anyone, email, source=f"{source[:30]}-2", interest="domain")
+    await desk.work()
+
+    assert [each.email for each in await listed(database, source=source)] == [other, email]
+    assert [each.email for each in await listed(database, source=source, status=Status.CONFIRMED)] == [email]
+    assert [each.email for each in await listed(database, source=source, interest=Interest.MAILBOX)] == [other]
+    assert await listed(database, source=source, since=before) == []
+    [later] = await listed(database, source=f"{source[:30]}-2", since=before)
+    assert (later.email, later.interest, later.proved_at) == (email, "domain", None)
+
+
+async def test_all_are_read_page_by_page(
+    anyone: Client, desk: Desk, database: Database, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leads, "PAGE", 2)
+    sent = [f"{ids.new().hex}@example.net" for _ in range(5)]
+    for each in sent:
+        await ask(anyone, each, source=source)
+        await desk.work()
+
+    found = [each.email async for each in leads.list_all(database, wanted=Wanted(source=source))]
+    assert found == sent[::-1]
+    assert [each async for each in leads.list_all(database, wanted=Wanted(source="nowhere"))] == []
+
+
+async def test_the_link_of_an_export_unsubscribes(
+    anyone: Client, desk: Desk, settings: Settings, keyring: Keyring, email: str
+) -> None:
+    await ask(anyone, email)
+    await confirm(anyone, await desk.token(email))
+    lead = await desk.lead(email)
+    assert lead is not None
+    link = leads.unsubscribe_link(keyring, settings=settings, lead=lead)
+    assert (await anyone.post(urlsplit(link).path)).status_code == 200
+
+    assert await desk.status(email) == "unsubscribed"

@@ -1,0 +1,105 @@
+"""Sheets of leads: whatever strangers write, no cell is a formula, and what was written is read again."""
+
+import csv
+import io
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from builders.kit import clock, ids
+from builders.leads import sheet
+from builders.leads.records import Lead, Status
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
+
+
+def make_lead(**changed: Any) -> Lead:
+    """A lead as the store gives it."""
+    now = clock.now()
+    values: dict[str, Any] = {
+        "id": ids.new(),
+        "email": "ada@example.net",
+        "status": Status.CONFIRMED,
+        "source": "harbour-lander",
+        "interest": "mailbox",
+        "marketing": True,
+        "text_version": "2026-01",
+        "asked_at": now,
+        "asked_from": "192.0.2.0/24",
+        "proved_at": None,
+        "proved_from": None,
+        "created_at": now,
+        "confirmed_at": None,
+        "unsubscribed_at": None,
+        "last_sent_at": now,
+        "send_count": 1,
+        "details": {},
+    }
+    return Lead(**values | changed)
+
+
+async def written(*found: Lead) -> list[dict[str, str]]:
+    """The rows of a sheet, as a reader of CSV gets them."""
+
+    async def each() -> AsyncIterator[Lead]:
+        for lead in found:
+            yield lead
+
+    file = io.StringIO(newline="")
+    assert await sheet.write(each(), file, link=lambda lead: f"https://stop.example/{lead.id}") == len(found)
+    file.seek(0)
+    return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("risky", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0"])
+async def test_what_would_be_a_formula_is_quoted(risky: str) -> None:
+    assert sheet.cell(risky) == f"'{risky}"
+    [row] = await written(make_lead(details={"name": risky, "utm": {"term": risky}, "metadata": {risky: "x"}}))
+    assert (row["name"], row["utm_term"]) == (f"'{risky}", f"'{risky}")
+
+
+@pytest.mark.parametrize("harmless", ["ada@example.net", "Ada -1", "", "'=1", "Ä=", "1"])
+def test_what_is_harmless_stays_as_it_is(harmless: str) -> None:
+    assert sheet.cell(harmless) == harmless
+
+
+@given(st.dictionaries(st.sampled_from(sheet.DETAILS), TEXT), st.dictionaries(TEXT, TEXT, max_size=3), TEXT)
+@example({"name": "=1"}, {"=1": "=1"}, '=HYPERLINK("https://evil.example")')
+async def test_no_cell_begins_as_a_formula_and_nothing_is_lost(
+    details: dict[str, str], metadata: dict[str, str], email: str
+) -> None:
+    [row] = await written(make_lead(email=email, details={**details, "metadata": metadata}))
+
+    assert not any(value.startswith(sheet.RISKY) for value in row.values())
+    for name, sent in {**details, "email": email}.items():
+        assert row[name] in {sent, f"'{sent}"}
+
+
+async def test_a_row_says_all_that_is_kept() -> None:
+    lead = make_lead(details={"name": "Ada", "utm": {"source": "newsletter"}, "metadata": {"b": "2", "a": "1"}})
+    [row] = await written(lead)
+
+    assert list(row) == list(sheet.HEADER)
+    filled = {name: value for name, value in row.items() if value}
+    at = f"{lead.asked_at:%Y-%m-%dT%H:%M:%SZ}"
+    assert filled == {
+        "id": str(lead.id),
+        "email": "ada@example.net",
+        "status": "confirmed",
+        "source": "harbour-lander",
+        "interest": "mailbox",
+        "marketing": "true",
+        "text_version": "2026-01",
+        "asked_at": at,
+        "asked_from": "192.0.2.0/24",
+        "created_at": at,
+        "last_sent_at": at,
+        "send_count": "1",
+        "name": "Ada",
+        "utm_source": "newsletter",
+        "metadata": '{"a": "1", "b": "2"}',
+        "unsubscribe_url": f"https://stop.example/{lead.id}",
+    }
