@@ -1,4 +1,4 @@
-"""The limit: what an ASGI function can do that is written for these five requests and nothing else.
+"""The limit: what an ASGI function can do that is written for these requests and nothing else.
 
 The same statements over the same pool, the same doors of the catalog (judging a name, ranking suggestions), the
 same answers. What is missing is the machinery: routes, validated parameters, models of answers, time limits,
@@ -16,6 +16,7 @@ from uuid import UUID
 
 from starlette.types import Receive, Scope, Send
 
+from bench import limit_doors
 from bench.staff import staff
 from builders.aliases.records import Rules
 from builders.catalog import service as catalog
@@ -51,6 +52,9 @@ class Limit:
             await self._live(receive, send)
             return
         path = scope["path"]
+        if path.startswith(("/v1/t/", "/v1/catalog/events")):
+            await limit_doors.answer(self._staff, scope, receive, send)
+            return
         query = dict(parse_qsl(scope["query_string"].decode()))
         answer = self._plain.get(path)
         if answer is not None:

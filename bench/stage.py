@@ -36,12 +36,12 @@ class Built:
 
 
 @contextmanager
-def database() -> Iterator[tuple[Path, str]]:
-    """A temporary folder, and a migrated database in it."""
+def database(*, durable: bool = False) -> Iterator[tuple[Path, str]]:
+    """A temporary folder, and a migrated database in it, `durable` when commits are to reach the disk."""
     folder = Path(tempfile.mkdtemp(prefix="builders-bench-"))
     folder.chmod(0o711)  # ours and new; as root PostgreSQL's user has to pass through
     try:
-        with Embedded(folder, durable=False) as embedded:
+        with Embedded(folder, durable=durable) as embedded:
             migrate.migrate(embedded.conninfo)
             yield folder, embedded.conninfo
     finally:

@@ -87,6 +87,7 @@ class CatalogDomain(Table):
     logo: Mapped[dict[str, Any]]
     cover: Mapped[dict[str, Any]]
     icon: Mapped[dict[str, Any]]
+    popularity: Mapped[str]
     serial: Mapped[int]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.orm import aliased
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bench import registry
+from bench import registry, usual_doors
 from bench.staff import staff
 from bench.tables import Account, ApiKey, ApiKeyId, CatalogDomain
 from builders.aliases.records import LIVE, Reason, ReservedClass
@@ -30,7 +30,7 @@ from builders.catalog import suggest as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
 from builders.catalog.schemas import CheckReply, SuggestReply
 from builders.catalog.snapshot import Snapshot
-from builders.catalog.store import Row, record
+from builders.catalog.store.domains import Row, record
 from builders.catalog.words import tokenise
 from builders.identity import scopes
 from builders.identity.records import Preset
@@ -50,7 +50,7 @@ HEADERS = [
     (b"cache-control", b"private, no-store"),
 ]
 AREAS = {  # prefix -> stand-ins for the other operations of the specification, in its order
-    "/v1/t": 2,
+    "/v1/t": 0,
     "/v1/leads": 4,
     "/v1/builders/projects": 5,
     "/v1/sandbox": 8,
@@ -265,6 +265,7 @@ def make(data_dir: Path, conninfo: str) -> FastAPI:
     for prefix, count in AREAS.items():
         app.include_router(_stand_in(prefix, count))
         if prefix == "/v1/t":
+            app.include_router(usual_doors.router)
             app.include_router(catalog)
     app.include_router(keys)
     return app

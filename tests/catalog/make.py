@@ -11,7 +11,6 @@ from pathlib import Path
 from builders.aliases.records import Rules, SeparatorPolicy
 from builders.app import Service
 from builders.catalog import service as catalog
-from builders.catalog import store
 from builders.catalog.domain_names import unicode_of
 from builders.catalog.records import (
     Assets,
@@ -25,6 +24,7 @@ from builders.catalog.records import (
     ShortNamePrice,
 )
 from builders.catalog.snapshot import Snapshot, build
+from builders.catalog.store import domains as store
 from builders.kit import clock, ids
 from builders.kit.money import Money
 

@@ -51,6 +51,7 @@ async def test_shows_all_of_a_domain(anyone: Client, load: Loader) -> None:
         "featured": True,
         "rank": 7,
         "assets": {"logo": None, "cover": None, "icon": None},
+        "popularity": "low",
     }
 
 

@@ -1,4 +1,4 @@
-"""/v1/catalog, but for the funnel beacon."""
+"""/v1/catalog."""
 
 import asyncio
 from functools import lru_cache
@@ -8,11 +8,13 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request, Response
 from pydantic import TypeAdapter
 
-from builders.catalog import answers, schemas
+from builders.catalog import answers, landers, schemas
 from builders.catalog import service as catalog
+from builders.catalog.beacons import Told
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
 from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import Snapshot
+from builders.kit import visitors
 from builders.kit.db import Reads
 from builders.kit.errors import UNAVAILABLE, problems
 from builders.kit.limits import Policy, declare, within
@@ -27,6 +29,15 @@ CHECK = declare(
 SUGGEST = declare(
     Policy(name="suggest", quota=240, window_s=60, by="address", counts="Questions for suggestions of names.")
 )
+FUNNEL = declare(
+    Policy(
+        name="funnel",
+        quota=600,
+        window_s=60,
+        by="address",
+        counts="Beacons of the funnel, in place of `address`; a batch is one.",
+    )
+)
 
 _DOMAIN = TypeAdapter(schemas.CatalogDomainReply)
 _DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
@@ -34,6 +45,12 @@ _CATEGORIES = TypeAdapter(schemas.CategoriesReply)
 _SUGGESTED = TypeAdapter(schemas.SuggestReply)
 _KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
 _SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
+# What sendBeacon sends without asking first; a document that names it has it read (kit/routes.py).
+_PLAIN: dict[str, Any] = {
+    "requestBody": {
+        "content": {"text/plain": {"schema": {"$ref": "#/components/schemas/CatalogFunnelEventRequest"}}}
+    }
+}
 _IMAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The image; with a `Range` of bytes its part, as 206.",
@@ -54,7 +71,15 @@ def assets(request: Request) -> Path:
     return shelf.assets
 
 
+def funnel(request: Request) -> catalog.Funnel:
+    """Who takes down the events."""
+    found: catalog.Funnel = request.app.state.funnel
+    return found
+
+
 Current = Annotated[Snapshot, Depends(current)]
+Events = Annotated[catalog.Funnel, Depends(funnel)]
+Size = Annotated[int, Depends(landers.size)]
 Assets = Annotated[Path, Depends(assets)]
 
 
@@ -138,3 +163,27 @@ async def suggest(
 async def get_asset(request: Request, folder: Assets, filename: str) -> Response:
     """Read an image of the catalog. Its name is the hash of its content, so it can be kept for ever."""
     return await asyncio.to_thread(answers.image, request, folder, filename)
+
+
+@router.post(
+    "/events",
+    response_model=schemas.FunnelReply,
+    responses=UNAVAILABLE,
+    openapi_extra=_PLAIN,
+    dependencies=[within(FUNNEL, alone=True)],
+)
+async def record_events(
+    request: Request,
+    size: Size,
+    shown: Current,
+    events: Events,
+    body: schemas.CatalogFunnelEventRequest,
+) -> Told:
+    """Tell of a visitor's `view`, `check` or `claim`, or of up to 50 at once; a repeat counts once.
+
+    JSON may come as `text/plain`, as `sendBeacon` sends it. A body has up to 8 KB, a batch 64 KB.
+    """
+    landers.judge(body.kind, size=size, is_batch=body.events is not None)
+    receipts = await events.take(shown, body.records(), visitor=visitors.of(request))
+    landers.refuse(receipts, is_batch=body.events is not None)
+    return schemas.told(receipts, is_batch=body.events is not None)

@@ -36,6 +36,7 @@ DOMAIN: JsonDict = {
         "cover": None,
         "icon": None,
     },
+    "popularity": "medium",
     "created_at": "2026-01-05T09:30:00Z",
     "updated_at": "2026-01-05T09:30:00Z",
 }
@@ -85,4 +86,44 @@ TAKEN: JsonDict = {
     "detail": None,
     "message": "The name is taken.",
     "alternatives": [_SUGGESTION],
+}
+
+EVENT: JsonDict = {
+    "kind": "check",
+    "domain": "harbour.example",
+    "local_part": "jane.doe",
+    "result": "available",
+    "event_id": "8f14e45f-ceea-467f-a1b2-1a2b3c4d5e6f",
+    "session_id": "b7c9d1e2f3a4b5c6",
+    "referrer": "https://news.example/item?id=1",
+    "utm": {"source": "newsletter", "campaign": "spring"},
+}
+EVENTS: JsonDict = {
+    "events": [{"kind": "view"}, {"kind": "claim", "domain": "harbour.example", "local_part": "jane.doe"}]
+}
+TOLD: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-0000000000b1",
+    "accepted": True,
+    "duplicate": False,
+    "results": None,
+    "warnings": [],
+}
+TOLD_OF_EACH: JsonDict = {
+    "id": None,
+    "accepted": False,
+    "duplicate": False,
+    "results": [
+        {"id": "0193a1b2-0000-7000-8000-0000000000b2", "accepted": True, "duplicate": False, "error": None},
+        {
+            "id": None,
+            "accepted": False,
+            "duplicate": False,
+            "error": {
+                "field": "local_part",
+                "code": "local_part_required",
+                "message": "A claim is of a name.",
+            },
+        },
+    ],
+    "warnings": [],
 }

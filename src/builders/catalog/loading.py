@@ -13,11 +13,12 @@ from typing import IO
 
 from psycopg import Rollback
 
-from builders.catalog import images, store
+from builders.catalog import images
 from builders.catalog.cells import Json
 from builders.catalog.images import Found, ImageMissing, ImageRefused
 from builders.catalog.records import LoadReport, ReportLine
 from builders.catalog.rows import FileRefused, Row, Sheet
+from builders.catalog.store import domains as store
 from builders.kit import clock, ids
 from builders.kit.db import Database
 

@@ -42,6 +42,14 @@ class PriceTier(StrEnum):
     PREMIUM = "premium"
 
 
+class Popularity(StrEnum):
+    """How much a domain is looked at, in the rough: exact figures are the vendor's business."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """What a name costs."""
@@ -140,6 +148,7 @@ class CatalogDomain:
     serial: int  # of the last change; the catalog's version is the highest one
     created_at: datetime  # UTC
     updated_at: datetime  # UTC
+    popularity: Popularity = Popularity.LOW
 
     @property
     def label(self) -> str:
@@ -264,3 +273,17 @@ class LoadReport:
     unchanged: int
     errors: tuple[ReportLine, ...]
     warnings: tuple[ReportLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunnelLine:
+    """What people did with a domain; empty stands for the whole catalog."""
+
+    domain: str
+    views: int
+    checks: int
+    available: int  # checks of names that were free
+    claims: int
+    completed: int  # claims
+    sessions: int  # added up over days and steps
+    machines: int  # events of theirs, counted nowhere else

@@ -1,15 +1,17 @@
 """What goes over the wire at the catalog."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from builders.aliases.records import Detail, Reason, SeparatorPolicy
 from builders.catalog import examples
-from builders.catalog.records import DomainStatus, MailMode, PriceInterval, PriceTier
-from builders.kit.bodies import Reply, by_example
+from builders.catalog.beacons import EventKind, EventResult, Flaw, FunnelEvent, Receipt, Told
+from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceInterval, PriceTier
+from builders.kit.bodies import Body, Reply, WriteReply, by_example
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
 Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
@@ -84,6 +86,7 @@ class CatalogDomainReply(Reply):
     featured: bool
     rank: Annotated[int, Field(description="Higher is shown earlier.")]
     assets: AssetsReply
+    popularity: Annotated[Popularity, Field(description="Of the last 30 days, among all domains.")]
     created_at: datetime
     updated_at: datetime
 
@@ -157,3 +160,115 @@ class CheckReply(Reply):
     rules: RulesReply
     definitive: Annotated[bool, Field(description="We keep the names ourselves, so this is no estimate.")] = True
     checked_at: datetime
+
+
+Named = Annotated[str, Field(min_length=8, max_length=64)]
+Short = Annotated[str, Field(max_length=100)]
+
+
+class Utm(Body):
+    """Where a visitor comes from, as campaigns mark their links."""
+
+    source: Short | None = None
+    medium: Short | None = None
+    campaign: Short | None = None
+    term: Short | None = None
+    content: Short | None = None
+
+
+class FunnelEventBody(Body):
+    """One step of a visitor."""
+
+    kind: EventKind
+    domain: Annotated[
+        str | None, Field(max_length=253, description="In either form; required for `check` and `claim`.")
+    ] = None
+    local_part: Annotated[str | None, Field(max_length=64, description="Required for `claim`.")] = None
+    category: Annotated[str | None, Field(max_length=40)] = None
+    event_id: Annotated[
+        Named | None, Field(description="Your own, random: the same again is known as a repeat for a week.")
+    ] = None
+    session_id: Annotated[Named | None, Field(description="Random, of no user.")] = None
+    occurred_at: Annotated[
+        AwareDatetime | None, Field(description="Taken as at most 24 hours old, and 5 minutes ahead.")
+    ] = None
+    result: Annotated[EventResult | None, Field(description="How a `check` or a `claim` ended.")] = None
+    referrer: Annotated[str | None, Field(max_length=2048, description="Its host is kept.")] = None
+    utm: Utm | None = None
+    metadata: Annotated[
+        dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=500)]] | None,
+        Field(max_length=20),
+    ] = None
+
+    def record(self) -> FunnelEvent:
+        """What it says."""
+        given = {name: getattr(self, name) for name in FunnelEventBody.model_fields}
+        utm = {} if self.utm is None else self.utm.model_dump(include=set(Utm.model_fields), exclude_none=True)
+        return FunnelEvent(**{**given, "utm": utm, "metadata": self.metadata or {}})
+
+
+def _flawed(value: Any, handler: ValidatorFunctionWrapHandler) -> FunnelEventBody | Flaw:  # of any JSON
+    """An event of a batch; a bad one is said of by itself, and does not stop the others."""
+    try:
+        event: FunnelEventBody = handler(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return Flaw(field=".".join(map(str, first["loc"])), code=first["type"], message=first["msg"])
+    return event
+
+
+class CatalogFunnelEventRequest(FunnelEventBody):
+    """One event, or up to 50 in `events`, which then go without the other members."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.EVENT, examples.EVENTS))
+
+    kind: EventKind | None = None  # type: ignore[assignment] # absent with `events`
+    events: Annotated[
+        list[Annotated[FunnelEventBody, WrapValidator(_flawed)]] | None, Field(min_length=1, max_length=50)
+    ] = None
+
+    def records(self) -> list[FunnelEvent | Flaw]:
+        """The events, one when it is no batch."""
+        if self.events is None:
+            return [self.record()]
+        return [each if isinstance(each, Flaw) else each.record() for each in self.events]
+
+
+class FlawReply(Reply):
+    """Why an event was not taken."""
+
+    field: str
+    code: str
+    message: str
+
+
+class ReceiptReply(Reply):
+    """What became of an event of a batch."""
+
+    id: UUID | None
+    accepted: bool
+    duplicate: bool
+    error: FlawReply | None
+
+
+class FunnelReply(WriteReply):
+    """What became of the event, or of all of a batch."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.TOLD, examples.TOLD_OF_EACH))
+
+    id: Annotated[
+        UUID | None, Field(description="Of the event, for a repeat that of the first; null for a batch.")
+    ]
+    accepted: Annotated[bool, Field(description="Whether all is in the record, by now or since before.")]
+    duplicate: Annotated[bool, Field(description="Whether all of it was there before; it counts once.")]
+    results: Annotated[list[ReceiptReply] | None, Field(description="Of a batch, in its order.")]
+
+
+def told(receipts: Sequence[Receipt], *, is_batch: bool) -> Told:
+    """The answer."""
+    return Told(
+        id=None if is_batch else receipts[0].id,
+        accepted=all(each.accepted for each in receipts),
+        duplicate=all(each.duplicate for each in receipts),
+        results=receipts if is_batch else None,
+    )

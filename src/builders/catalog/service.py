@@ -5,7 +5,7 @@ from pathlib import Path
 
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Standing, Verdict, Wanted
-from builders.catalog import domain_names, loading, ranking, refusals, shelf, store, suggest
+from builders.catalog import domain_names, funnel, loading, ranking, refusals, reporting, shelf, suggest
 from builders.catalog.errors import DomainNotFound
 from builders.catalog.ranking import Place
 from builders.catalog.records import (
@@ -17,12 +17,18 @@ from builders.catalog.records import (
 )
 from builders.catalog.scoring import Candidate
 from builders.catalog.snapshot import Snapshot
+from builders.catalog.store import domains as store
 from builders.catalog.words import MAX_QUERY, tokenise
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from builders.kit.pages import Page, PageRequest
 
 Shelf = shelf.Shelf
+Funnel = funnel.Funnel
+roll_up = reporting.roll_up
+rank_popularity = reporting.rank_popularity
+report_funnel = reporting.report
+prune_event_keys = reporting.prune_keys
 find_a_label = domain_names.find_a_label
 Ruling = refusals.Ruling
 rule = refusals.rule

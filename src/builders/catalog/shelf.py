@@ -10,9 +10,10 @@ import asyncio
 from math import inf
 from pathlib import Path
 
-from builders.catalog import snapshot, store
+from builders.catalog import snapshot
 from builders.catalog.records import CatalogDomain
 from builders.catalog.snapshot import Snapshot
+from builders.catalog.store import domains as store
 from builders.kit import clock, log
 from builders.kit.db import Database
 

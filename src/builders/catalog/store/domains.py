@@ -1,4 +1,4 @@
-"""All SQL of the catalog. Its tables are reference data: no statement names an account."""
+"""The domains and categories."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -21,6 +21,7 @@ from builders.catalog.records import (
     Category,
     DomainStatus,
     MailMode,
+    Popularity,
     Price,
     PriceInterval,
     PriceTier,
@@ -42,13 +43,13 @@ LIST_CATEGORIES = """
 LIST_CHANGES = """
     SELECT id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
            price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-           separator_policy, featured, rank, logo, cover, icon, serial, created_at, updated_at
+           separator_policy, featured, rank, logo, cover, icon, popularity, serial, created_at, updated_at
     FROM catalog_domains WHERE serial > %(after)s ORDER BY serial LIMIT %(limit)s
 """
 LIST_DOMAINS = """
     SELECT id, domain, title, tagline, description, categories, tags, status, mail_mode, catch_all,
            price_amount, price_currency, price_interval, price_tier, short_name_prices, min_local_length,
-           separator_policy, featured, rank, logo, cover, icon, serial, created_at, updated_at
+           separator_policy, featured, rank, logo, cover, icon, popularity, serial, created_at, updated_at
     FROM catalog_domains WHERE domain = ANY(%(domains)s::text[])
 """
 # A column that a row does not have (null) stays as it is; a row that would change nothing is not touched.
@@ -148,6 +149,7 @@ class Row(NamedTuple):
     logo: dict[str, Any]
     cover: dict[str, Any]
     icon: dict[str, Any]
+    popularity: str
     serial: int
     created_at: datetime
     updated_at: datetime
@@ -224,6 +226,7 @@ def record(row: Row) -> CatalogDomain:
         featured=row.featured,
         rank=row.rank,
         assets=_assets(row, row.title or unicode_domain),
+        popularity=Popularity(row.popularity),
         serial=row.serial,
         created_at=row.created_at,
         updated_at=row.updated_at,

@@ -1,0 +1,199 @@
+"""How fast the public doors are, 64 requests at once: `python -m bench.doors [--seconds N] [--json] [NAME...]`.
+
+Three processes on one core write to one durable PostgreSQL (its commits reach the disk): a bare ASGI function that
+commits each write (bench/limit_doors.py), the service, and the usual stack (bench/usual_doors.py). They take turns
+in slices; the medians of the ratios of slices are told, and how long answers took.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from urllib.parse import urlsplit
+
+import uvloop
+
+from bench import load, run, stage
+from bench.contenders import CONTENDERS, pin
+from bench.scenarios import DOMAINS
+from builders.identity import service as identity
+from builders.kit import clock, ids
+from builders.kit.crypto import keyring_of
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from builders.mail import service as mail
+from builders.mail.records import WebhookDisabled
+
+CONNECTIONS = 64
+AIM_OF_LIMIT, AIM_OF_USUAL = 2.0, 4.0
+SLICE_S = 1.0
+MESSAGES = 300
+TARGET = "https://builders.example/renewals?month=12"
+BROWSER = "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0\r\n"
+SENT = "UPDATE mail_messages SET status = 'sent', sent_at = %s"
+_POST = f"POST /v1/catalog/events HTTP/1.1\r\nhost: bench.example\r\n{BROWSER}content-type: application/json\r\n"
+Requests = Callable[[], Iterator[bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """What a contender did in a slice."""
+
+    rate: float  # answers a second
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of the table."""
+
+    scenario: str
+    of_limit: float
+    of_usual: float
+    rates: Mapping[str, float]
+    p50_ms: Mapping[str, float]
+    p99_ms: Mapping[str, float]
+
+
+async def prepared(data_dir: Path, conninfo: str) -> tuple[stage.Built, Mapping[str, Requests]]:
+    """The stage with mail that was sent an hour ago; what is asked of it, by scenario."""
+    built = await stage.prepared(data_dir, conninfo)
+    settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
+    keyring = keyring_of(settings)
+    database = Database(conninfo, settings)
+    await database.open()
+    letter = WebhookDisabled(label="main", url="https://hooks.example/in", reason="It answered 410 Gone.")
+    async with database.transaction() as conn:
+        account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+        sent = [
+            await mail.send(conn, keyring=keyring, account_id=account.id, to="reader@bench.example", letter=letter)
+            for _ in range(MESSAGES)
+        ]
+        await conn.execute(SENT, [clock.now() - timedelta(hours=1)])
+    await database.close()
+    links = [mail.mint_links(keyring, base_url="http://bench.example", message_id=each) for each in sent]
+    opens = [_get(each.pixel) for each in links]
+    clicks = [_get(each.click(TARGET)) for each in links]
+    return built, {
+        "open": lambda: itertools.cycle(opens),
+        "click": lambda: itertools.cycle(clicks),
+        "beacon": _beacons,
+    }
+
+
+def _get(address: str) -> bytes:
+    parts = urlsplit(address)
+    place = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return f"GET {place} HTTP/1.1\r\nhost: bench.example\r\naccept: text/html,*/*;q=0.8\r\n{BROWSER}\r\n".encode()
+
+
+def _beacons() -> Iterator[bytes]:
+    """Events without end, each one new."""
+    run_id = ids.new().hex
+    for n in itertools.count():
+        event = {
+            "kind": "view",
+            "domain": DOMAINS[n % len(DOMAINS)],
+            "event_id": f"{run_id}-{n}",
+            "session_id": f"session-{n // 3}",
+        }
+        body = json.dumps(event)
+        yield f"{_POST}content-length: {len(body)}\r\n\r\n{body}".encode()
+
+
+def said(server: run.Server, request: bytes) -> tuple[int, str | None, object]:
+    """What matters of an answer: status, where it leads, and the body without its id."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    lines = head.decode().splitlines()
+    method, place, _ = lines[0].split(" ")
+    connection = HTTPConnection(load.HOST, server.port, timeout=run.READY_WITHIN_S)
+    connection.request(method, place, body or None, dict(line.split(": ", 1) for line in lines[1:]))
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    is_json = answer.headers["content-type"] == "application/json"
+    shown = sorted({**json.loads(content), "id": "…"}.items()) if is_json else content
+    return answer.status, answer.headers["location"], shown
+
+
+def compare(servers: Sequence[run.Server], requests: Requests) -> None:
+    """Raises LoadFailed unless all say the same."""
+    answers = {server.name: said(server, next(requests())) for server in servers}
+    if len({repr(each) for each in answers.values()}) > 1:
+        raise load.LoadFailed(f"the answers differ: {answers}")
+
+
+def sliced(server: run.Server, requests: Iterator[bytes], seconds: float) -> Slice:
+    """Measures one contender for a slice."""
+    ran = uvloop.run(
+        load.run(server.port, requests, seconds=seconds, connections=CONNECTIONS, statuses=(200, 302))
+    )
+    took = sorted(ran.took)
+    return Slice(rate=ran.rate, p50_ms=took[len(took) // 2] * 1e3, p99_ms=took[len(took) * 99 // 100] * 1e3)
+
+
+def measure(name: str, servers: Sequence[run.Server], requests: Requests, seconds: float) -> Line:
+    """Measures all contenders for so many seconds each, in turn."""
+    compare(servers, requests)
+    asked = {server.name: requests() for server in servers}
+    length = min(SLICE_S, seconds)
+    rounds = [
+        {server.name: sliced(server, asked[server.name], length) for server in servers}
+        for _ in range(1 + max(1, round(seconds / length)))
+    ][1:]  # the first fills caches
+    return Line(
+        scenario=name,
+        of_limit=median(each["ours"].rate / each["limit"].rate for each in rounds),
+        of_usual=median(each["ours"].rate / each["usual"].rate for each in rounds),
+        rates={one: median(each[one].rate for each in rounds) for one in CONTENDERS},
+        p50_ms={one: median(each[one].p50_ms for each in rounds) for one in CONTENDERS},
+        p99_ms={one: median(each[one].p99_ms for each in rounds) for one in CONTENDERS},
+    )
+
+
+def table(lines: Sequence[Line]) -> str:
+    """The lines for people."""
+    rows = [
+        "| scenario | times one commit each (aim 2) | times the usual (aim 4) | a second | p50 / p99, ms |",
+        "|---|---|---|---|---|",
+    ]
+    for line in lines:
+        met = line.of_limit >= AIM_OF_LIMIT and line.of_usual >= AIM_OF_USUAL
+        rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in line.rates.items())
+        took = ", ".join(f"{name} {line.p50_ms[name]:.1f} / {line.p99_ms[name]:.1f}" for name in line.rates)
+        note = "" if met else " (below the aim)"
+        rows.append(f"| {line.scenario}{note} | {line.of_limit:.2f} | {line.of_usual:.1f} | {rates} | {took} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Measures the named scenarios, or all, and prints the table."""
+    parser = argparse.ArgumentParser(description="Speed of the public doors, as ratios from one run.")
+    parser.add_argument("names", nargs="*", help="open click beacon")
+    parser.add_argument("--seconds", type=float, default=8.0, help="measured for each contender and scenario")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON, for programs")
+    given = parser.parse_args()
+    server_core, client_core = run.cores()
+    pin(client_core)  # the database is our child, and stays on this core too
+    with stage.database(durable=True) as (folder, conninfo):
+        built, known = asyncio.run(prepared(folder, conninfo))
+        if unknown := set(given.names) - known.keys():
+            parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        lines: list[Line] = []
+        with run.serving(built, server_core) as servers:
+            for name in given.names or known:
+                print(f"bench: {name}, {CONNECTIONS} at once", file=sys.stderr)
+                lines.append(measure(name, servers, known[name], given.seconds))
+    print(json.dumps([asdict(line) for line in lines], indent=2) if given.as_json else table(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The funnel: events of the vendor's pages, judged, written together, and counted once however often they come."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from builders.catalog.beacons import Beacon, EventKind, EventResult, Flaw, FunnelEvent, Receipt
+from builders.catalog.domain_names import find_a_label
+from builders.catalog.snapshot import Snapshot
+from builders.catalog.store import events as store
+from builders.kit import clock, ids
+from builders.kit.db import Conn, Database
+from builders.kit.group_commit import GroupCommit
+from builders.kit.visitors import Visitor
+
+LATE = timedelta(hours=24)  # that an event may be old when we hear of it
+EARLY = timedelta(minutes=5)  # that a page's clock may be fast
+_LONGEST_HOST = 253
+_RESULTS = {
+    EventKind.VIEW: (),
+    EventKind.CHECK: (EventResult.AVAILABLE, EventResult.UNAVAILABLE),
+    EventKind.CLAIM: (EventResult.COMPLETED, EventResult.ABANDONED),
+}
+
+
+class Funnel:
+    """Takes down the events that one process hears of."""
+
+    def __init__(self, database: Database) -> None:
+        self._commits = GroupCommit(database, _write)
+
+    async def __aenter__(self) -> Self:
+        """Ready; opens nothing."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Writes what waits."""
+        await self._commits.close()
+
+    async def take(
+        self, catalog: Snapshot, events: Sequence[FunnelEvent | Flaw], *, visitor: Visitor
+    ) -> Sequence[Receipt]:
+        """What became of each event, in their order, once it is written. Raises DatabaseAway, DatabaseBusy."""
+        now = clock.now()
+        judged = [each if isinstance(each, Flaw) else judge(catalog, each) for each in events]
+        beacons = [_beacon(each, visitor, now) for each in judged if not isinstance(each, Flaw)]
+        written = iter(await self._commits.add_many(beacons))
+        return [Receipt(error=each) if isinstance(each, Flaw) else next(written) for each in judged]
+
+
+def judge(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | Flaw:
+    """The event in normal form, or what is wrong with it."""
+    if event.domain is None and event.kind is not EventKind.VIEW:
+        return Flaw(field="domain", code="domain_required", message=f"A {event.kind} is of a domain.")
+    if event.local_part is None and event.kind is EventKind.CLAIM:
+        return Flaw(field="local_part", code="local_part_required", message="A claim is of a name.")
+    if event.result is not None and event.result not in _RESULTS[event.kind]:
+        return Flaw(field="result", code="result_mismatch", message=f"A {event.kind} does not end so.")
+    domain = None if event.domain is None else find_a_label(event.domain)
+    if event.domain is not None and domain not in catalog.by_domain:
+        return Flaw(field="domain", code="domain_unknown", message="The catalog has no such domain.")
+    if domain == event.domain and event.referrer is None:
+        return event  # as nearly all are; a copy costs 5 µs
+    return replace(event, domain=domain, referrer=_host(event.referrer))
+
+
+def _host(address: str | None) -> str | None:
+    """The host of an address; all else of it may be somebody's business."""
+    try:
+        host = urlsplit(address or "").hostname
+    except ValueError:
+        return None
+    return host if host and len(host) <= _LONGEST_HOST else None
+
+
+def _beacon(event: FunnelEvent, visitor: Visitor, now: datetime) -> Beacon:
+    occurred_at = min(max(event.occurred_at or now, now - LATE), now + EARLY)
+    return Beacon(
+        key=_key(event, occurred_at),
+        at=now,
+        occurred_at=occurred_at,
+        event=event,
+        visitor=visitor,
+    )
+
+
+def _key(event: FunnelEvent, occurred_at: datetime) -> bytes | None:
+    """By the page's own id; without it the same step of a session in the same minute is one."""
+    if event.event_id is not None:
+        parts = ["id", event.event_id]
+    elif event.session_id is not None:
+        named = (event.domain or "", event.local_part or "", event.result or "")
+        parts = ["step", event.session_id, event.kind, *named, occurred_at.strftime("%Y%m%d%H%M")]
+    else:
+        return None
+    return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
+
+
+async def _write(conn: Conn, beacons: Sequence[Beacon]) -> Sequence[Receipt]:
+    event_ids = ids.new_many(len(beacons))
+    written = await store.insert(conn, beacons=beacons, event_ids=event_ids)
+    if len(written) == len(beacons):
+        return [Receipt(id=each) for each in event_ids]
+    with_ids = list(zip(beacons, event_ids, strict=True))
+    repeated = {each.key for each, event_id in with_ids if event_id not in written and each.key is not None}
+    first = await store.find_keys(conn, keys=list(repeated))
+    return [
+        Receipt(id=event_id)
+        if event_id in written or each.key is None
+        else Receipt(id=first.get(each.key), duplicate=True)
+        for each, event_id in with_ids
+    ]

@@ -1,0 +1,35 @@
+"""What the pages of landers send: one event or a batch of them, and how large it may be."""
+
+from collections.abc import Sequence
+
+from fastapi import Request
+
+from builders.catalog.beacons import EventKind, Receipt
+from builders.kit import bodies
+from builders.kit.errors import Invalid
+
+LARGEST = 8 * 1024  # bytes of a body with one event
+LARGEST_BATCH = 64 * 1024
+
+
+async def size(request: Request) -> int:
+    """The bytes of the body. Raises BodyTooLarge for one that no batch needs."""
+    found = len(await request.body())
+    if found > LARGEST_BATCH:
+        raise bodies.too_large(LARGEST_BATCH)
+    return found
+
+
+def judge(kind: EventKind | None, *, size: int, is_batch: bool) -> None:
+    """Raises Invalid unless it is one event or a batch, and BodyTooLarge for what no single event needs."""
+    if is_batch == (kind is not None):
+        raise Invalid(("body", "kind"), "Write `kind` for one event, or `events` for several.", "event_form")
+    if not is_batch and size > LARGEST:
+        raise bodies.too_large(LARGEST)
+
+
+def refuse(receipts: Sequence[Receipt], *, is_batch: bool) -> None:
+    """Raises Invalid for the flaw of a single event; those of a batch are told one by one."""
+    flaw = receipts[0].error
+    if flaw is not None and not is_batch:
+        raise Invalid(("body", flaw.field), flaw.message, flaw.code)

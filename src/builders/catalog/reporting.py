@@ -1,0 +1,47 @@
+"""What the funnel's events come to: daily sums, and from them how popular a domain is."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+
+from builders.catalog.funnel import EARLY, LATE
+from builders.catalog.records import FunnelLine
+from builders.catalog.store import domains as domain_store
+from builders.catalog.store import events as store
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+
+KEYS_KEPT = timedelta(days=7)
+RANKED_DAYS = 30
+# At least so many points (a session's view 1, its check 3, its claim 10), and more than this part of all domains.
+HIGH, MEDIUM = (50, 0.9), (10, 0.6)
+_DAY = timedelta(days=1)
+
+
+async def roll_up(database: Database) -> None:
+    """Sums up the days that events still come in for, each anew in a transaction: today and the two before."""
+    today = clock.now().astimezone(UTC).date()
+    for back in (2, 1, 0):
+        day = today - back * _DAY
+        start = datetime.combine(day, time(), UTC)
+        async with database.transaction() as conn:
+            await store.roll_up(conn, day=day, start=start, end=start + _DAY, late=LATE, early=EARLY)
+
+
+async def rank_popularity(conn: Conn) -> int:
+    """Writes how popular each domain was lately; how many domains changed."""
+    await domain_store.lock(conn)
+    return await store.rank(conn, since=_since(RANKED_DAYS), high=HIGH, medium=MEDIUM)
+
+
+async def report(conn: Conn, *, days: int, domain: str | None = None, limit: int = 100) -> Sequence[FunnelLine]:
+    """The sums of so many days, today's too as far as they are made, the most viewed domains first."""
+    return await store.report(conn, since=_since(days), domain=domain, limit=limit)
+
+
+async def prune_keys(conn: Conn) -> int:
+    """Forgets by what repeats of old events were known; how many."""
+    return await store.prune_keys(conn, before=clock.now() - KEYS_KEPT)
+
+
+def _since(days: int) -> date:
+    return (clock.now().astimezone(UTC) - (days - 1) * _DAY).date()

@@ -1,0 +1,162 @@
+"""Events of the funnel, and their daily sums."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from psycopg.rows import class_row
+from pydantic_core import to_json
+
+from builders.catalog.beacons import Beacon
+from builders.catalog.records import FunnelLine
+from builders.kit import partitions
+from builders.kit.db import Conn
+
+partitions.declare("catalog_events", kept=timedelta(days=90), setting="tracking_days")
+
+# The rows as one JSON text, cheaper to write than sixteen arrays. Keys in their order, so that two batches
+# which share some wait, and do not block each other.
+INSERT = """
+    WITH given AS (
+        SELECT id, decode(key, 'hex') AS key, created_at, occurred_at, kind, domain, local_part, category, result,
+               session_id, referrer, utm, metadata, is_machine, agent, network
+        FROM json_to_recordset(%(rows)s::json) AS given (
+            id uuid, key text, created_at timestamptz, occurred_at timestamptz, kind text, domain text,
+            local_part text, category text, result text, session_id text, referrer text, utm jsonb, metadata jsonb,
+            is_machine boolean, agent text, network cidr
+        )
+    ), fresh AS (
+        INSERT INTO catalog_event_keys (key, event_id, created_at)
+        SELECT key, id, created_at FROM given WHERE key IS NOT NULL ORDER BY key, id
+        ON CONFLICT (key) DO NOTHING
+        RETURNING event_id
+    )
+    INSERT INTO catalog_events (
+        id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm,
+        metadata, is_machine, agent, network
+    )
+    SELECT id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm,
+           metadata, is_machine, agent, network
+    FROM given WHERE key IS NULL OR id IN (SELECT event_id FROM fresh)
+    RETURNING id
+"""
+FIND_KEYS = "SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)"
+PRUNE_KEYS = "DELETE FROM catalog_event_keys WHERE created_at < %(before)s"
+PATIENCE = "SELECT set_config('statement_timeout', '300s', true)"
+# Sessions are grouped first: to count distinct ones would sort every event.
+ROLL_UP = """
+    INSERT INTO catalog_daily (day, domain, kind, result, people, machines, sessions)
+    SELECT %(day)s, domain, kind, result, sum(people), sum(machines),
+           count(*) FILTER (WHERE people > 0 AND session_id IS NOT NULL)
+    FROM (
+        SELECT coalesce(domain, '') AS domain, kind, coalesce(result, '') AS result, session_id,
+               count(*) FILTER (WHERE NOT is_machine) AS people, count(*) FILTER (WHERE is_machine) AS machines
+        FROM catalog_events
+        WHERE occurred_at >= %(start)s AND occurred_at < %(end)s
+          AND created_at >= %(heard_from)s AND created_at < %(heard_until)s
+        GROUP BY coalesce(domain, ''), kind, coalesce(result, ''), session_id
+    ) AS by_session
+    GROUP BY domain, kind, result
+    ON CONFLICT (day, domain, kind, result) DO UPDATE
+    SET people = excluded.people, machines = excluded.machines, sessions = excluded.sessions
+"""
+# Only what changes takes a new serial, by which every process follows the catalog.
+RANK = """
+    WITH points AS (
+        SELECT domain, sum(
+            CASE WHEN sessions > 0 THEN sessions ELSE people END * CASE kind
+                WHEN 'claim' THEN 10 WHEN 'check' THEN 3 ELSE 1 END
+        ) AS points
+        FROM catalog_daily WHERE day >= %(since)s AND domain <> '' GROUP BY domain
+    ), placed AS (
+        SELECT domain, points, cume_dist() OVER (ORDER BY points) AS place FROM points
+    ), wanted AS (
+        SELECT known.domain, CASE
+            WHEN points >= %(high_from)s AND place > %(high_above)s THEN 'high'
+            WHEN points >= %(medium_from)s AND place > %(medium_above)s THEN 'medium'
+            ELSE 'low' END AS popularity
+        FROM catalog_domains AS known LEFT JOIN placed ON placed.domain = known.domain
+    )
+    UPDATE catalog_domains AS known
+    SET popularity = wanted.popularity, serial = nextval('catalog_serial')
+    FROM wanted WHERE wanted.domain = known.domain AND wanted.popularity <> known.popularity
+"""
+REPORT = """
+    SELECT domain,
+           coalesce(sum(people) FILTER (WHERE kind = 'view'), 0)::bigint AS views,
+           coalesce(sum(people) FILTER (WHERE kind = 'check'), 0)::bigint AS checks,
+           coalesce(sum(people) FILTER (WHERE kind = 'check' AND result = 'available'), 0)::bigint AS available,
+           coalesce(sum(people) FILTER (WHERE kind = 'claim'), 0)::bigint AS claims,
+           coalesce(sum(people) FILTER (WHERE kind = 'claim' AND result = 'completed'), 0)::bigint AS completed,
+           sum(sessions)::bigint AS sessions,
+           sum(machines)::bigint AS machines
+    FROM catalog_daily
+    WHERE day >= %(since)s AND (%(domain)s::text IS NULL OR domain = %(domain)s)
+    GROUP BY domain ORDER BY views DESC, checks DESC, domain LIMIT %(limit)s
+"""
+
+
+async def insert(conn: Conn, *, beacons: Sequence[Beacon], event_ids: Sequence[UUID]) -> set[UUID]:
+    """Writes those events that are no repeats; their ids."""
+    rows = [
+        {
+            "id": event_id,
+            "key": each.key and each.key.hex(),
+            "created_at": each.at,
+            "occurred_at": each.occurred_at,
+            "kind": each.event.kind,
+            "domain": each.event.domain,
+            "local_part": each.event.local_part,
+            "category": each.event.category,
+            "result": each.event.result,
+            "session_id": each.event.session_id,
+            "referrer": each.event.referrer,
+            "utm": each.event.utm,
+            "metadata": each.event.metadata,
+            "is_machine": each.visitor.machine is not None,
+            "agent": each.visitor.agent,
+            "network": each.visitor.network,
+        }
+        for each, event_id in zip(beacons, event_ids, strict=True)
+    ]
+    return {
+        event_id for (event_id,) in await (await conn.execute(INSERT, {"rows": to_json(rows).decode()})).fetchall()
+    }
+
+
+async def find_keys(conn: Conn, *, keys: Sequence[bytes]) -> dict[bytes, UUID]:
+    """The events that were first with these keys."""
+    return dict(await (await conn.execute(FIND_KEYS, {"keys": list(keys)})).fetchall())
+
+
+async def prune_keys(conn: Conn, *, before: datetime) -> int:
+    """Forgets old keys; how many."""
+    return (await conn.execute(PRUNE_KEYS, {"before": before})).rowcount
+
+
+async def roll_up(
+    conn: Conn, *, day: date, start: datetime, end: datetime, late: timedelta, early: timedelta
+) -> None:
+    """Sums up a day anew; events are heard of up to `late` after and `early` before they happened."""
+    await conn.execute(PATIENCE)
+    row = {"day": day, "start": start, "end": end, "heard_from": start - early, "heard_until": end + late}
+    await conn.execute(ROLL_UP, row)
+
+
+async def rank(conn: Conn, *, since: date, high: tuple[int, float], medium: tuple[int, float]) -> int:
+    """Writes how popular each domain is, by points at least and the part of domains below; how many changed."""
+    row = {
+        "since": since,
+        "high_from": high[0],
+        "high_above": high[1],
+        "medium_from": medium[0],
+        "medium_above": medium[1],
+    }
+    return (await conn.execute(RANK, row)).rowcount
+
+
+async def report(conn: Conn, *, since: date, domain: str | None, limit: int) -> Sequence[FunnelLine]:
+    """The sums of domains from a day on, the most viewed first."""
+    async with conn.cursor(row_factory=class_row(FunnelLine)) as cursor:
+        await cursor.execute(REPORT, {"since": since, "domain": domain, "limit": limit})
+        return await cursor.fetchall()

@@ -1,0 +1,93 @@
+"""/v1/t, where the links of mail lead, and /v1/messages."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
+
+from builders.kit import visitors
+from builders.kit.callers import Caller, needs
+from builders.kit.db import Reads
+from builders.kit.errors import problems
+from builders.kit.limits import Policy, declare, within
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.routes import Router
+from builders.tracking import answers, schemas
+from builders.tracking import service as tracking
+from builders.tracking.errors import LinkAltered
+from builders.tracking.records import Followed
+
+router = Router(prefix="/v1/t", tags=["tracking"])
+messages_router = Router(prefix="/v1/messages", tags=["messages"])
+
+# Wide: the image proxies of mail services load for millions of readers, from few addresses.
+TRACKED = declare(
+    Policy(
+        name="tracked",
+        quota=12_000,
+        window_s=60,
+        by="address",
+        counts="Images and links of mail, in place of address.",
+    )
+)
+_IMAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "An image of one pixel, whatever the token.",
+        "content": {"image/gif": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+_LINK: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Where the link leads, for whoever does not name `text/html` in Accept, and for scanners."
+    },
+    302: {"description": "To the target.", "headers": {"Location": {"schema": {"type": "string"}}}},
+}
+Reader = Annotated[Caller, needs("account:read")]
+
+
+def recorder(request: Request) -> tracking.Recorder:
+    """Who takes down what comes in."""
+    found: tracking.Recorder = request.app.state.hits
+    return found
+
+
+Hits = Annotated[tracking.Recorder, Depends(recorder)]
+
+
+@router.head("/o/{token}", include_in_schema=False, dependencies=[within(TRACKED, alone=True)])
+@router.get("/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[within(TRACKED, alone=True)])
+async def open_mail(request: Request, hits: Hits, token: str) -> Response:
+    """Tell of a mail's opening: always the same image; what is ours is recorded."""
+    if request.method != "HEAD":
+        await hits.note_open(token=token, visitor=visitors.of(request))
+    return answers.pixel(request)
+
+
+@router.head("/c/{token}", include_in_schema=False, dependencies=[within(TRACKED, alone=True)])
+@router.get(
+    "/c/{token}",
+    response_model=schemas.LinkReply,
+    responses={**_LINK, **problems(LinkAltered)},
+    dependencies=[within(TRACKED, alone=True)],
+)
+async def follow_link(
+    request: Request,
+    hits: Hits,
+    token: str,
+    u: Annotated[str, Query(description="Where it leads.")],
+    m: Annotated[str, Query(description="Our signature of token and `u`.")],
+) -> Response:
+    """Follow a link of a mail: 302 to `u` for browsers, the target as JSON for everything else."""
+    try:
+        hits.check(token=token, target=u, mac=m)
+    except LinkAltered as refusal:
+        return answers.refused(request, refusal)
+    visitor = visitors.of(request)
+    if request.method != "HEAD":
+        await hits.note_click(token=token, target=u, visitor=visitor)
+    return answers.way(request, u, visitor)
+
+
+@messages_router.get("", response_model=PageReply[schemas.MessageReply], tags=["beyond"])
+async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[Followed]:
+    """List the notices mailed for the account, newest first, with their opens and clicks; kept for 90 days."""
+    return await tracking.list_messages(conn, account_id=caller.account_id, page=page)

@@ -1,0 +1,58 @@
+"""The door of tracking: the recorder takes down opens and clicks, and an account asks about its notices."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from builders.kit import clock, ids
+from builders.kit.db import Conn
+from builders.kit.pages import Page, PageRequest
+from builders.mail import service as mail
+from builders.tracking import recording, store
+from builders.tracking.records import Count, Followed, HitKind
+
+BURST = timedelta(seconds=2)
+BURST_LINKS = 3  # different ones of a mail, within that time
+AHEAD = timedelta(hours=1)  # that an id may be of the clock, at the very most
+LOOKED_BACK = timedelta(minutes=10)
+_LAST_ID = UUID(int=2**128 - 1)
+_NONE = Count()
+
+Recorder = recording.Recorder
+
+
+async def list_messages(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Followed]:
+    """The account's notices, newest first, each with its opens and clicks. Two statements."""
+    before = UUID(str(page.after[0])) if page.after else _LAST_ID
+    found = await mail.list_notices(conn, account_id=account_id, before=before, limit=page.limit + 1)
+    cut = page.cut(found, key=lambda each: [str(each.id)])
+    counts: dict[tuple[UUID, str], Count] = {}
+    if cut.items:
+        message_ids = [each.id for each in cut.items]
+        since = ids.time_of(message_ids[-1]) - AHEAD
+        for each in await store.count(conn, account_id=account_id, message_ids=message_ids, since=since):
+            counts[each.message_id, each.kind] = Count(
+                people=each.people,
+                machines=each.machines,
+                proxied=each.proxied,
+                first_at=each.first_at,
+                last_at=each.last_at,
+            )
+    items = [
+        Followed(
+            id=each.id,
+            letter=each.letter,
+            recipient=each.recipient,
+            status=each.status,
+            created_at=each.created_at,
+            sent_at=each.sent_at,
+            opens=counts.get((each.id, HitKind.OPEN), _NONE),
+            clicks=counts.get((each.id, HitKind.CLICK), _NONE),
+        )
+        for each in cut.items
+    ]
+    return Page(items=items, next_cursor=cut.next_cursor)
+
+
+async def mark_bursts(conn: Conn) -> int:
+    """Takes those for machines who followed several links of a mail at once, lately; how many hits they were."""
+    return await store.mark_bursts(conn, since=clock.now() - LOOKED_BACK, span=BURST, links=BURST_LINKS)

@@ -1,0 +1,194 @@
+"""Daily sums of the funnel, and what becomes of them: the operator's report, and how popular a domain is shown."""
+
+import time
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from builders.app import Service
+from builders.catalog import jobs as catalog_jobs
+from builders.catalog import service as catalog
+from builders.catalog.records import FunnelLine
+from builders.kit import clock, jobs, partitions
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from tests.cast import Client
+from tests.catalog.crowd import fill
+from tests.catalog.make import Loader, catch_up, fresh
+from tests.catalog.test_events import BROWSER, PATH, own_id
+
+MANY = 100_000  # a million in soak/funnel.py
+
+
+@pytest.fixture(autouse=True)
+async def _empty(conn: Conn) -> None:
+    """What other tests told of is not counted here."""
+    await conn.execute("TRUNCATE catalog_events, catalog_event_keys, catalog_daily")
+
+
+@pytest.fixture
+async def domain(load: Loader) -> str:
+    name = fresh("funnel")
+    await load({"domain": name})
+    return name
+
+
+async def tell(client: Client, domain: str | None, kind: str = "view", **more: object) -> None:
+    event = {"kind": kind, "domain": domain, "session_id": own_id(), **more}
+    answer = await client.post(PATH, json=event, headers=BROWSER)
+    assert answer.status_code == 200
+
+
+async def sums(conn: Conn) -> list[tuple[Any, ...]]:
+    found = await conn.execute(
+        "SELECT day, domain, kind, result, people, machines, sessions FROM catalog_daily ORDER BY 1, 2, 3, 4"
+    )
+    return await found.fetchall()
+
+
+def today() -> date:
+    return clock.now().astimezone(UTC).date()
+
+
+async def test_events_are_summed_up_by_day_domain_and_step(
+    anyone: Client, domain: str, database: Database, conn: Conn
+) -> None:
+    session = own_id()
+    await tell(anyone, domain, session_id=session, event_id=own_id())
+    await tell(anyone, domain, session_id=session, event_id=own_id())
+    await tell(anyone, domain)
+    await tell(anyone, None)
+    await tell(anyone, domain, "check", local_part="ada", result="available")
+    await tell(anyone, domain, "claim", local_part="ada", result="completed")
+    await anyone.post(PATH, json={"kind": "view", "domain": domain}, headers={"User-Agent": "Googlebot/2.1"})
+
+    for _ in range(2):  # as often as one likes
+        await catalog.roll_up(database)
+        assert await sums(conn) == [
+            (today(), "", "view", "", 1, 0, 1),
+            (today(), domain, "check", "available", 1, 0, 1),
+            (today(), domain, "claim", "completed", 1, 0, 1),
+            (today(), domain, "view", "", 3, 1, 2),
+        ]
+    [line] = await catalog.report_funnel(conn, days=30, domain=domain)
+    assert line == FunnelLine(
+        domain=domain, views=3, checks=1, available=1, claims=1, completed=1, sessions=4, machines=1
+    )
+
+
+async def test_what_is_heard_of_late_counts_on_its_own_day(
+    anyone: Client, domain: str, database: Database, conn: Conn
+) -> None:
+    noon = datetime(2031, 5, 10, 12, tzinfo=UTC)
+    clock.move(noon - clock.now())
+    await tell(anyone, domain)
+    await tell(anyone, domain, occurred_at=(noon - timedelta(hours=13)).isoformat())
+    await catalog.roll_up(database)
+    assert [(day, people) for day, _, _, _, people, _, _ in await sums(conn)] == [
+        (date(2031, 5, 9), 1),
+        (date(2031, 5, 10), 1),
+    ]
+
+    clock.move(timedelta(hours=23))  # the next day, 11:00
+    await tell(anyone, domain, occurred_at=(clock.now() - timedelta(hours=12)).isoformat())
+    await catalog.roll_up(database)
+    assert [(day, people) for day, _, _, _, people, _, _ in await sums(conn)] == [
+        (date(2031, 5, 9), 1),
+        (date(2031, 5, 10), 2),
+    ]
+
+
+async def test_sums_outlive_the_events(anyone: Client, domain: str, database: Database, conn: Conn) -> None:
+    await tell(anyone, domain)
+    await catalog.roll_up(database)
+    await conn.execute("TRUNCATE catalog_events")
+    clock.move(timedelta(days=5))
+    await catalog.roll_up(database)
+    [line] = await catalog.report_funnel(conn, days=30)
+    assert (line.domain, line.views) == (domain, 1)
+    assert await catalog.report_funnel(conn, days=2) == []
+
+
+async def test_a_hundred_thousand_are_summed_up_at_once(domain: str, database: Database, conn: Conn) -> None:
+    at = datetime.combine(today(), datetime.min.time(), UTC) + timedelta(hours=23)
+    clock.move(at - clock.now())
+    await fill(conn, until=at, domains=[domain], count=MANY)
+    began = time.monotonic()
+    await catalog.roll_up(database)
+    assert time.monotonic() - began < 10
+    counted = [people + machines for _, _, _, _, people, machines, _ in await sums(conn)]
+    assert (len(counted), sum(counted)) == (3, MANY)
+
+
+class TestPopularity:
+    """What anybody may see of it: low, medium or high."""
+
+    async def shown(self, client: Client, domain: str) -> tuple[str, str]:
+        answer = await client.get(f"/v1/catalog/domains/{domain}")
+        return answer.json()["popularity"], answer.headers["ETag"]
+
+    async def rank(self, service: Service, database: Database, settings: Settings) -> None:
+        await catalog.roll_up(database)
+        async with database.transaction() as conn:
+            await jobs.defer(conn, catalog_jobs.rank_popularity, timestamp=0)
+        await jobs.drain(database, settings)
+        await catch_up(service.api.state.catalog)
+
+    async def test_it_follows_what_people_do(
+        self, anyone: Client, load: Loader, service: Service, database: Database, settings: Settings, conn: Conn
+    ) -> None:
+        domains = [fresh("popular") for _ in range(10)]
+        await load(*({"domain": each} for each in domains))
+        before = [await self.shown(anyone, each) for each in domains]
+        assert {popularity for popularity, _ in before} == {"low"}
+        day = "INSERT INTO catalog_daily VALUES (%s, %s, 'view', '', %s, 0, %s)"
+        for n, each in enumerate(domains):
+            await conn.execute(day, [today(), each, n * 10, n * 10])
+        await self.rank(service, database, settings)
+
+        after = [await self.shown(anyone, each) for each in domains]
+        assert [popularity for popularity, _ in after] == ["low"] * 6 + ["medium"] * 3 + ["high"]
+        changed = [old != new for (_, old), (_, new) in zip(before, after, strict=True)]
+        assert changed == [False] * 6 + [True] * 4  # its own validator, and nobody else's
+
+        clock.move(timedelta(days=40))
+        await self.rank(service, database, settings)
+        assert {(await self.shown(anyone, each))[0] for each in domains} == {"low"}
+
+    async def test_a_few_visitors_make_nothing_popular(
+        self, anyone: Client, domain: str, service: Service, database: Database, settings: Settings
+    ) -> None:
+        await tell(anyone, domain, "check", local_part="ada")
+        await self.rank(service, database, settings)
+        assert (await self.shown(anyone, domain))[0] == "low"
+
+    async def test_loading_the_catalog_leaves_it_alone(
+        self, anyone: Client, load: Loader, service: Service, database: Database, settings: Settings, conn: Conn
+    ) -> None:
+        domain = fresh("popular")
+        await load({"domain": domain})
+        await conn.execute("INSERT INTO catalog_daily VALUES (%s, %s, 'view', '', 500, 0, 500)", [today(), domain])
+        await self.rank(service, database, settings)
+        await load({"domain": domain, "title": "Another"})
+        assert (await self.shown(anyone, domain))[0] == "high"
+
+
+async def test_by_what_repeats_are_known_is_forgotten_after_a_week(
+    anyone: Client, domain: str, database: Database, conn: Conn, settings: Settings
+) -> None:
+    await tell(anyone, domain, event_id=own_id())
+    clock.move(timedelta(days=8))
+    await tell(anyone, domain, event_id=own_id())
+    async with database.transaction() as deferring:
+        await jobs.defer(deferring, catalog_jobs.rank_popularity, timestamp=0)
+    await jobs.drain(database, settings)
+    assert await (await conn.execute("SELECT count(*) FROM catalog_event_keys")).fetchone() == (1,)
+
+
+async def test_a_month_that_nobody_made_fails_no_write(anyone: Client, domain: str, conn: Conn) -> None:
+    clock.move(timedelta(days=400))
+    await tell(anyone, domain)
+    found = await conn.execute("SELECT count(*) FROM ONLY catalog_events_default WHERE domain = %s", [domain])
+    assert await found.fetchone() == (1,)
+    assert partitions._tables["catalog_events"].setting == "tracking_days"

@@ -1,0 +1,67 @@
+"""Pages of other sites: whose browsers may send JSON here and read the answers."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from builders.app import Service, create_app, lifespan
+from builders.kit.settings import Settings
+from tests.cast import Client
+from tests.catalog.make import catch_up
+
+PATH = "/v1/catalog/events"
+LANDER = "https://harbour.example"
+
+
+@pytest.fixture
+async def house(settings: Settings) -> AsyncIterator[Service]:
+    app = create_app(settings.model_copy(update={"lander_origins": (LANDER,)}))
+    async with lifespan(app.api):
+        await catch_up(app.api.state.catalog)
+        yield app
+
+
+async def ask(client: Client, origin: str) -> dict[str, str]:
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
+    answer = await client.request("OPTIONS", PATH, headers=headers)
+    assert answer.status_code in {204, 405}  # the second where nobody is named
+    return {name: value for name, value in answer.headers.items() if name.startswith("access-control")}
+
+
+async def test_a_named_lander_may_send_json_and_read_the_answer(house: Service) -> None:
+    async with Client(house) as page:
+        assert await ask(page, LANDER) == {
+            "access-control-allow-origin": LANDER,
+            "access-control-allow-credentials": "true",
+            "access-control-allow-methods": "POST",
+            "access-control-allow-headers": "Content-Type",
+            "access-control-max-age": "86400",
+        }
+        answer = await page.post(PATH, json={"kind": "view"}, headers={"Origin": LANDER})
+        assert answer.headers["access-control-allow-origin"] == LANDER
+        assert answer.headers["vary"] == "Origin"
+        refused = await page.post(PATH, json={"kind": "nonsense"}, headers={"Origin": LANDER})
+        assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, LANDER)
+
+
+async def test_others_may_not(house: Service, anyone: Client) -> None:
+    async with Client(house) as page:
+        for origin in ("https://evil.example", "null", f"{LANDER}.evil.example", "http://harbour.example"):
+            assert await ask(page, origin) == {}
+            answer = await page.post(PATH, json={"kind": "view"}, headers={"Origin": origin})
+            assert "access-control-allow-origin" not in answer.headers
+        assert await ask(anyone, LANDER) == {}  # where nobody is named
+
+
+def test_an_origin_is_written_as_browsers_send_it() -> None:
+    assert Settings(lander_origins="https://a.example, http://localhost:3000").lander_origins == (
+        "https://a.example",
+        "http://localhost:3000",
+    )
+    for wrong in ("https://a.example/", "a.example", "*", "https://A.example"):
+        with pytest.raises(ValueError, match="origins"):
+            Settings(lander_origins=wrong)

@@ -1,0 +1,97 @@
+"""The database goes away, a month is missing: no reader notices, and what can be kept is."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import SecretStr
+
+from builders.app import Service, create_app, lifespan
+from builders.kit import clock, partitions
+from builders.kit.db import Conn
+from builders.kit.settings import Settings
+from tests.cast import Client
+from tests.kit.gate import Gate
+from tests.kit.scratch import until
+from tests.tracking.conftest import BROWSER, TARGET, Hits, Mailed
+
+pytestmark = pytest.mark.usefixtures("no_mail_jobs")
+
+
+@pytest.fixture
+async def gate(conninfo: str) -> AsyncIterator[Gate]:
+    async with Gate(conninfo) as gate:
+        yield gate
+
+
+@pytest.fixture
+async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
+    """The whole service with its database behind the gate."""
+    behind = {"database_url": SecretStr(gate.conninfo), "pool_timeout_s": 0.3, "pool_size": 4}
+    app = create_app(settings.model_copy(update=behind))
+    async with lifespan(app.api):
+        yield app
+
+
+async def test_without_the_database_readers_are_served_and_afterwards_counted_again(
+    house: Service, gate: Gate, mailed: Mailed, hits: Hits
+) -> None:
+    path, query = mailed.click()
+    async with Client(house) as reader:
+        await reader.get(mailed.pixel, headers=BROWSER)
+        await gate.shut()
+        began = time.monotonic()
+        answers = await asyncio.gather(
+            *(reader.get(mailed.pixel, headers=BROWSER) for _ in range(5)),
+            *(reader.get(path, params=query, headers=BROWSER) for _ in range(5)),
+        )
+        assert [each.status_code for each in answers] == [200] * 5 + [302] * 5
+        assert {each.headers["Location"] for each in answers[5:]} == {TARGET}
+        assert time.monotonic() - began < 4
+        assert len(await hits(mailed)) == 1
+
+        await gate.open()
+
+        async def is_counted() -> bool:
+            await reader.get(mailed.pixel, headers=BROWSER)
+            return len(await hits(mailed)) > 1
+
+        await until(is_counted)
+
+
+async def test_what_waits_is_written_when_the_service_stops(
+    settings: Settings, mailed: Mailed, hits: Hits
+) -> None:
+    app = create_app(settings)
+    async with lifespan(app.api), Client(app) as reader:
+        asking = [asyncio.ensure_future(reader.get(mailed.pixel, headers=BROWSER)) for _ in range(20)]
+        await asyncio.sleep(0)
+        await asyncio.gather(*asking)
+    assert len(await hits(mailed)) == 20
+
+
+async def test_a_month_that_nobody_made_fails_no_write(anyone: Client, mailed: Mailed, hits: Hits) -> None:
+    clock.move(timedelta(days=400))
+    assert (await anyone.get(mailed.pixel, headers=BROWSER)).status_code == 200
+    assert [each["kind"] for each in await hits(mailed)] == ["open"]
+
+
+async def test_how_long_hits_are_kept_is_a_setting(conn: Conn, settings: Settings) -> None:
+    declared = partitions._tables["tracking_hits"]
+    assert declared.setting == "tracking_days"
+    async with conn.transaction():
+        await partitions.turn(conn, settings)
+    months = await conn.execute(partitions.LIST, {"table": "tracking_hits"})
+    names = [name for (name,) in await months.fetchall()]
+    present = datetime(clock.now().year, clock.now().month, 1, tzinfo=UTC)
+    assert f"tracking_hits_{present:%Y_%m}" in names
+
+    clock.move(timedelta(days=75))
+    async with conn.transaction():
+        await partitions.turn(conn, settings.model_copy(update={"tracking_days": 90}))
+        await partitions.turn(conn, settings.model_copy(update={"tracking_days": 30}))
+    months = await conn.execute(partitions.LIST, {"table": "tracking_hits"})
+    assert f"tracking_hits_{present:%Y_%m}" not in [name for (name,) in await months.fetchall()]
+    assert "tracking_hits_default" in names
