@@ -21,6 +21,7 @@ from builders.identity.api import login_page as login_page_api
 from builders.identity.api import sessions as sessions_api
 from builders.kit import crypto, documents, log
 from builders.kit.allowances import Limits
+from builders.kit.cors import Cors
 from builders.kit.db import Database
 from builders.kit.edge import Edge
 from builders.kit.errors import DatabaseAway, DatabaseBusy
@@ -29,11 +30,14 @@ from builders.kit.leases import Leases
 from builders.kit.outbound import Outbound
 from builders.kit.proxies import Proxies
 from builders.kit.settings import Settings
+from builders.leads import api as leads_api
 from builders.mail import api as mail_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.probes import api as probes_api
 from builders.profile import api as profile_api
 from builders.sandbox import api as sandbox_api
+from builders.tracking import api as tracking_api
+from builders.tracking import service as tracking
 from builders.webhooks.api import deliveries as deliveries_api
 from builders.webhooks.api import destinations as destinations_api
 from builders.webhooks.api import events as events_api
@@ -43,10 +47,14 @@ ROUTERS = [
     *(keys_api.router, sessions_api.router, jwks_api.router, audit_api.router),
     *(login_api.router, login_page_api.router),
     *(profile_api.router, mail_api.router),
+    *(tracking_api.router, tracking_api.messages_router),
+    *(leads_api.router, leads_api.waitlist_router),
     *(destinations_api.router, deliveries_api.router, events_api.router, portfolio_notifications_api.router),
 ]
 # Tokens of mail links stand in the path.
 SECRET_PATHS = ("/v1/t/", "/v1/mail/unsubscribe/")
+# What the vendor's pages on other sites may post to.
+OPEN_PATHS = ("/v1/catalog/events", "/v1/leads", "/public/v1/builders/waitlist")
 FLUSH_S = 30
 CACHE_S = 0.1  # for any answer of the cache store; without it the service goes on
 
@@ -63,8 +71,10 @@ class Service:
         front = Front(self.api, ROUTERS, limits=self.api.state.limits)
         documents.publish(self.api)
         self.openapi = self.api.openapi
-        proxies = Proxies(settings.trusted_proxies) if settings.trusted_proxies else None
-        self._edge = Edge(front, body_limit=settings.body_limit, secret_paths=SECRET_PATHS, proxies=proxies)
+        cors = Cors(front, paths=OPEN_PATHS, origins=settings.lander_origins) if settings.lander_origins else front
+        trusted = settings.trusted_proxies
+        proxies = Proxies(trusted, kind=settings.proxy_headers) if trusted else None
+        self._edge = Edge(cors, body_limit=settings.body_limit, secret_paths=SECRET_PATHS, proxies=proxies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as ASGI says."""
@@ -95,10 +105,12 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     if api.state.limits is not None:
         api.state.limits.grants = None if cache is None else Leases(cache)
     api.state.catalog = catalog.Shelf(database, assets=settings.data_dir / "assets")
+    api.state.funnel = funnel = catalog.Funnel(database)
+    api.state.hits = hits = tracking.Recorder(database, keyring=keyring)
     await database.open()
     flushing = asyncio.create_task(_flush(authenticator))
     try:
-        async with outbound:
+        async with outbound, hits, funnel:
             yield
     finally:
         flushing.cancel()

@@ -6,17 +6,32 @@ import signal
 from contextlib import suppress
 
 from builders.aliases import jobs as aliases_jobs
+from builders.catalog import jobs as catalog_jobs
 from builders.identity import jobs as identity_jobs
 from builders.kit import jobs, log, news
 from builders.kit.db import Database
 from builders.kit.settings import Settings
+from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
 from builders.profile import jobs as profile_jobs
 from builders.sandbox import jobs as sandbox_jobs
+from builders.tracking import jobs as tracking_jobs
 from builders.webhooks import jobs as webhooks_jobs
 
 # Importing a room's jobs declares them.
-JOBS = [jobs, news, identity_jobs, mail_jobs, profile_jobs, aliases_jobs, sandbox_jobs, webhooks_jobs]
+JOBS = [
+    jobs,
+    news,
+    identity_jobs,
+    mail_jobs,
+    profile_jobs,
+    aliases_jobs,
+    sandbox_jobs,
+    webhooks_jobs,
+    tracking_jobs,
+    catalog_jobs,
+    leads_jobs,
+]
 
 logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells each periodic job, each minute
 _log = log.get_logger()

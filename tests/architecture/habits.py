@@ -11,10 +11,12 @@ BROAD = {"Exception", "BaseException"}
 # Where every error is met on purpose: file and function, and why.
 MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/edge.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
+    "builders/kit/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
     "builders/kit/news.py:_relayed": "a relay that fails gets its events again one by one; nobody waits for it",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
     "builders/kit/log.py:_readable": "any object may be logged, and logging never raises",
     "builders/kit/log.py:emit": "as above, for records of the standard library",
+    "builders/mail/delivery.py:_carried": "what goes wrong with a message is noted, else it is tried for ever",
 }
 OUTBOUND, CLOCK, IDS = {"builders/kit/guard/wire.py"}, {"builders/kit/clock.py"}, {"builders/kit/ids.py"}
 # The only modules that may make such a call, or import such a name.

@@ -155,6 +155,7 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "POST /v1/auth/login/redeem",
         "GET /v1/auth/login",
         "POST /v1/auth/login/page",
+        "POST /v1/account/email-verification/confirm/page",
         "GET /v1/mail/unsubscribe/{token}",
         "POST /v1/mail/unsubscribe/{token}",
     }

@@ -2,12 +2,6 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/t/o/{token}",
-        "GET /v1/t/c/{token}",
-        "POST /v1/catalog/events",
-        "POST /v1/leads",
-        "GET /v1/leads/confirm",
-        "POST /public/v1/builders/waitlist",
         "GET /v1/builders/projects",
         "POST /v1/builders/projects",
         "GET /v1/builders/projects/{project_id}",

@@ -21,8 +21,12 @@ BEYOND_A_SCHEMA = {
     "address_form",  # either address, or local_part and domain
     "country",  # of a closed list
     "cursor_invalid",  # signed by us
+    "domain_name",  # labels there can be
+    "domain_required",  # unless it is a view
+    "domain_unknown",  # one of the catalog
     "duplicate_key",  # unique among the items of a list
     "entity_tag",  # quotes, and commas between
+    "event_form",  # either kind or events
     "event_unknown",  # of an open list
     "email",  # which domains and local parts there can be
     "key_length",  # of an Idempotency-Key; quotes around it are not counted
@@ -30,8 +34,10 @@ BEYOND_A_SCHEMA = {
     "money_currency",  # one that there is
     "money_amount",  # no more decimals than the currency has
     "locale",  # a language tag
+    "local_part_required",  # of a claim
     "login_form",  # either email and code, or token
     "nul_character",  # in no text
+    "result_mismatch",  # each kind has its own
     "secret_not_allowed",  # base64 of so many bytes behind a prefix, or any text without it
     "text_form",  # something to see, nothing that steers
     "timezone",  # of a closed list
@@ -39,7 +45,7 @@ BEYOND_A_SCHEMA = {
     "web_address",  # a host there can be
 }
 # Codes of 400 for a secret that only we can have made.
-NOT_OURS = {"token_invalid", "grant_invalid", "unsubscribe_link_invalid"}
+NOT_OURS = {"token_invalid", "grant_invalid", "link_altered", "unsubscribe_link_invalid"}
 
 
 @schemathesis.hook

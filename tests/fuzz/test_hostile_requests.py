@@ -13,7 +13,7 @@ from tests.fuzz.wire import ask
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY", "PROPFIND"]
 PAGES = {"/docs": {"GET", "HEAD"}, "/redoc": {"GET", "HEAD"}, "/openapi.json": {"GET", "HEAD"}}
-UNPUBLISHED = {"/v1/catalog/assets/{filename}": {"HEAD"}}
+UNPUBLISHED = {path: {"HEAD"} for path in ("/v1/catalog/assets/{filename}", "/v1/t/o/{token}", "/v1/t/c/{token}")}
 ODD = [
     "%ff%fe",  # not UTF-8
     "%ed%a0%80",  # a surrogate

@@ -5,10 +5,13 @@ import click
 from builders.cli.accounts import accounts
 from builders.cli.catalog import catalog
 from builders.cli.deliveries import deliveries
+from builders.cli.funnel import funnel
 from builders.cli.keys import keys
+from builders.cli.leads import leads
 from builders.cli.login_as import login_as
 from builders.cli.mail import mail
 from builders.cli.operate import demo, doctor_command, migrate_command
+from builders.cli.secrets import secrets
 from builders.cli.serve import http_command, serve, worker_command
 from builders.cli.token import token
 from builders.kit.documents import REVISION
@@ -23,6 +26,6 @@ def main() -> None:
 for command in (
     *(serve, http_command, worker_command),
     *(migrate_command, doctor_command, demo),
-    *(accounts, keys, token, login_as, catalog, mail, deliveries),
+    *(accounts, keys, token, login_as, catalog, funnel, mail, deliveries, leads, secrets),
 ):
     main.add_command(command)

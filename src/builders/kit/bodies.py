@@ -8,7 +8,7 @@ import email.message
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -126,7 +126,9 @@ def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
             field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a field here; ignored.{hint}"
         )
     for name in type(body).model_fields:
-        yield from unknown(getattr(body, name), f"{path}{name}.")
+        inner = getattr(body, name)
+        if isinstance(inner, BaseModel | list | tuple):
+            yield from unknown(inner, f"{path}{name}.")
 
 
 def warn(reply: object, *sent: object) -> None:
@@ -135,8 +137,10 @@ def warn(reply: object, *sent: object) -> None:
         reply.warnings = list(islice((each for body in sent for each in unknown(body)), MOST_WARNINGS))
 
 
-async def read(request: Request) -> Json:
+async def read(request: Request, *, also: Collection[str] = ()) -> Json:
     """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
+
+    `also` names media types that are read as JSON besides.
 
     Raises Invalid for what is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
     number that would be read as infinite.
@@ -144,7 +148,8 @@ async def read(request: Request) -> Json:
     raw = await request.body()
     if not raw:
         return PydanticUndefined
-    if not _is_json(request.headers.get("content-type", "")):
+    content_type = request.headers.get("content-type", "")
+    if not _is_json(content_type) and _essence(content_type) not in also:
         return raw
     try:
         value = from_json(raw, allow_inf_nan=False)
@@ -153,6 +158,11 @@ async def read(request: Request) -> Json:
     if _SUSPECT.search(raw):
         _refuse_unfit(value)
     return value
+
+
+def _essence(content_type: str) -> str:
+    """The media type without its parameters; `text/plain` where none is named (RFC 2045, 5.2)."""
+    return content_type.partition(";")[0].strip().lower() or "text/plain"
 
 
 def _is_json(content_type: str) -> bool:

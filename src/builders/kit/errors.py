@@ -132,10 +132,14 @@ class Invalid(Exception):
 
     @classmethod
     def many(cls, errors: Sequence[Mapping[str, Any]]) -> "Invalid":
-        """From the first of pydantic's errors; what was sent is not echoed: it may hold a secret."""
+        """From the first of pydantic's errors; what was sent is not echoed: it may hold a secret.
+
+        Of further members `did_you_mean` alone is shown.
+        """
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
             {"loc": [_shown(each) for each in error["loc"]], "msg": error["msg"], "type": error["type"]}
+            | ({"did_you_mean": error["did_you_mean"]} if "did_you_mean" in error else {})
             for error in errors[:MOST_ERRORS]
         ]
         return invalid

@@ -17,6 +17,8 @@ from uuid import UUID
 
 from builders.kit import clock
 
+LAST = UUID(int=2**128 - 1)  # no id is greater: where a list begins that shows the newest first
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CANONICAL = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
 _STEPS = 4096  # of a stamp in a millisecond

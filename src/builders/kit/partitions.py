@@ -4,13 +4,14 @@ Each such table also has a default partition, so that a write never fails for wa
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from psycopg import sql
 
 from builders.kit import clock, log
 from builders.kit.db import Conn
+from builders.kit.settings import Settings
 
 AHEAD = 2  # months
 
@@ -30,20 +31,24 @@ class Partitioned:
 
     table: str
     kept: timedelta
+    setting: str | None = None  # that says in days how long, where settings are at hand
 
 
 _tables: dict[str, Partitioned] = {}
 
 
-def declare(table: str, *, kept: timedelta) -> Partitioned:
-    """Registers a partitioned table, whose rows may go after `kept`."""
-    declared = _tables[table] = Partitioned(table=table, kept=kept)
+def declare(table: str, *, kept: timedelta, setting: str | None = None) -> Partitioned:
+    """Registers a partitioned table, whose rows may go after `kept`, or after the days that a setting says."""
+    declared = _tables[table] = Partitioned(table=table, kept=kept, setting=setting)
     return declared
 
 
-async def turn(conn: Conn) -> None:
+async def turn(conn: Conn, settings: Settings | None = None) -> None:
     """Makes the months ahead of every declared table and drops those that are over, each in a transaction."""
-    for each in list(_tables.values()):
+    for declared in list(_tables.values()):
+        each = declared
+        if settings is not None and declared.setting is not None:
+            each = replace(declared, kept=timedelta(days=getattr(settings, declared.setting)))
         async with conn.transaction():
             # Two at once would both make the month.
             await conn.execute(LOCK, {"table": each.table})

@@ -7,12 +7,12 @@ directly, declared parameters go through FastAPI's own parsers, and the signatur
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from types import MappingProxyType
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from fastapi import APIRouter, Request, Response
 from fastapi.dependencies.models import Dependant
@@ -54,7 +54,7 @@ class Route(APIRoute):
         self.needs = self.compiled.needs
         if self.compiled.has_body:
             self.responses = _joined(problems(BodyTooLarge), self.responses)
-        if self.needs is not None or self.compiled.conn_name:
+        if self.needs is not None or self.compiled.asks_database:
             self.responses = _joined(UNAVAILABLE, self.responses)
         if self.compiled.terms is not None:
             self.openapi_extra = {**self.compiled.terms.described, **(self.openapi_extra or {})}
@@ -110,6 +110,16 @@ class Router(APIRouter):
         )
 
 
+class _Solved(NamedTuple):
+    """A dependency that is no caller and no connection."""
+
+    name: str
+    call: Callable[..., Any]
+    parameters: Parameters
+    request_name: str | None
+    is_async: bool
+
+
 class Compiled:
     """An ASGI endpoint made from a route, once, at import."""
 
@@ -122,23 +132,27 @@ class Compiled:
         self.needs = next((each.call for each in dependant.dependencies if isinstance(each.call, Needs)), None)
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
-        self.solved: list[tuple[str, Callable[..., Any], Parameters, str | None]] = []
+        self.solved: list[_Solved] = []
         marks = [each.call for each in dependant.dependencies if isinstance(each.call, limits.Within)]
+        is_kept = all(each.call is not idempotency.every_time for each in dependant.dependencies)
         for each in dependant.dependencies:
-            if each.call not in marks:
+            if each.call not in marks and each.call is not idempotency.every_time:
                 self._supply(route, each)
         try:
             self.terms = limits.terms_of(marks, has_caller=self.needs is not None)
         except ValueError as error:
             raise TypeError(f"{route.path}: {error}") from error
+        self.asks_database = bool(self.conn_name) or any(call is db.database for _, call, *_ in self.solved)
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
         self.has_body = route.body_field is not None
+        # Media types that the document promises besides JSON are JSON under another name.
+        self.also: Collection[str] = tuple((route.openapi_extra or {}).get("requestBody", {}).get("content", ()))
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.status = route.status_code or 200
-        self.repeatable = self.needs is not None and "POST" in (route.methods or ())
+        self.repeatable = is_kept and self.needs is not None and "POST" in (route.methods or ())
 
     def _supply(self, route: Route, dependency: Dependant) -> None:
         name, call = dependency.name, dependency.call
@@ -150,7 +164,10 @@ class Compiled:
             raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
         else:
             _refuse_unknown(route, dependency)
-            self.solved.append((name, call, Parameters(dependency), dependency.request_param_name))
+            is_async = iscoroutinefunction(call)  # asked once: to ask for each request takes 3 µs
+            self.solved.append(
+                _Solved(name, call, Parameters(dependency), dependency.request_param_name, is_async)
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -175,7 +192,7 @@ class Compiled:
             await _spend(self.terms, request, caller)
         if self.needs is not None and caller is not None:
             await self.needs.judge(caller, request)
-        body = await bodies.read(request) if self.has_body else None
+        body = await bodies.read(request, also=self.also) if self.has_body else None
         await self._read(request, body, values)
         if self.request_name:
             values[self.request_name] = request
@@ -200,12 +217,12 @@ class Compiled:
 
     async def _read(self, request: Request, body: Any, values: Values) -> None:
         errors: list[Any] = []
-        for name, call, parameters, request_name in self.solved:
+        for name, call, parameters, request_name, is_async in self.solved:
             arguments: Values = {request_name: request} if request_name else {}
             found = parameters.read(request, arguments)
             errors += found
             if not found:
-                values[name] = await call(**arguments) if iscoroutinefunction(call) else call(**arguments)
+                values[name] = await call(**arguments) if is_async else call(**arguments)
         errors += self.parameters.read(request, values)
         if self.body_fields:
             # A large body can take seconds to judge; in a thread they are nobody else's seconds.

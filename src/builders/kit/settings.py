@@ -3,7 +3,7 @@
 import re
 from email.utils import parseaddr
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
@@ -45,6 +45,11 @@ class Settings(BaseSettings):
         description="Comma-separated addresses or networks (CIDR) whose `Forwarded` and `X-Forwarded` headers are "
         "believed; `unix` for peers on a Unix socket. Unset: nobody's are.",
     )
+    proxy_headers: Literal["forwarded", "x-forwarded", "both"] = Field(
+        "both",
+        description="Which kind the trusted proxies write; the other is then not looked at. With `both`, a client "
+        "who sends the other kind is counted as the proxy.",
+    )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     base_url: str | None = Field(
@@ -65,7 +70,7 @@ class Settings(BaseSettings):
     oidc_issuers: Annotated[tuple[issuers.OidcIssuer, ...], NoDecode] = Field(
         (),
         description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and where needed "
-        "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`.",
+        "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
     )
     body_limit: int = Field(2 * 1024 * 1024, ge=1024, description="Largest request body in bytes; beyond it 413.")
     pool_size: int = Field(10, ge=1, le=200, description="Database connections of each HTTP process.")
@@ -94,6 +99,17 @@ class Settings(BaseSettings):
     )
     mail_tracking: bool = Field(
         default=True, description="Whether notices and marketing mail tell of openings and clicks."
+    )
+    tracking_days: int = Field(
+        90,
+        ge=3,  # days that are still summed up
+        le=3650,
+        description="Days that single opens, clicks and funnel events are kept, to the month; daily sums stay.",
+    )
+    lander_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated origins of the pages that send funnel events from other sites: "
+        "`https://harbour.example`. Their browsers may read the answers (CORS).",
     )
     dkim_selector: str | None = Field(None, description="DKIM selector: the key is at SELECTOR._domainkey.DOMAIN.")
     dkim_domain: str | None = Field(None, description="Domain that signs mail. Unset: that of the sender.")
@@ -131,7 +147,15 @@ class Settings(BaseSettings):
         Proxies(value)
         return value
 
-    @field_validator("secret_keys", "outbound_allow", "trusted_proxies", mode="before")
+    @field_validator("lander_origins")
+    @classmethod
+    def _read_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            if not re.fullmatch(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?", each):
+                raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
+        return value
+
+    @field_validator("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return (
