@@ -59,6 +59,7 @@ def main() -> None:
         ws="none",
         log_config=None,
         access_log=given.name == "usual",
+        proxy_headers=given.name == "usual",  # as uvicorn comes; ours is served without, and the limit is bare
         server_header=False,
         timeout_keep_alive=600,  # while one is measured the others wait
     )

@@ -118,7 +118,7 @@ async def create_key(
         expires_at=expires_at,
         now=clock.now(),
     )
-    shown = _shown(key)
+    shown = _there(key)
     await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_news(shown))
     await _audit_key(conn, shown, account_id, actor, AuditAction.API_KEY_MINTED)
     return NewApiKey(key=shown, secret=text.text)
@@ -126,7 +126,7 @@ async def create_key(
 
 async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID | None) -> ApiKey:
     """One key of the account, also a revoked one. Raises KeyNotFound."""
-    return _shown(await key_store.find_key(conn, account_id=account_id, key_id=key_id) if key_id else None)
+    return _there(await key_store.find_key(conn, account_id=account_id, key_id=key_id) if key_id else None)
 
 
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
@@ -148,7 +148,7 @@ async def revoke_key(
     key = await key_store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
     if key is None:
         raise LiveKeyRequired("A test key revokes only test keys.", next_action="Ask with a live key.")
-    shown = _shown(key)
+    shown = _there(key)
     if shown.revoked_at == now:  # and not earlier: of two that revoke at once, the second tells nothing
         await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_news(shown))
         await _audit_key(conn, shown, account_id, actor, AuditAction.API_KEY_REVOKED)
@@ -188,23 +188,10 @@ async def rotate_key(
     return new
 
 
-def _shown(key: ApiKey | None) -> ApiKey:
+def _there(key: ApiKey | None) -> ApiKey:
     if key is None:
         raise KeyNotFound("There is no such API key.")
-    preset = Preset(key.preset)
-    return ApiKey(
-        id=key.id,
-        label=key.label,
-        key_kind=KeyKind(key.key_kind),
-        preset=preset,
-        prefix=key.prefix,
-        last4=key.last4,
-        created_at=key.created_at,
-        expires_at=key.expires_at,
-        revoked_at=key.revoked_at,
-        last_used_at=key.last_used_at,
-        scopes=scopes.of_preset(preset),
-    )
+    return key
 
 
 async def _audit_key(

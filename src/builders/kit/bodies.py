@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
-from fastapi import Request
+from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
+from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
 
@@ -92,6 +94,24 @@ class Answer:
 
     reply: object
     headers: Mapping[str, str]
+
+
+class WrittenJson(Response):
+    """JSON that is written already; the headers that Starlette would work out are known."""
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.body, self.status_code, self.background = body, status, None
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+            *((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends it; nothing is to be done behind it."""
+        del scope, receive
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
 
 
 def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:

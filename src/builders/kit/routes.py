@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeGuard
 
 from fastapi import APIRouter, Request, Response
@@ -243,7 +242,7 @@ class Compiled:
             return result, bytes(result.body) if hasattr(result, "body") else b""
         if isinstance(result, JsonPage):
             text = result.json()
-            return _Json(text, self.status), text
+            return bodies.WrittenJson(text, self.status), text
         if self.reply is None:
             if result is not None or self.status not in _EMPTY:
                 raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
@@ -256,7 +255,7 @@ class Compiled:
         text = self.reply.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.WriteReply) else ()
         stored = self.reply.serializer.to_json(value, by_alias=True, exclude=set(once)) if once else text
-        return _Json(text, self.status, headers), stored
+        return bodies.WrittenJson(text, self.status, headers), stored
 
 
 async def _spend(terms: Terms, request: Request, caller: Caller | None) -> None:
@@ -269,18 +268,6 @@ async def _spend(terms: Terms, request: Request, caller: Caller | None) -> None:
     key = None if caller is None else caller.key_id or caller.session_id or account
     if not kept.spend_known(terms, scope, key=key, account=account):
         await kept.spend(terms, scope, key=key, account=account)
-
-
-class _Json(Response):
-    """JSON that is written already; the headers that Starlette would work out are known."""
-
-    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        self.body, self.status_code, self.background = body, status, None
-        self.raw_headers = [
-            (b"content-length", b"%d" % len(body)),
-            (b"content-type", b"application/json"),
-            *((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()),
-        ]
 
 
 _EMPTY = {204, 205}  # answers without a body
