@@ -26,6 +26,7 @@ NAMED, UNNAMED = re.compile(r"%\((\w+)\)[sbt]"), re.compile(r"%[sbt]")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ACCOUNT = re.compile(r"%\(account_ids?\)s")  # as a parameter: a column of that name alone narrows nothing
 STORE = "store"  # a file, or a folder with a file for each family of tables
+GROUPED = re.compile(r"\b\d+_\d")
 OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timestamp\(\)|localtime)", re.IGNORECASE)
 
 
@@ -179,6 +180,12 @@ def own_clock(statement: Statement) -> Iterator[str]:
     """`now` comes as a parameter, so that the clock has one source and tests can set it."""
     if OWN_CLOCK.search(statement.text):
         yield f"{statement.place}: asks the database for the time"
+
+
+def too_new(statement: Statement) -> Iterator[str]:
+    """PostgreSQL 15, the oldest that we promise, reads no `1_000`; the embedded one does."""
+    if GROUPED.search(statement.text):
+        yield f"{statement.place}: a number with underscores, which PostgreSQL 15 does not read"
 
 
 def named_tables(statement: Statement, tables: Collection[str]) -> list[str]:

@@ -19,6 +19,7 @@ from tests.architecture.statements import (
     statements,
     stray_sql,
     strings,
+    too_new,
 )
 
 HOUSE = sources(ROOT / "src", "builders")
@@ -98,6 +99,13 @@ def test_postgresql_understands_every_statement(conn: psycopg.Connection) -> Non
 
 def test_no_statement_asks_the_database_for_the_time() -> None:
     said = [breach for each in all_statements() for breach in own_clock(each)]
+    assert not said, "\n".join(said)
+
+
+def test_numbers_are_written_as_the_oldest_server_reads_them() -> None:
+    assert list(too_new(sample("SELECT 1_000"))) != []
+    assert list(too_new(sample("SELECT 1000 FROM leads_2026_11, t_1"))) == []
+    said = [breach for each in all_statements() for breach in too_new(each)]
     assert not said, "\n".join(said)
 
 

@@ -15,7 +15,7 @@ COUNTED = 100_000  # of the queue's depth
 ABANDONED = timedelta(hours=1)  # a sample that was not sent by then never is
 
 # One claims at a time, so that what each destination has in flight is counted right; a claim takes milliseconds.
-TAKE_TURN = "SELECT pg_try_advisory_xact_lock(8_511_047_221)"
+TAKE_TURN = "SELECT pg_try_advisory_xact_lock(8511047221)"
 CLAIMED = """
     claimed.account_id, claimed.delivery_id, claimed.created_at, claimed.destination_id, claimed.event_id,
     claimed.next_attempt_at AS lease_until, claimed.attempts, claimed.step, claimed.once, claimed.resume_at,
