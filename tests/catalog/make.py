@@ -11,7 +11,6 @@ from pathlib import Path
 from builders.aliases.records import Rules, SeparatorPolicy
 from builders.app import Service
 from builders.catalog import service as catalog
-from builders.catalog.domain_names import unicode_of
 from builders.catalog.records import (
     Assets,
     CatalogDomain,
@@ -26,6 +25,7 @@ from builders.catalog.records import (
 from builders.catalog.snapshot import Snapshot, build
 from builders.catalog.store import domains as store
 from builders.kit import clock, ids
+from builders.kit.domain_names import unicode_of
 from builders.kit.money import Money
 
 _numbers = itertools.count(1)

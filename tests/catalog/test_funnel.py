@@ -1,5 +1,7 @@
 """Daily sums of the funnel, and what becomes of them: the operator's report, and how popular a domain is shown."""
 
+import asyncio
+import itertools
 import time
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -10,6 +12,7 @@ from builders.app import Service
 from builders.catalog import jobs as catalog_jobs
 from builders.catalog import service as catalog
 from builders.catalog.records import FunnelLine
+from builders.catalog.store import events as store
 from builders.kit import clock, jobs, partitions
 from builders.kit.db import Conn, Database
 from builders.kit.settings import Settings
@@ -18,7 +21,7 @@ from tests.catalog.crowd import fill
 from tests.catalog.make import Loader, catch_up, fresh
 from tests.catalog.test_events import BROWSER, PATH, own_id
 
-MANY = 100_000  # a million in soak/funnel.py
+MANY = 100_000  # a million in soak/doors.py
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +52,21 @@ async def sums(conn: Conn) -> list[tuple[Any, ...]]:
 
 def today() -> date:
     return clock.now().astimezone(UTC).date()
+
+
+def bounds() -> dict[str, Any]:
+    """Of today, as the sums of it are asked for."""
+    start = datetime.combine(today(), datetime.min.time(), UTC)
+    return {"start": start, "end": start + timedelta(days=1), "late": timedelta(days=1), "early": timedelta()}
+
+
+async def somebody_waits(conn: Conn) -> None:
+    """Until somebody waits for a lock."""
+    for _ in itertools.count():
+        cursor = await conn.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        if await cursor.fetchone() != (0,):
+            return
+        await asyncio.sleep(0.01)
 
 
 async def test_events_are_summed_up_by_day_domain_and_step(
@@ -108,6 +126,32 @@ async def test_sums_outlive_the_events(anyone: Client, domain: str, database: Da
     [line] = await catalog.report_funnel(conn, days=30)
     assert (line.domain, line.views) == (domain, 1)
     assert await catalog.report_funnel(conn, days=2) == []
+
+
+async def test_days_on_which_nothing_was_summed_up_are_made_up_for(
+    anyone: Client, domain: str, database: Database, conn: Conn
+) -> None:
+    await tell(anyone, domain)
+    await catalog.roll_up(database)
+    await tell(anyone, domain)
+    clock.move(timedelta(days=1))
+    await tell(anyone, domain)
+    clock.move(timedelta(days=6))
+    await catalog.roll_up(database)
+    assert [people for _, _, _, _, people, _, _ in await sums(conn)] == [2, 1]
+
+
+async def test_who_waits_to_sum_up_looks_when_it_is_his_turn(
+    anyone: Client, domain: str, database: Database, conn: Conn
+) -> None:
+    await tell(anyone, domain)
+    async with database.transaction() as slow:
+        await store.roll_up(slow, day=today(), **bounds())
+        fast = asyncio.create_task(catalog.roll_up(database))
+        await somebody_waits(conn)
+        await tell(anyone, domain)
+    await fast
+    assert [people for _, _, _, _, people, _, _ in await sums(conn)] == [2]
 
 
 async def test_a_hundred_thousand_are_summed_up_at_once(domain: str, database: Database, conn: Conn) -> None:

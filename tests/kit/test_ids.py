@@ -76,6 +76,15 @@ def test_an_empty_batch_is_empty_and_a_negative_one_refused() -> None:
         ids.new_many(-1)
 
 
+def test_a_batch_of_texts_is_of_the_same_ids_without_the_objects() -> None:
+    before = ids.new()
+    batch = [UUID(text) for text in ids.new_texts(1000)]
+    assert {(each.version, each.variant) for each in batch} == {(7, RFC_4122)}
+    assert _rises([before, *batch, ids.new()])
+    assert {each.int >> 60 & 15 for each in batch} == {8, 9, 10, 11}
+    assert ids.new_texts(0) == []
+
+
 def test_a_moved_clock_moves_the_ids_forth_and_back() -> None:
     present = ids.new()
     with clock.moved(MONTH):
@@ -145,3 +154,12 @@ def test_a_time_that_no_id_has_bounds_all_or_none() -> None:
     first, last = ids.lowest(datetime(1, 1, 1, tzinfo=UTC)), ids.lowest(datetime(9999, 12, 31, tzinfo=UTC))
     assert first == UUID(int=0)
     assert first < ids.new() < last
+
+
+def test_what_is_made_of_a_time_and_noise_is_the_same_again_and_of_that_time() -> None:
+    at = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
+    made = ids.made_of(at, b"some ten bytes")
+
+    assert made == ids.made_of(at, b"some ten bytes") != ids.made_of(at, b"other ten bytes")
+    assert (made.version, made.variant, ids.time_of(made)) == (7, RFC_4122, at)
+    assert ids.find(str(made)) == made

@@ -227,6 +227,21 @@ async def test_a_thousand_requests_at_once_send_one_message(
     assert lead.send_count == 1
 
 
+async def test_all_spellings_of_a_mailbox_share_its_messages(anyone: Client, desk: Desk, email: str) -> None:
+    local, _, domain = email.partition("@")
+    dotted = local.replace("-", "")
+    for alike in (
+        [f"{local}+{n}@{domain}" for n in range(20)],
+        [f"{dotted}@gmail.com", f"{dotted}+shop@gmail.com", f"{dotted[:3]}.{dotted[3:]}@googlemail.com"],
+    ):
+        await asyncio.gather(*(ask(anyone, each) for each in alike))
+        await desk.work()
+        assert len([each for each in desk.server.received if each.recipients[0] in alike]) == 1
+
+    await ask(anyone, f"{local}x+1@{domain}")
+    assert len(await desk.letters(f"{local}x+1@{domain}")) == 1
+
+
 async def test_the_link_confirms_the_request_it_was_mailed_for(anyone: Client, desk: Desk, email: str) -> None:
     await ask(anyone, email, source="honest", name="Ada", consent={"text_version": "mine"})
     await desk.work()

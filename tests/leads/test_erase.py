@@ -1,7 +1,10 @@
 """Erasing an address: nothing of it is left but a hash, by which it stays away."""
 
 import asyncio
+import re
 from datetime import timedelta
+
+from psycopg import sql
 
 from builders.kit import clock
 from builders.kit.crypto import Keyring, generate_secret
@@ -12,13 +15,21 @@ from builders.leads.records import Erased
 from builders.leads.store import requests
 from builders.mail.records import VENDOR
 from tests.cast import Client
-from tests.leads.make import FULL, Desk, ask, confirm, same
+from tests.leads.make import FULL, Desk, ask, confirm, same, stop_of, token_of
+from tests.tracking.conftest import BROWSER
 
 TRACES = """
     SELECT (SELECT count(*) FROM leads_leads WHERE email = %(email)s)
          + (SELECT count(*) FROM leads_requests WHERE email = %(email)s)
          + (SELECT count(*) FROM leads_suppressions AS kept WHERE strpos(row_to_json(kept)::text, %(email)s) > 0)
 """
+
+
+TABLES = """
+    SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+"""
+HOLDING = "SELECT count(*) FROM {} AS line WHERE strpos(row_to_json(line)::text, %s) > 0"
+PIXEL = re.compile(r"/v1/t/o/[\w-]+")
 
 
 async def erase(database: Database, keyring: Keyring, email: str) -> Erased:
@@ -49,6 +60,40 @@ async def test_nothing_is_left_and_nothing_comes_again(
     assert same(await ask(anyone, email, **FULL)) == same(first)
     assert len(await desk.letters(email)) == 1
     assert await traces(conn, email) == 0
+
+
+async def holding(conn: Conn, text: str) -> dict[str, int]:
+    """The tables in which a text stands somewhere, and in how many rows."""
+    found = {}
+    for (name,) in await (await conn.execute(TABLES)).fetchall():
+        cursor = await conn.execute(sql.SQL(HOLDING).format(sql.Identifier(name)), [text])
+        found[name] = (await cursor.fetchall())[0][0]
+    return {name: count for name, count in found.items() if count}
+
+
+async def test_after_a_long_history_no_table_knows_the_address_nor_its_mail(
+    anyone: Client, desk: Desk, database: Database, conn: Conn, keyring: Keyring, email: str
+) -> None:
+    await ask(anyone, email, **FULL)
+    [letter] = await desk.letters(email)
+    await anyone.get(PIXEL.findall(letter.part("html"))[0], headers=BROWSER)
+    await confirm(anyone, token_of(letter))
+    await anyone.post(stop_of(letter), data={"List-Unsubscribe": "One-Click"})
+    await desk.work()
+    clock.move(timedelta(days=2))
+    desk.server.script.rcpt = [f"550 5.1.1 <{email}> is unknown"]
+    await ask(anyone, email)
+    assert await desk.status(email) == "bounced"
+    cursor = await conn.execute("SELECT unnest(message_ids)::text FROM leads_leads WHERE email = %s", [email])
+    message_ids = [message_id for (message_id,) in await cursor.fetchall()]
+    assert len(message_ids) == 2
+    assert any("tracking_hits" in name for name in await holding(conn, message_ids[0]))
+
+    await erase(database, keyring, email)
+    await desk.work()
+    assert await holding(conn, email) == {}
+    left = [name for message_id in message_ids for name in await holding(conn, message_id)]
+    assert [name for name in left if name.startswith(("mail_", "tracking_", "leads_"))] == []
 
 
 async def test_it_can_be_done_twice_and_for_nobody(database: Database, keyring: Keyring, email: str) -> None:

@@ -61,7 +61,7 @@ async def test_nobody_else_finds_it(send: Send, conn: Conn, bob: Person) -> None
 @pytest.mark.parametrize("unknown", [UUID(int=7 << 76), UUID(int=0), UUID(int=2**128 - 1)])
 async def test_what_is_no_id_of_ours_is_not_found(conn: Conn, alice: Person, unknown: UUID) -> None:
     assert await mail.find_message(conn, account_id=alice.account.id, message_id=unknown) is None
-    assert await mail.find_owner(conn, message_id=unknown) is None
+    assert await mail.find_origins(conn, message_ids=[unknown]) == {}
 
 
 async def test_the_vendors_own_mail_has_the_nil_account(send: Send, conn: Conn) -> None:
@@ -73,8 +73,8 @@ async def test_the_vendors_own_mail_has_the_nil_account(send: Send, conn: Conn) 
 
 async def test_the_account_of_a_message_is_found_by_its_id_alone(send: Send, conn: Conn, alice: Person) -> None:
     message_id = await send()
-    assert await mail.find_owner(conn, message_id=message_id) == alice.account.id
-    assert await mail.find_owner(conn, message_id=ids.new()) is None
+    found = await mail.find_origins(conn, message_ids=[message_id, ids.new()])
+    assert {each: origin.account_id for each, origin in found.items()} == {message_id: alice.account.id}
 
 
 async def test_the_newest_are_listed_first_and_by_status(

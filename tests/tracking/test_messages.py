@@ -1,5 +1,6 @@
 """GET /v1/messages: an account's notices, and what their readers did."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -113,6 +114,16 @@ async def test_a_person_follows_one_link_often_or_several_slowly(
     await follow(anyone, slowly, "https://builders.example/4")
     await sweep(database, settings)
     assert [each["clicks"]["people"] for each in await listed(alice)] == [5, 3]
+
+
+async def test_nobody_follows_a_hundred_links_in_some_minutes(
+    alice: Person, anyone: Client, make: Make, database: Database, settings: Settings
+) -> None:
+    often, swarmed = await make(), await make()
+    for mailed, times in ((often, 100), (swarmed, 101)):
+        await asyncio.gather(*(follow(anyone, mailed) for _ in range(times)))
+    await sweep(database, settings)
+    assert [each["clicks"]["people"] for each in await listed(alice)] == [0, 100]
 
 
 async def test_one_messages_burst_is_not_anothers(

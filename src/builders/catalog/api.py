@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from builders.catalog import answers, landers, schemas
 from builders.catalog import service as catalog
-from builders.catalog.beacons import Told
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
 from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import Snapshot
@@ -178,7 +177,7 @@ async def record_events(
     shown: Current,
     events: Events,
     body: schemas.CatalogFunnelEventRequest,
-) -> Told:
+) -> schemas.FunnelReply:
     """Tell of a visitor's `view`, `check` or `claim`, or of up to 50 at once; a repeat counts once.
 
     JSON may come as `text/plain`, as `sendBeacon` sends it. A body has up to 8 KB, a batch 64 KB.

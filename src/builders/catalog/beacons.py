@@ -1,9 +1,11 @@
 """What pages tell of their visitors, and what becomes of it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 from uuid import UUID
 
 from builders.kit.visitors import Visitor
@@ -26,8 +28,7 @@ class EventResult(StrEnum):
     ABANDONED = "abandoned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunnelEvent:
+class FunnelEvent(NamedTuple):
     """What a page tells."""
 
     kind: EventKind
@@ -39,8 +40,8 @@ class FunnelEvent:
     occurred_at: datetime | None = None
     result: EventResult | None = None
     referrer: str | None = None
-    utm: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    utm: Mapping[str, str] = MappingProxyType({})
+    metadata: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,7 @@ class Flaw:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beacon:
+class Beacon(NamedTuple):
     """An event as it is written."""
 
     key: bytes | None  # the same for repeats; None when nothing tells them apart
@@ -63,18 +63,7 @@ class Beacon:
     visitor: Visitor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What is said of one event, or of a batch."""
-
-    id: UUID | None
-    accepted: bool
-    duplicate: bool
-    results: Sequence["Receipt"] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(NamedTuple):
     """What became of an event."""
 
     id: UUID | None = None  # of the first, for a repeat

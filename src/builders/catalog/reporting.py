@@ -11,6 +11,7 @@ from builders.kit import clock
 from builders.kit.db import Conn, Database
 
 KEYS_KEPT = timedelta(days=7)
+MOST_DAYS = 90  # that are summed up when none was for long
 RANKED_DAYS = 30
 # At least so many points (a session's view 1, its check 3, its claim 10), and more than this part of all domains.
 HIGH, MEDIUM = (50, 0.9), (10, 0.6)
@@ -18,10 +19,16 @@ _DAY = timedelta(days=1)
 
 
 async def roll_up(database: Database) -> None:
-    """Sums up the days that events still come in for, each anew in a transaction: today and the two before."""
+    """Sums up the days that events have come in for since the last time, each anew in a transaction.
+
+    On the last day that was summed up, events of the day before could still be heard of.
+    """
     today = clock.now().astimezone(UTC).date()
-    for back in (2, 1, 0):
-        day = today - back * _DAY
+    async with database.reading() as conn:
+        last = await store.find_last_day(conn, today=today)
+    first = max(today - MOST_DAYS * _DAY, (last or today) - _DAY)
+    for ahead in range((today - first).days + 1):
+        day = first + ahead * _DAY
         start = datetime.combine(day, time(), UTC)
         async with database.transaction() as conn:
             await store.roll_up(conn, day=day, start=start, end=start + _DAY, late=LATE, early=EARLY)

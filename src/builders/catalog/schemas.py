@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, Validato
 
 from builders.aliases.records import Detail, Reason, SeparatorPolicy
 from builders.catalog import examples
-from builders.catalog.beacons import EventKind, EventResult, Flaw, FunnelEvent, Receipt, Told
+from builders.catalog.beacons import EventKind, EventResult, Flaw, FunnelEvent, Receipt
 from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceInterval, PriceTier
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
 
@@ -202,9 +202,20 @@ class FunnelEventBody(Body):
 
     def record(self) -> FunnelEvent:
         """What it says."""
-        given = {name: getattr(self, name) for name in FunnelEventBody.model_fields}
         utm = {} if self.utm is None else self.utm.model_dump(include=set(Utm.model_fields), exclude_none=True)
-        return FunnelEvent(**{**given, "utm": utm, "metadata": self.metadata or {}})
+        return FunnelEvent(
+            kind=self.kind,
+            domain=self.domain,
+            local_part=self.local_part,
+            category=self.category,
+            event_id=self.event_id,
+            session_id=self.session_id,
+            occurred_at=self.occurred_at,
+            result=self.result,
+            referrer=self.referrer,
+            utm=utm,
+            metadata=self.metadata or {},
+        )
 
 
 def _flawed(value: Any, handler: ValidatorFunctionWrapHandler) -> FunnelEventBody | Flaw:  # of any JSON
@@ -264,11 +275,14 @@ class FunnelReply(WriteReply):
     results: Annotated[list[ReceiptReply] | None, Field(description="Of a batch, in its order.")]
 
 
-def told(receipts: Sequence[Receipt], *, is_batch: bool) -> Told:
+def told(receipts: Sequence[Receipt], *, is_batch: bool) -> FunnelReply:
     """The answer."""
-    return Told(
-        id=None if is_batch else receipts[0].id,
+    if not is_batch:
+        [one] = receipts
+        return FunnelReply(id=one.id, accepted=one.accepted, duplicate=one.duplicate, results=None)
+    return FunnelReply(
+        id=None,
         accepted=all(each.accepted for each in receipts),
         duplicate=all(each.duplicate for each in receipts),
-        results=receipts if is_batch else None,
+        results=[ReceiptReply.model_validate(each) for each in receipts],
     )

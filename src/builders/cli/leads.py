@@ -1,17 +1,15 @@
 """`builders leads`."""
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 from pydantic_core import to_json
 
-from builders.cli.session import fail, json_option, note, plain, run, show
+from builders.cli.files import written
+from builders.cli.session import json_option, note, plain, run, show
 from builders.kit import crypto
 from builders.kit.db import Database
 from builders.kit.emails import canonical
@@ -76,7 +74,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
     async def work(database: Database, settings: Settings) -> int:
         keyring = crypto.keyring_of(settings)
         found = door.list_all(database, wanted=_wanted(**chosen))
-        with _written(output) as file:
+        with written(output) as file:
             if not as_json:
                 return await door.write_sheet(
                     found, file, link=lambda lead: door.unsubscribe_link(keyring, settings=settings, lead=lead)
@@ -88,24 +86,6 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
     count = run(work)
     if output is not None:
         note(f"{count} leads are in {output}.")
-
-
-@contextmanager
-def _written(output: Path | None) -> Iterator[TextIO]:
-    """Where to write; a file appears whole or not at all."""
-    if output is None:
-        yield sys.stdout
-        return
-    draft = output.with_name(f".{output.name}.part")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            yield file
-        draft.replace(output)
-    except OSError as error:
-        fail(f"{output} cannot be written: {error.strerror}.")
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 @leads.command()

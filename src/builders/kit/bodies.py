@@ -27,8 +27,8 @@ Json = Any  # what a JSON text can hold
 
 MOST_WARNINGS = 20
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
-# A NUL, or a number that may be larger than a float: only a body that matches is searched.
-_SUSPECT = re.compile(rb"\\u0000|\d[eE]\+?\d{3}|(?<!\d)\d{309}")
+# A number that may be larger than a float, or a NUL: only a body that has one is searched.
+_LARGE, _LONG, _LONGEST_PLAIN = re.compile(rb"\d[eE]\+?\d{3}"), re.compile(rb"(?<!\d)\d{309}"), 308
 
 
 def by_example(*examples: JsonDict) -> JsonDict:
@@ -69,18 +69,18 @@ class StrictBody(BaseModel):
 
 
 class Reply(BaseModel):
-    """An answer; read from a record's attributes."""
+    """An answer; read from a record's attributes.
+
+    What a subclass lists in `shown_once` is not kept for a replay, whose answer comes without it: names, or in
+    pydantic's form what is in members of members.
+    """
 
     model_config = ConfigDict(from_attributes=True)
+    shown_once: ClassVar[frozenset[str] | Mapping[str, Any]] = frozenset()
 
 
 class WriteReply(Reply):
-    """An answer to a body; says which members of it were not understood.
-
-    What a subclass lists in `shown_once` is not kept for a replay, whose answer comes without it.
-    """
-
-    shown_once: ClassVar[frozenset[str]] = frozenset()
+    """An answer to a body; says which members of it were not understood."""
 
     warnings: list[UnknownField] = []
 
@@ -96,15 +96,13 @@ class Answer:
     headers: Mapping[str, str]
 
 
-class WrittenJson(Response):
-    """JSON that is written already; the headers that Starlette would work out are known."""
+class Written(Response):
+    """An answer that is written already, with all its headers; it can be given many times."""
 
-    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
         self.body, self.status_code, self.background = body, status, None
         self.raw_headers = [
-            (b"content-length", b"%d" % len(body)),
-            (b"content-type", b"application/json"),
-            *((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()),
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,6 +110,14 @@ class WrittenJson(Response):
         del scope, receive
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self.body})
+
+
+class WrittenJson(Written):
+    """JSON that is written already; the headers that Starlette would work out are known."""
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(body, status, headers)
+        self.raw_headers += ((b"content-length", b"%d" % len(body)), (b"content-type", b"application/json"))
 
 
 def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
@@ -131,6 +137,9 @@ def _closest(name: str, model: type[BaseModel]) -> str | None:
     return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
 
 
+_HOLDING = (BaseModel, list, tuple)  # what a body may be in
+
+
 def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
     """The unknown members of a Body and of the bodies in it."""
     if isinstance(body, list | tuple):
@@ -138,16 +147,15 @@ def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
             yield from unknown(each, f"{path}{at}.")
     if not isinstance(body, BaseModel):
         return
-    for name in body.model_extra or {}:
+    for name in body.model_extra or ():
         meant = _closest(name, type(body))
         hint = f" Did you mean {meant!r}?" if meant else ""
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
         yield UnknownField(
             field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a field here; ignored.{hint}"
         )
-    for name in type(body).model_fields:
-        inner = getattr(body, name)
-        if isinstance(inner, BaseModel | list | tuple):
+    for name, inner in vars(body).items():
+        if isinstance(inner, _HOLDING):
             yield from unknown(inner, f"{path}{name}.")
 
 
@@ -168,14 +176,15 @@ async def read(request: Request, *, also: Collection[str] = ()) -> Json:
     raw = await request.body()
     if not raw:
         return PydanticUndefined
-    content_type = request.headers.get("content-type", "")
+    sent = (value for name, value in request.scope["headers"] if name == b"content-type")
+    content_type = next(sent, b"").decode("latin-1")
     if not _is_json(content_type) and _essence(content_type) not in also:
         return raw
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise _not_json(raw, str(error)) from None
-    if _SUSPECT.search(raw):
+    if b"\\u0000" in raw or _LARGE.search(raw) or (len(raw) > _LONGEST_PLAIN and _LONG.search(raw)):
         _refuse_unfit(value)
     return value
 

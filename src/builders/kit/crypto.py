@@ -46,11 +46,12 @@ class Resealed:
 class _Key:
     """One master secret and what was derived from it; shows nothing but its id."""
 
-    __slots__ = ("_derived", "_secret", "id")
+    __slots__ = ("_derived", "_macs", "_secret", "id")
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._derived: dict[tuple[str, str], bytes] = {}
+        self._macs: dict[str, hmac.HMAC] = {}
         self.id = self.derived("id", "")[:_ID]
 
     def derived(self, use: str, purpose: str) -> bytes:
@@ -61,6 +62,15 @@ class _Key:
             key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self._secret)
             self._derived[use, purpose] = key
         return key
+
+    def mac(self, purpose: str, payload: bytes) -> bytes:
+        """HMAC-SHA256; a copy of one that is keyed already takes half the time of a new one."""
+        keyed = self._macs.get(purpose)
+        if keyed is None:
+            keyed = self._macs[purpose] = hmac.new(self.derived("sign", purpose), digestmod="sha256")
+        made = keyed.copy()
+        made.update(payload)
+        return made.digest()
 
     def __repr__(self) -> str:
         return f"_Key({self.id.hex()})"
@@ -150,7 +160,7 @@ class Keyring:
 
 
 def _mac(key: _Key, purpose: str, payload: bytes) -> bytes:
-    return hmac.digest(key.derived("sign", purpose), payload, "sha256")[:_MAC]
+    return key.mac(purpose, payload)[:_MAC]
 
 
 def _token_hash(key: _Key, purpose: str, token: str) -> bytes:

@@ -19,7 +19,6 @@ from builders.kit.errors import DatabaseBusy, Problem
 
 LINGER_S = 0.002  # that the first of a batch waits for others
 MOST_AT_ONCE = 500  # rows of a statement
-MOST_UNDER_WAY = 2  # statements: while one waits for the disk, others are collected and sent
 MOST_WAITING = 10_000  # rows; beyond it callers are refused
 LONGEST_S = 5.0  # that a row waits for its turn, and again that its batch takes
 
@@ -30,7 +29,7 @@ Write = Callable[[Conn, Sequence[Row]], Awaitable[Sequence[Result]]]
 _log = log.get_logger()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: one is made for each write, and that would double its cost
 class _Waiting(Generic[Row, Result]):
     """A row, and who waits for it."""
 
@@ -54,7 +53,6 @@ class GroupCommit(Generic[Row, Result]):
         linger_s: float = LINGER_S,
         most_at_once: int = MOST_AT_ONCE,
         most_waiting: int = MOST_WAITING,
-        most_under_way: int = MOST_UNDER_WAY,
         longest_s: float = LONGEST_S,
     ) -> None:
         self._database = database
@@ -64,8 +62,6 @@ class GroupCommit(Generic[Row, Result]):
         self._most_waiting = most_waiting
         self._longest_s = longest_s
         self._waiting: deque[_Waiting[Row, Result]] = deque()
-        self._slots = asyncio.Semaphore(most_under_way)
-        self._under_way: set[asyncio.Task[None]] = set()
         self._collecting: asyncio.Task[None] | None = None  # while rows wait
         self._is_closed = False
 
@@ -90,14 +86,15 @@ class GroupCommit(Generic[Row, Result]):
 
     async def add_many(self, rows: Sequence[Row]) -> Sequence[Result]:
         """Writes the rows, not all in one commit; raises what `add` raises for any of them."""
+        if len(rows) == 1:
+            return [await self.add(rows[0])]  # to gather costs as much as all the rest of it
         return await asyncio.gather(*self._queue(rows))
 
     async def close(self) -> None:
         """Takes no more rows, and returns when those that wait are written or refused."""
         self._is_closed = True
-        while self._collecting is not None or self._under_way:
-            await asyncio.wait({*self._under_way, *([self._collecting] if self._collecting else [])})
-            await asyncio.sleep(0)  # what has ended says so to itself
+        if self._collecting is not None:
+            await asyncio.wait({self._collecting})
 
     def _queue(self, rows: Sequence[Row]) -> Sequence[asyncio.Future[Result]]:
         if self._is_closed:
@@ -113,26 +110,19 @@ class GroupCommit(Generic[Row, Result]):
         return [each.done for each in queued]
 
     async def _collect(self) -> None:
+        """One batch after the other: while one waits for the disk, the next is collected."""
         loop = asyncio.get_running_loop()
         try:
             while self._waiting:
                 left = self._waiting[0].since + self._linger_s - loop.time()
                 if left > 0 and len(self._waiting) < self._most_at_once and not self._is_closed:
                     await asyncio.sleep(left)
-                await self._slots.acquire()
-                batch = self._take(loop.time() - self._longest_s)
-                writing = loop.create_task(self._write_batch(batch))
-                self._under_way.add(writing)
-                writing.add_done_callback(self._release)
+                await self._write_batch(self._take(loop.time() - self._longest_s))
         finally:
             self._collecting = None
             for each in self._waiting:  # none, unless the task was cancelled
                 each.done.cancel()
             self._waiting.clear()
-
-    def _release(self, writing: asyncio.Task[None]) -> None:
-        self._under_way.discard(writing)
-        self._slots.release()
 
     def _take(self, oldest: float) -> list[_Waiting[Row, Result]]:
         """The next rows that somebody still waits for, without those that have waited too long."""

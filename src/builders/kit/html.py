@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -17,11 +18,20 @@ _jinja = Environment(
     lstrip_blocks=True,
 )
 _page = _jinja.get_template("page.html")
-_style = _page.render(title="", paragraphs=(), button=None).partition("<style>")[2].partition("</style>")[0]
-_digest = base64.b64encode(hashlib.sha256(_style.encode()).digest()).decode()
+
+
+def _policy(content: str) -> str:
+    """What a browser may do with a page: show it in the style that stands in it."""
+    style = content.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'"
+    )
+
+
 _HEADERS = {
-    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_digest}'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'",
+    "Content-Security-Policy": _policy(_page.render(title="", paragraphs=(), button=None)),
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex",
     # Nothing to others; without it a browser says `Origin: null` of what a button posts (Fetch, 3.2).
@@ -51,18 +61,38 @@ def page(
     return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")
 
 
+def whole(content: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """A page that a room has written from a template of its own, with one style and no script."""
+    own = {"Content-Security-Policy": _policy(content)}
+    return Response(content, 200, {**_HEADERS, **own, **(headers or {})}, "text/html; charset=utf-8")
+
+
 def wants_html(request: Request) -> bool:
     """Whether the request asks for a page rather than for JSON, as browsers do and programs do not.
 
     `text/html` must be named (RFC 9110, 12.5.1), and with no less weight, or as much and earlier, than JSON.
     """
+    return preferred(request, "text/html") == "text/html"
+
+
+def preferred(request: Request, *others: str) -> str | None:
+    """Which of these media types the request asks for rather than for JSON; None: for JSON, or it does not say."""
+    sent = (value for name, value in request.scope["headers"] if name == b"accept")
+    found = _weights(b",".join(sent)[:1024])
+    json = max(found.get("application/json", (0.0, 0)), found.get("application/problem+json", (0.0, 0)))
+    best = max(others, key=lambda name: found.get(name, (0.0, 0)))
+    weight = found.get(best, (0.0, 0))
+    return best if weight[0] > 0 and (weight > json or json[0] == 0) else None
+
+
+@lru_cache(maxsize=256)  # few are different
+def _weights(accept: bytes) -> Mapping[str, tuple[float, int]]:
+    """Of each media type that is named, and its place, the first highest."""
     found: dict[str, tuple[float, int]] = {}
-    for at, part in enumerate(",".join(request.headers.getlist("accept"))[:1024].split(",")):
+    for at, part in enumerate(accept.decode("latin-1").split(",")):
         name, _, rest = part.strip().lower().partition(";")
         found.setdefault(name.strip(), (_weight(rest), -at))
-    html = found.get("text/html", (0.0, 0))
-    json = max(found.get("application/json", (0.0, 0)), found.get("application/problem+json", (0.0, 0)))
-    return html[0] > 0 and (html > json or json[0] == 0)
+    return found
 
 
 def _weight(parameters: str) -> float:

@@ -26,6 +26,7 @@ _BRIDGED = 10_000 * _STEPS  # a step back of up to ten seconds
 _VERSION = 7 << 76
 _VARIANT = 0b10 << 62
 _RANDOM = (1 << 62) - 1
+_VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class _Stamps:
@@ -73,9 +74,26 @@ def new_many(n: int) -> list[UUID]:
     return [_assemble(first + i, noise[8 * i : 8 * i + 8]) for i in range(n)]
 
 
+def made_of(at: datetime, noise: bytes) -> UUID:
+    """The UUIDv7 of this time and noise (10 bytes at least); the same whenever these are."""
+    stamp = (at - _EPOCH) // timedelta(milliseconds=1) * _STEPS + int.from_bytes(noise[:2], "big") % _STEPS
+    return _assemble(stamp, noise[2:10])
+
+
 def find(text: str) -> UUID | None:
     """The UUID, of any version, written in the canonical 36 characters of either case; None for all else."""
     return UUID(text) if _CANONICAL.fullmatch(text) else None
+
+
+def new_texts(n: int) -> list[str]:
+    """N new ids, rising, as 32 hexadecimal digits: for rows by the thousand, at a fifth of what objects cost."""
+    first = _stamps.take(n) if n else 0
+    noise = os.urandom(8 * n).hex()
+    stamps = (f"{first + i:015x}" for i in range(n))
+    return [
+        f"{stamp[:12]}7{stamp[12:]}{_VARIANTS[noise[at]]}{noise[at + 1 : at + 16]}"
+        for at, stamp in zip(range(0, 16 * n, 16), stamps, strict=True)
+    ]
 
 
 def lowest(at: datetime) -> UUID:

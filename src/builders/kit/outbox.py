@@ -28,6 +28,11 @@ INSERT = """
     INSERT INTO kit_outbox_pending (id, created_at) SELECT id, created_at FROM event
 """
 
+FORGET = """
+    DELETE FROM kit_outbox
+    WHERE account_id = %(account_id)s AND name = %(name)s AND data::json ->> %(member)s = %(value)s
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
@@ -104,3 +109,8 @@ async def publish_many(conn: Conn, event: Event, happened: Iterable[tuple[UUID, 
             "data": [data for _, data in rows],
         },
     )
+
+
+async def forget(conn: Conn, event: Event, *, account_id: UUID, member: str, value: str) -> None:
+    """Removes what was told of the account in events of a kind whose data say so: somebody is to be erased."""
+    await conn.execute(FORGET, {"account_id": account_id, "name": event.name, "member": member, "value": value})

@@ -149,6 +149,7 @@ class Compiled:
         # Media types that the document promises besides JSON are JSON under another name.
         self.also: Collection[str] = tuple((route.openapi_extra or {}).get("requestBody", {}).get("content", ()))
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
+        self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.status = route.status_code or 200
         self.repeatable = is_kept and self.needs is not None and "POST" in (route.methods or ())
@@ -203,6 +204,8 @@ class Compiled:
         return await self._run(database, values, None)
 
     async def _run(self, database: db.Database, values: Values, claim: idempotency.Claim | None) -> Response:
+        if not self.conn_name and claim is None:
+            return self._answer(await self.call(**values), values)[0]
         async with self.connect(database) as conn:
             if self.conn_name:
                 values[self.conn_name] = conn
@@ -226,10 +229,14 @@ class Compiled:
         if self.body_fields:
             # A large body can take seconds to judge; in a thread they are nobody else's seconds.
             is_large = len(await request.body()) > LARGE_BODY
-            judging = request_body_to_args(self.body_fields, body, self.embed)
-            found_values, found = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
-            values.update(found_values)
-            errors += found
+            if self.whole is not None and not is_large and isinstance(body, dict):  # as mostly
+                values[self.whole.name], wrong = self.whole.validate(body, loc=("body",))
+                errors += wrong
+            else:
+                judging = request_body_to_args(self.body_fields, body, self.embed)
+                found_values, found = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
+                values.update(found_values)
+                errors += found
         if errors:
             raise Invalid.many(errors)
 
@@ -253,9 +260,13 @@ class Compiled:
             raise TypeError(f"{self.call.__name__} answered what its reply does not allow") from error
         bodies.warn(value, *(values[field.name] for field in self.body_fields))
         text = self.reply.serializer.to_json(value, by_alias=True)
-        once = value.shown_once if isinstance(value, bodies.WriteReply) else ()
-        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=set(once)) if once else text
+        once = value.shown_once if isinstance(value, bodies.Reply) else ()
+        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=_excluded(once)) if once else text
         return bodies.WrittenJson(text, self.status, headers), stored
+
+
+def _excluded(once: Collection[str] | Mapping[str, Any]) -> set[str] | dict[str, Any]:
+    return dict(once) if isinstance(once, Mapping) else set(once)
 
 
 async def _spend(terms: Terms, request: Request, caller: Caller | None) -> None:

@@ -52,13 +52,12 @@ async def expire(database: Database) -> None:
 async def erase(conn: Conn, *, keyring: Keyring, email: str) -> Erased:
     """Removes all that is kept of an address but a hash, by which nothing is ever kept or sent again.
 
-    The address is in canonical form.
+    That is its mail too, with what was seen of its reading. The address is in canonical form.
     """
     await requests.lock_address(conn, email=email)
     digest = keyring.hash_token(SUPPRESSED, email)
     await requests.suppress(conn, account_id=VENDOR, digest=digest, now=clock.now())
     count = await requests.delete_of_address(conn, account_id=VENDOR, email=email)
-    messages = await store.delete(conn, account_id=VENDOR, email=email)
-    for message_id in filter(None, messages):
-        await mail.withdraw(conn, account_id=VENDOR, message_id=message_id)
-    return Erased(leads=len(messages), requests=count)
+    message_ids = await store.delete(conn, account_id=VENDOR, email=email)
+    await mail.forget(conn, account_id=VENDOR, address=email, message_ids=message_ids or ())
+    return Erased(leads=int(message_ids is not None), requests=count)

@@ -23,7 +23,7 @@ from builders.mail import service as mail
 from builders.mail.records import VENDOR, LeadConfirm, Topic
 
 PATH = "/v1/leads/confirm"
-GAP = timedelta(minutes=15)  # between two messages to an address
+GAP = timedelta(minutes=15)  # between two messages to a mailbox, however its address is spelled
 DAY = timedelta(days=1)
 MOST_MESSAGES = 5  # a day
 REST = timedelta(days=7)  # of an address that mail came back from
@@ -110,7 +110,8 @@ async def _mail_link(
         letter=LeadConfirm(link=f"{settings.url}{PATH}?token={text}", hours=LINK_LIFE // timedelta(hours=1)),
         expires_at=expires_at,
     )
-    await store.set_message(conn, account_id=VENDOR, lead_id=lead.id, message_id=message_id)
+    oldest = ids.lowest(clock.now() - mail.KEPT)
+    await store.set_message(conn, account_id=VENDOR, lead_id=lead.id, message_id=message_id, oldest=oldest)
 
 
 async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | None) -> Confirmation:

@@ -23,6 +23,12 @@ class MailUnsubscribed(BaseModel):
     address: str
 
 
+class MailForgotten(BaseModel):
+    """Messages whose reader was erased."""
+
+    message_ids: list[UUID]
+
+
 MAIL_BOUNCED = declare(
     Event(
         name="mail.bounced",
@@ -40,6 +46,15 @@ MAIL_UNSUBSCRIBED = declare(
         version=1,
         description="A reader wants no more of a topic.",
         example=MailUnsubscribed(topic=Topic.NEWS, address="ada@example.net"),
+        internal=True,
+    )
+)
+MAIL_FORGOTTEN = declare(
+    Event(
+        name="mail.forgotten",
+        version=1,
+        description="Messages were removed, and nothing is to be known of them any more.",
+        example=MailForgotten(message_ids=[UUID("0193a1b2-0000-7000-8000-000000000005")]),
         internal=True,
     )
 )

@@ -10,7 +10,7 @@ from builders.kit.crypto import Keyring, Resealed
 from builders.kit.db import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.mail import addresses, delivery, links, optouts, sealed, store
-from builders.mail.events import MAIL_UNSUBSCRIBED, MailUnsubscribed
+from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
 from builders.mail.folder import Folder
 from builders.mail.optouts import Subscription
 from builders.mail.records import Letter, Message, Origin, Status, Topic
@@ -21,6 +21,7 @@ mint_links = links.mint
 read_token = links.read_token
 is_target = links.is_target
 mask = addresses.mask
+KEPT = store.KEPT
 
 
 async def send(
@@ -55,6 +56,18 @@ async def withdraw(conn: Conn, *, account_id: UUID, message_id: UUID) -> bool:
     return await store.finish(conn, key=key, status=Status.SUPPRESSED, reply=Reply())
 
 
+async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Collection[UUID]) -> None:
+    """Removes the messages, and what was told of their address; publishes mail.forgotten.
+
+    That the address wants no more of a topic is kept, sealed: else it would get more.
+    """
+    await store.forget(conn, account_id=account_id, message_ids=message_ids)
+    await outbox.forget(conn, MAIL_UNSUBSCRIBED, account_id=account_id, member="address", value=address)
+    if message_ids:
+        data = MailForgotten(message_ids=list(message_ids))
+        await outbox.publish(conn, MAIL_FORGOTTEN, account_id=account_id, data=data)
+
+
 async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Message | None:
     """A message of the account, and where it stands; kept for 90 days."""
     return await store.find(conn, key=Key(account_id=account_id, id=message_id))
@@ -70,11 +83,6 @@ async def list_messages(
 def list_outbox(data_dir: Path) -> Sequence[Path]:
     """The messages of the dev outbox, oldest first, as `.eml` files."""
     return Folder(data_dir).list_files()
-
-
-async def find_owner(conn: Conn, *, message_id: UUID) -> UUID | None:
-    """The account of a message: a tracked link comes without it."""
-    return await store.find_owner(conn, message_id=message_id)
 
 
 def unsubscribe_link(keyring: Keyring, *, base_url: str, account_id: UUID, topic: Topic, address: str) -> str:

@@ -12,7 +12,8 @@ from builders.kit import ids, partitions
 from builders.kit.db import Conn
 from builders.mail.records import Category, Message, Origin, Status, Topic
 
-partitions.declare("mail_messages", kept=timedelta(days=90))
+KEPT = timedelta(days=90)
+partitions.declare("mail_messages", kept=KEPT)
 
 INSERT = """
     INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, content, status,
@@ -42,7 +43,6 @@ LIST_NOTICES = """
     WHERE account_id = %(account_id)s AND id < %(before)s AND category = 'notice'
     ORDER BY id DESC LIMIT %(limit)s
 """
-FIND_OWNER = "SELECT account_id FROM mail_messages WHERE id = %(id)s AND created_at = %(created_at)s"
 FIND_ORIGINS = """
     SELECT message.id, message.account_id, message.sent_at
     FROM unnest(%(ids)s::uuid[], %(times)s::timestamptz[]) AS asked (id, created_at)
@@ -71,6 +71,10 @@ FINISH = """
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
       AND status IN ('queued', 'deferred') AND (%(attempts)s::smallint IS NULL OR attempts = %(attempts)s)
     RETURNING id
+"""
+FORGET = """
+    DELETE FROM mail_messages
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s) AND created_at = ANY(%(times)s)
 """
 # Their jobs are lost, or it is time for another attempt. Put off, so that the next sweep leaves them alone.
 SWEEP = """
@@ -200,15 +204,6 @@ async def list_newest(
         return await cursor.fetchall()
 
 
-async def find_owner(conn: Conn, *, message_id: UUID) -> UUID | None:
-    """The account of a message."""
-    if not is_dated(message_id):
-        return None
-    row = {"id": message_id, "created_at": ids.time_of(message_id)}
-    found = await (await conn.execute(FIND_OWNER, row)).fetchone()
-    return None if found is None else found[0]
-
-
 async def list_notices(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[Message]:
     """The account's notices with smaller ids, newest first."""
     async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
@@ -253,6 +248,16 @@ async def finish(
     row = {**key.row, "status": status, "code": reply.code, "error": reply.error}
     ended = await conn.execute(FINISH, {**row, "attempts": attempts, "sent_at": sent_at})
     return await ended.fetchone() is not None
+
+
+async def forget(conn: Conn, *, account_id: UUID, message_ids: Collection[UUID]) -> None:
+    """Removes the messages; whoever is about to send one finds nothing."""
+    row = {
+        "account_id": account_id,
+        "ids": list(message_ids),
+        "times": [ids.time_of(each) for each in message_ids],
+    }
+    await conn.execute(FORGET, row)
 
 
 async def sweep(conn: Conn, *, now: datetime, again: datetime, limit: int) -> Sequence[Key]:

@@ -1,9 +1,20 @@
 """What tracking does by itself."""
 
+from uuid import UUID
+
 from procrastinate import JobContext
 
-from builders.kit import jobs
+from builders.kit import jobs, news
+from builders.kit.db import Conn
+from builders.kit.news import News
 from builders.tracking import service as tracking
+
+
+@news.subscribe("mail.forgotten")
+async def forget(conn: Conn, told: News) -> None:
+    """Forgets what was done with messages that are to be known no more."""
+    message_ids = [UUID(each) for each in told.read()["message_ids"]]
+    await tracking.forget(conn, account_id=told.account_id, message_ids=message_ids)
 
 
 @jobs.app.periodic(cron="* * * * *")

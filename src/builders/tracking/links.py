@@ -1,6 +1,7 @@
 """Whether a tracked link is as it was minted, and leads where a browser may be sent."""
 
 import re
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from builders.kit.crypto import Keyring
@@ -23,6 +24,7 @@ def check(keyring: Keyring, *, token: str, target: str, mac: str) -> None:
         raise LinkAltered("The link was changed on its way; follow it from the mail itself.")
 
 
+@lru_cache(maxsize=1024)  # only of what we signed: many follow the same links
 def is_web(target: str) -> bool:
     """Whether it is an absolute http or https address with nothing hidden in it."""
     if len(target) > LONGEST or _UNFIT.search(target):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from builders.kit.visitors import Visitor
@@ -16,8 +17,7 @@ class HitKind(StrEnum):
     CLICK = "click"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One request for a link of ours."""
 
     message_id: UUID

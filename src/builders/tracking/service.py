@@ -1,5 +1,6 @@
 """The door of tracking: the recorder takes down opens and clicks, and an account asks about its notices."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from builders.tracking.records import Count, Followed, HitKind
 
 BURST = timedelta(seconds=2)
 BURST_LINKS = 3  # different ones of a mail, within that time
+SWARM = 100  # clicks on a mail while we look back: no person's
 AHEAD = timedelta(hours=1)  # that an id may be of the clock, at the very most
 LOOKED_BACK = timedelta(minutes=10)
 _LAST_ID = UUID(int=2**128 - 1)
@@ -53,6 +55,12 @@ async def list_messages(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
     return Page(items=items, next_cursor=cut.next_cursor)
 
 
+async def forget(conn: Conn, *, account_id: UUID, message_ids: Sequence[UUID]) -> None:
+    """Forgets the hits of the messages."""
+    await store.forget(conn, account_id=account_id, message_ids=message_ids)
+
+
 async def mark_bursts(conn: Conn) -> int:
     """Takes those for machines who followed several links of a mail at once, lately; how many hits they were."""
-    return await store.mark_bursts(conn, since=clock.now() - LOOKED_BACK, span=BURST, links=BURST_LINKS)
+    since = clock.now() - LOOKED_BACK
+    return await store.mark_bursts(conn, since=since, span=BURST, links=BURST_LINKS, most=SWARM)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -35,28 +36,38 @@ COUNT = """
     WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s) AND created_at >= %(since)s
     GROUP BY message_id, kind
 """
+FORGET = "DELETE FROM tracking_hits WHERE account_id = %(account_id)s AND message_id = ANY(%(message_ids)s)"
 # From each click on: are there three links of its mail within the span? Then all clicks of the span are one burst.
+# Nor does a person follow a hundred in some minutes; such a swarm, looked at each with each, would take for ever.
 MARK_BURSTS = """
-    WITH bursts AS (
-        SELECT first.account_id, first.message_id, first.created_at AS start
-        FROM tracking_hits AS first
+    WITH busy AS (
+        SELECT account_id, message_id, count(*) > %(most)s AS is_swarm
+        FROM tracking_hits WHERE kind = 'click' AND created_at >= %(since)s
+        GROUP BY account_id, message_id HAVING count(*) > %(most)s OR count(DISTINCT url) >= %(links)s
+    ), bursts AS (
+        SELECT busy.account_id, busy.message_id, first.created_at AS start, first.created_at + %(span)s AS stop
+        FROM busy
+        JOIN tracking_hits AS first
+          ON first.account_id = busy.account_id AND first.message_id = busy.message_id AND first.kind = 'click'
+         AND first.created_at >= %(since)s
         JOIN tracking_hits AS hit
           ON hit.account_id = first.account_id AND hit.message_id = first.message_id AND hit.kind = 'click'
          AND hit.created_at BETWEEN first.created_at AND first.created_at + %(span)s
-        WHERE first.kind = 'click' AND first.created_at >= %(since)s
-        GROUP BY first.account_id, first.message_id, first.id, first.created_at
+        WHERE NOT busy.is_swarm
+        GROUP BY busy.account_id, busy.message_id, first.id, first.created_at
         HAVING count(DISTINCT hit.url) >= %(links)s
+        UNION ALL
+        SELECT account_id, message_id, %(since)s, 'infinity' FROM busy WHERE is_swarm
     )
     UPDATE tracking_hits AS hit SET machine = 'burst'
     FROM bursts
     WHERE hit.account_id = bursts.account_id AND hit.message_id = bursts.message_id AND hit.kind = 'click'
-      AND hit.created_at BETWEEN bursts.start AND bursts.start + %(span)s AND hit.created_at >= %(since)s
+      AND hit.created_at BETWEEN bursts.start AND bursts.stop AND hit.created_at >= %(since)s
       AND hit.machine IS NULL
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A hit, whose it is, and whether it counts."""
 
     hit: Hit
@@ -81,17 +92,17 @@ async def insert(conn: Conn, *, hits: Sequence[Judged]) -> None:
     """Writes the hits, all or none."""
     rows = [
         {
-            "account_id": each.account_id,
+            "account_id": account_id.hex,
             "id": hit_id,
-            "created_at": each.hit.at,
-            "message_id": each.hit.message_id,
-            "kind": each.hit.kind,
-            "url": each.hit.url,
-            "machine": each.machine,
-            "agent": each.hit.visitor.agent,
-            "network": each.hit.visitor.network,
+            "created_at": hit.at,
+            "message_id": hit.message_id.hex,
+            "kind": hit.kind,
+            "url": hit.url,
+            "machine": machine,
+            "agent": hit.visitor.agent,
+            "network": hit.visitor.network,
         }
-        for each, hit_id in zip(hits, ids.new_many(len(hits)), strict=True)
+        for (hit, account_id, machine), hit_id in zip(hits, ids.new_texts(len(hits)), strict=True)
     ]
     await conn.execute(INSERT, {"rows": to_json(rows).decode()})
 
@@ -106,7 +117,12 @@ async def count(
         return await cursor.fetchall()
 
 
-async def mark_bursts(conn: Conn, *, since: datetime, span: timedelta, links: int) -> int:
-    """Marks clicks of people since then on so many links of a mail within the span; how many."""
-    cursor = await conn.execute(MARK_BURSTS, {"since": since, "span": span, "links": links})
+async def forget(conn: Conn, *, account_id: UUID, message_ids: Sequence[UUID]) -> None:
+    """Removes the hits of the messages."""
+    await conn.execute(FORGET, {"account_id": account_id, "message_ids": list(message_ids)})
+
+
+async def mark_bursts(conn: Conn, *, since: datetime, span: timedelta, links: int, most: int) -> int:
+    """Marks clicks since then on so many links of a mail within the span, or on a mail of more than `most`."""
+    cursor = await conn.execute(MARK_BURSTS, {"since": since, "span": span, "links": links, "most": most})
     return cursor.rowcount

@@ -38,11 +38,18 @@ INSERT = """
     SELECT id, created_at, occurred_at, kind, domain, local_part, category, result, session_id, referrer, utm,
            metadata, is_machine, agent, network
     FROM given WHERE key IS NULL OR id IN (SELECT event_id FROM fresh)
-    RETURNING id
 """
 FIND_KEYS = "SELECT key, event_id FROM catalog_event_keys WHERE key = ANY(%(keys)s)"
 PRUNE_KEYS = "DELETE FROM catalog_event_keys WHERE created_at < %(before)s"
-PATIENCE = "SELECT set_config('statement_timeout', '300s', true)"
+PATIENCE = "SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '300s', true)"
+# One at a time: of two, the one that looked first might write last, and put back what it did not see.
+LOCK_SUMS = "LOCK TABLE catalog_daily IN SHARE ROW EXCLUSIVE MODE"
+LAST_DAY = """
+    SELECT coalesce(
+        (SELECT max(day) FROM catalog_daily WHERE day <= %(today)s),
+        (SELECT (min(created_at) AT TIME ZONE 'UTC')::date FROM catalog_events)
+    )
+"""
 # Sessions are grouped first: to count distinct ones would sort every event.
 ROLL_UP = """
     INSERT INTO catalog_daily (day, domain, kind, result, people, machines, sessions)
@@ -96,32 +103,22 @@ REPORT = """
 """
 
 
-async def insert(conn: Conn, *, beacons: Sequence[Beacon], event_ids: Sequence[UUID]) -> set[UUID]:
-    """Writes those events that are no repeats; their ids."""
+async def insert(conn: Conn, *, beacons: Sequence[Beacon], event_ids: Sequence[UUID]) -> int:
+    """Writes those events that are no repeats; how many."""
     rows = [
         {
-            "id": event_id,
-            "key": each.key and each.key.hex(),
-            "created_at": each.at,
-            "occurred_at": each.occurred_at,
-            "kind": each.event.kind,
-            "domain": each.event.domain,
-            "local_part": each.event.local_part,
-            "category": each.event.category,
-            "result": each.event.result,
-            "session_id": each.event.session_id,
-            "referrer": each.event.referrer,
-            "utm": each.event.utm,
-            "metadata": each.event.metadata,
-            "is_machine": each.visitor.machine is not None,
-            "agent": each.visitor.agent,
-            "network": each.visitor.network,
+            **event._asdict(),  # what the table has no column for is passed over
+            "id": event_id.hex,
+            "key": key and key.hex(),
+            "created_at": at,
+            "occurred_at": occurred_at,
+            "is_machine": visitor.machine is not None,
+            "agent": visitor.agent,
+            "network": visitor.network,
         }
-        for each, event_id in zip(beacons, event_ids, strict=True)
+        for (key, at, occurred_at, event, visitor), event_id in zip(beacons, event_ids, strict=True)
     ]
-    return {
-        event_id for (event_id,) in await (await conn.execute(INSERT, {"rows": to_json(rows).decode()})).fetchall()
-    }
+    return (await conn.execute(INSERT, {"rows": to_json(rows).decode()})).rowcount
 
 
 async def find_keys(conn: Conn, *, keys: Sequence[bytes]) -> dict[bytes, UUID]:
@@ -134,11 +131,18 @@ async def prune_keys(conn: Conn, *, before: datetime) -> int:
     return (await conn.execute(PRUNE_KEYS, {"before": before})).rowcount
 
 
+async def find_last_day(conn: Conn, *, today: date) -> date | None:
+    """The last day up to today that has sums; while there are none, the first that was heard of."""
+    row = await (await conn.execute(LAST_DAY, {"today": today})).fetchone()
+    return None if row is None else row[0]
+
+
 async def roll_up(
     conn: Conn, *, day: date, start: datetime, end: datetime, late: timedelta, early: timedelta
 ) -> None:
     """Sums up a day anew; events are heard of up to `late` after and `early` before they happened."""
     await conn.execute(PATIENCE)
+    await conn.execute(LOCK_SUMS)
     row = {"day": day, "start": start, "end": end, "heard_from": start - early, "heard_until": end + late}
     await conn.execute(ROLL_UP, row)
 

@@ -24,7 +24,8 @@ LOCK = """
     SELECT id, email, status, message_id FROM leads_leads
     WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
 """
-# One statement decides: of two at once, the second finds what the first has sent.
+# What was sent to other spellings of its address counts, for one reader gets it all. Who calls this holds the lock
+# on the mailbox, so of two at once the second finds what the first has sent.
 RESERVE = """
     UPDATE leads_leads AS lead
     SET sends = ARRAY(
@@ -35,11 +36,18 @@ RESERVE = """
         changed_at = CASE WHEN status IN ('confirmed', 'pending') THEN changed_at ELSE %(now)s END
     WHERE account_id = %(account_id)s AND id = %(id)s AND status <> 'suppressed'
       AND (status <> 'bounced' OR changed_at <= %(rested)s)
-      AND NOT EXISTS (SELECT FROM unnest(sends) AS at WHERE at > %(gap_ago)s)
-      AND (SELECT count(*) FROM unnest(sends) AS at WHERE at > %(day_ago)s) < %(most)s
+      AND NOT EXISTS (
+          SELECT FROM leads_leads AS alike CROSS JOIN unnest(alike.sends) AS at
+          WHERE alike.account_id = %(account_id)s AND alike.mailbox = lead.mailbox AND at > %(day_ago)s
+          HAVING max(at) > %(gap_ago)s OR count(*) >= %(most)s
+      )
 """
 SET_MESSAGE = """
-    UPDATE leads_leads SET message_id = %(message_id)s WHERE account_id = %(account_id)s AND id = %(id)s
+    UPDATE leads_leads
+    SET message_id = %(message_id)s, message_ids = ARRAY(
+            SELECT each FROM unnest(message_ids) AS each WHERE each > %(oldest)s
+        ) || %(message_id)s::uuid
+    WHERE account_id = %(account_id)s AND id = %(id)s
 """
 CONFIRM = """
     UPDATE leads_leads
@@ -74,7 +82,10 @@ FORGET = """
         LIMIT %(batch)s FOR UPDATE SKIP LOCKED
     )
 """
-DELETE = "DELETE FROM leads_leads WHERE account_id = %(account_id)s AND email = %(email)s RETURNING message_id"
+DELETE = """
+    DELETE FROM leads_leads WHERE account_id = %(account_id)s AND email = %(email)s
+    RETURNING message_ids || message_id
+"""
 PUT_LINK = """
     INSERT INTO leads_tokens (account_id, lead_id, request_id, digest, expires_at)
     VALUES (%(account_id)s, %(lead_id)s, %(request_id)s, %(digest)s, %(expires_at)s)
@@ -155,9 +166,10 @@ async def reserve(
     return (await conn.execute(RESERVE, row | limits)).rowcount == 1
 
 
-async def set_message(conn: Conn, *, account_id: UUID, lead_id: UUID, message_id: UUID) -> None:
-    """Notes the message that went to the lead."""
-    await conn.execute(SET_MESSAGE, {"account_id": account_id, "id": lead_id, "message_id": message_id})
+async def set_message(conn: Conn, *, account_id: UUID, lead_id: UUID, message_id: UUID, oldest: UUID) -> None:
+    """Notes the message that went to the lead, and forgets those with smaller ids than the oldest."""
+    row = {"account_id": account_id, "id": lead_id, "message_id": message_id, "oldest": oldest}
+    await conn.execute(SET_MESSAGE, row)
 
 
 async def confirm(conn: Conn, *, account_id: UUID, lead_id: UUID, now: datetime) -> None:
@@ -189,10 +201,10 @@ async def forget(conn: Conn, *, account_id: UUID, before: datetime, batch: int) 
     return (await conn.execute(FORGET, row)).rowcount
 
 
-async def delete(conn: Conn, *, account_id: UUID, email: str) -> Sequence[UUID | None]:
-    """Forgets the lead with the address; the message of each that was there."""
-    rows = await (await conn.execute(DELETE, {"account_id": account_id, "email": email})).fetchall()
-    return [row[0] for row in rows]
+async def delete(conn: Conn, *, account_id: UUID, email: str) -> Sequence[UUID] | None:
+    """Forgets the lead with the address; its messages, or None when there was none."""
+    row = await (await conn.execute(DELETE, {"account_id": account_id, "email": email})).fetchone()
+    return None if row is None else list(filter(None, row[0]))
 
 
 async def put_token(

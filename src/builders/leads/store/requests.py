@@ -20,7 +20,7 @@ INSERT = """
             %(client)s, %(details)s, %(now)s)
 """
 # Who erases an address must not miss a lead that is being made of it: there is no row yet to lock.
-LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(%(space)s::int, hashtext(%(email)s::text))"
+LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(%(space)s::int, hashtext(leads_mailbox(%(email)s)))"
 FIND_EMAIL = """
     SELECT email FROM leads_requests WHERE account_id = %(account_id)s AND id = %(id)s AND lead_id IS NULL
 """
@@ -87,7 +87,7 @@ async def insert(conn: Conn, *, account_id: UUID, request_id: UUID, request: Req
 
 
 async def lock_address(conn: Conn, *, email: str) -> None:
-    """Until the transaction ends, nobody else makes a lead of the address, or erases it."""
+    """Until the transaction ends, nobody else makes a lead of the address, mails its reader, or erases it."""
     await conn.execute(LOCK_ADDRESS, {"space": ADDRESSES, "email": email})
 
 
