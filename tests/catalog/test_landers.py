@@ -48,6 +48,19 @@ async def test_a_named_lander_may_send_json_and_read_the_answer(house: Service) 
         assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, LANDER)
 
 
+async def test_a_named_lander_may_read_what_is_free(house: Service) -> None:
+    questions = {"/v1/catalog/suggest": {"q": "ada"}, "/v1/catalog/check": {"local_part": "ada", "domain": "x"}}
+    async with Client(house) as page:
+        for path, params in questions.items():
+            answer = await page.get(path, params=params, headers={"Origin": LANDER})
+            assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, LANDER)
+            assert "Origin" in answer.headers["vary"]
+            stranger = await page.get(path, params=params, headers={"Origin": "https://evil.example"})
+            assert "access-control-allow-origin" not in stranger.headers
+            asked = await page.request("OPTIONS", path, headers={"Origin": LANDER})
+            assert asked.headers["access-control-allow-methods"] == "GET, HEAD"
+
+
 async def test_others_may_not(house: Service, anyone: Client) -> None:
     async with Client(house) as page:
         for origin in ("https://evil.example", "null", f"{LANDER}.evil.example", "http://harbour.example"):

@@ -17,7 +17,7 @@ from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, steps
 from tests.sandbox.make import Domains, alias, plan, promote
 
 # Of rooms that are not built yet; the day one declares its event, its name is taken off.
-TO_COME = {"project.created", "portfolio_domain.created", "registrar.connected"}
+TO_COME = {"portfolio_domain.created", "registrar.connected"}
 COMMON = {"verify_email", "complete_profile", "create_api_key"}
 
 

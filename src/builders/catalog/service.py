@@ -1,11 +1,11 @@
 """The door of the catalog."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Standing, Verdict, Wanted
-from builders.catalog import domain_names, funnel, loading, ranking, refusals, reporting, shelf, suggest
+from builders.catalog import funnel, loading, ranking, refusals, reporting, shelf, suggest
 from builders.catalog.errors import DomainNotFound
 from builders.catalog.ranking import Place
 from builders.catalog.records import (
@@ -19,12 +19,13 @@ from builders.catalog.scoring import Candidate
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import domains as store
 from builders.catalog.words import MAX_QUERY, tokenise
-from builders.kit import clock
+from builders.kit import clock, domain_names
 from builders.kit.db import Conn, Database
-from builders.kit.pages import Page, PageRequest
+from builders.kit.pages import Key, Page, PageRequest
 
 Shelf = shelf.Shelf
 Funnel = funnel.Funnel
+Catalog = Snapshot  # as one process holds it, for rooms above
 roll_up = reporting.roll_up
 rank_popularity = reporting.rank_popularity
 report_funnel = reporting.report
@@ -80,6 +81,24 @@ def list_domains(
     found = ranked.page(q=ranking.searched(q or ""), after=after, limit=page.limit + 1)
     cut = page.cut(found, key=lambda each: each[0].key)
     return Page(items=[domain for _, domain in cut.items], next_cursor=cut.next_cursor)
+
+
+def list_claimable(
+    catalog: Snapshot, *, after: Key | None, without: Container[str], limit: int
+) -> list[CatalogDomain]:
+    """Up to `limit` domains on which names can be claimed, by rank, then by name; none of `without`.
+
+    They begin behind `after`: 0, minus the rank, and the name of the last one shown.
+    """
+    ranked, place = catalog.ranked(None), None if after is None else Place.of(after)
+    found: list[CatalogDomain] = []
+    while len(found) < limit:
+        page = ranked.page(q="", after=place, limit=limit)
+        found += (each for _, each in page if each.claimable and each.domain not in without)
+        if len(page) < limit:
+            break
+        place = page[-1][0]
+    return found[:limit]
 
 
 async def suggest_names(conn: Conn, *, catalog: Snapshot, q: str, limit: int) -> Suggestions:

@@ -13,7 +13,6 @@ from psycopg.types.json import Jsonb
 
 from builders.aliases.records import Rules, SeparatorPolicy
 from builders.catalog.cells import Json
-from builders.catalog.domain_names import unicode_of
 from builders.catalog.records import (
     Asset,
     Assets,
@@ -28,6 +27,7 @@ from builders.catalog.records import (
     ShortNamePrice,
 )
 from builders.kit.db import Conn
+from builders.kit.domain_names import unicode_of
 from builders.kit.money import Money
 
 _NO_ASSETS = Assets()

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.catalog.domain_names import MAX_OCTETS, find_a_label, unicode_of
+from builders.kit.domain_names import MAX_OCTETS, find_a_label, unicode_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+-- Projects of builders: what a set of names has in common, and how many there may be.
+
+CREATE TABLE projects (
+    account_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name text NOT NULL,
+    slug text NOT NULL,
+    description text,
+    website text,
+    allowed_domains text[] NOT NULL DEFAULT '{}', -- A-labels; empty: all
+    default_destination text,
+    webhook_ids uuid[] NOT NULL DEFAULT '{}',
+    alias_limit int CHECK (alias_limit > 0), -- null: as many as one likes
+    metadata jsonb NOT NULL DEFAULT '{}',
+    manifest text, -- name of the manifest that manages it, and its key there
+    manifest_key text,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    archived_at timestamptz, -- null while active
+    version int NOT NULL DEFAULT 1,
+    -- An archived project keeps its slug and lets others have it.
+    active_slug text GENERATED ALWAYS AS (CASE WHEN archived_at IS NULL THEN slug END) STORED,
+    PRIMARY KEY (account_id, id),
+    -- Both are judged at the end of a statement, so that one update can swap two; a partial unique index cannot wait.
+    CONSTRAINT projects_by_slug UNIQUE (account_id, active_slug) DEFERRABLE INITIALLY IMMEDIATE,
+    CONSTRAINT projects_by_manifest UNIQUE (account_id, manifest, manifest_key) DEFERRABLE INITIALLY IMMEDIATE,
+    CHECK ((manifest IS NULL) = (manifest_key IS NULL)),
+    CHECK (archived_at IS NULL OR manifest IS NULL)
+);
+-- The list of active ones, by its keyset; that of all goes by the primary key.
+CREATE INDEX projects_active ON projects (account_id, id) WHERE archived_at IS NULL;
+CREATE INDEX projects_slugs ON projects (account_id, slug); -- of archived ones too

@@ -1,0 +1,93 @@
+"""/v1/builders/projects."""
+
+from typing import Annotated
+
+from fastapi import Query
+from starlette.responses import Response
+
+from builders.kit import ids, versions
+from builders.kit.bodies import Answer
+from builders.kit.callers import Caller, needs
+from builders.kit.db import Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.routes import Router
+from builders.kit.versions import IfMatch, IfNoneMatch
+from builders.projects import schemas
+from builders.projects import service as projects
+from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
+
+router = Router(prefix="/v1/builders/projects", tags=["projects"])
+Reader = Annotated[Caller, needs("projects:read")]
+Writer = Annotated[Caller, needs("projects:write")]
+Archived = Annotated[bool, Query(description="Archived ones as well.")]
+
+
+@router.get("", response_model=PageReply[schemas.ProjectReply])
+async def list_projects(
+    caller: Reader, conn: Reads, page: PageQuery, include_archived: Archived = False
+) -> Page[schemas.ProjectReply]:
+    """List the account's projects, newest first."""
+    found = await projects.list_page(
+        conn, account_id=caller.account_id, include_archived=include_archived, page=page
+    )
+    return Page(items=[schemas.shown(each, caller) for each in found.items], next_cursor=found.next_cursor)
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=schemas.ProjectWritten,
+    responses=problems(SlugsTaken, ProjectLimit, InFlight),
+)
+async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schemas.ProjectWritten:
+    """Create a project. Only its name is required."""
+    made = await projects.create(conn, account_id=caller.account_id, spec=body.spec())
+    return schemas.written(made, caller)
+
+
+@router.get(
+    "/{project_id}",
+    response_model=schemas.ProjectReply,
+    responses={**versions.READ, **problems(ProjectNotFound)},
+)
+async def get(project_id: str, caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
+    """Read one project, archived or not."""
+    found = await projects.get(conn, account_id=caller.account_id, project_id=ids.find(project_id))
+    return known.answer(schemas.shown(found, caller), of=found.id, version=found.version)
+
+
+@router.patch(
+    "/{project_id}",
+    response_model=schemas.ProjectWritten,
+    responses={
+        **versions.WRITTEN,
+        **problems(ProjectNotFound, SlugsTaken, ProjectLimit, ProjectArchived),
+    },
+)
+async def update(
+    project_id: str, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
+) -> Answer:
+    """Update a project: a merge patch. `archived: false` restores an archived one."""
+    changed = await projects.update(
+        conn,
+        account_id=caller.account_id,
+        project_id=ids.find(project_id),
+        patch=body.patch(),
+        expected=expected,
+    )
+    return versions.tagged(schemas.written(changed, caller), of=changed.id, version=changed.version)
+
+
+@router.delete(
+    "/{project_id}",
+    response_model=schemas.ProjectReply,
+    responses={**versions.WRITTEN, **problems(ProjectNotFound)},
+)
+async def archive(project_id: str, caller: Writer, conn: Tx, expected: IfMatch) -> Answer:
+    """Archive the project: it takes no new names, those it has go on working. Done again it changes nothing."""
+    archived = await projects.archive(
+        conn, account_id=caller.account_id, project_id=ids.find(project_id), expected=expected
+    )
+    return versions.tagged(schemas.shown(archived, caller), of=archived.id, version=archived.version)

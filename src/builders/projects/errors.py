@@ -1,0 +1,58 @@
+"""Refusals of projects."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from builders.kit.errors import Problem
+
+
+class ProjectNotFound(Problem):
+    """There is no such project."""
+
+    status, code = 404, "project_not_found"
+
+
+class SlugsTaken(Problem):
+    """An active project of the account has the slug."""
+
+    status, code = 409, "slug_taken"
+
+    def __init__(self, slugs: frozenset[str]) -> None:
+        super().__init__(
+            f"Slugs of active projects: {', '.join(sorted(slugs))}.",
+            next_action="Send another slug, or archive the project that has this one.",
+        )
+        self.slugs = slugs
+
+
+class ProjectArchived(Problem):
+    """The project is archived."""
+
+    status, code = 409, "project_archived"
+
+
+class ProjectLimit(Problem):
+    """The account has as many active projects as it may."""
+
+    status, code = 409, "project_limit"
+
+
+class ProjectsChanged(Problem):
+    """Some of the projects are not as they were."""
+
+    status, code = 409, "projects_changed"
+
+    def __init__(self, changed: Iterable[UUID]) -> None:
+        super().__init__("A project was changed or archived in the meantime.", next_action="Plan again.")
+        self.changed = frozenset(changed)
+
+
+class ProjectKeysTaken(Problem):
+    """Some of the manifest keys stand for other projects."""
+
+    status, code = 409, "project_keys_taken"
+
+    def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
+        listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
+        super().__init__(f"Keys that stand for other projects: {listed}.", next_action="Plan again.")
+        self.keys = keys

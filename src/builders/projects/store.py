@@ -1,0 +1,177 @@
+"""All SQL of projects, in sets: a hundred projects cost as many statements as one."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import class_row
+from pydantic import TypeAdapter
+
+from builders.kit.db import Conn
+from builders.projects.records import Project, ProjectChange, ProjectSpec
+
+_SPECS = TypeAdapter(Sequence[ProjectSpec])
+_CHANGES = TypeAdapter(Sequence[ProjectChange])
+Keyed = ProjectSpec | ProjectChange
+
+COLUMNS = """
+    account_id, id, name, slug, description, website, allowed_domains, default_destination, webhook_ids,
+    alias_limit, metadata, manifest, manifest_key, version, created_at, updated_at, archived_at
+"""
+# Who opens a project, gives it another slug or key, or restores it, first takes the account's turn: what is read
+# of slugs, keys and their number then stays true until the commit. The unique keys have the last word.
+TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('projects ' || %(account_id)s::uuid, 0))"
+LIST_SLUGS = """
+    SELECT slug, id FROM projects WHERE account_id = %(account_id)s AND archived_at IS NULL
+"""
+LIST_TAKEN_KEYS = """
+    SELECT manifest, key FROM unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, key)
+    WHERE EXISTS (
+        SELECT FROM projects AS project WHERE project.account_id = %(account_id)s
+           AND project.manifest = wanted.manifest AND project.manifest_key = wanted.key
+           AND project.id <> ALL(%(project_ids)s::uuid[])
+    )
+"""
+INSERT = f"""
+    INSERT INTO projects (account_id, id, name, slug, description, website, allowed_domains, default_destination,
+                          webhook_ids, alias_limit, metadata, manifest, manifest_key, created_at, updated_at)
+    SELECT %(account_id)s, new.id, new.name, new.slug, new.description, new.website, new.allowed_domains,
+           new.default_destination, new.webhook_ids, new.alias_limit, new.metadata, new.manifest,
+           new.manifest_key, %(now)s, %(now)s
+    FROM jsonb_to_recordset(%(specs)s::jsonb)
+         AS new (id uuid, name text, slug text, description text, website text, allowed_domains text[],
+                 default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
+                 manifest_key text)
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - of constants
+UPDATE = """
+    UPDATE projects AS project
+    SET name = new.name, slug = new.slug, description = new.description, website = new.website,
+        allowed_domains = new.allowed_domains, default_destination = new.default_destination,
+        webhook_ids = new.webhook_ids, alias_limit = new.alias_limit, metadata = new.metadata,
+        manifest = new.manifest, manifest_key = new.manifest_key, version = project.version + 1,
+        updated_at = %(now)s, archived_at = NULL
+    FROM jsonb_to_recordset(%(changes)s::jsonb)
+         AS new (id uuid, name text, slug text, description text, website text, allowed_domains text[],
+                 default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
+                 manifest_key text)
+    WHERE project.account_id = %(account_id)s AND project.id = new.id
+    RETURNING project.account_id, project.id, project.name, project.slug, project.description, project.website,
+              project.allowed_domains, project.default_destination, project.webhook_ids, project.alias_limit,
+              project.metadata, project.manifest, project.manifest_key, project.version, project.created_at,
+              project.updated_at, project.archived_at
+"""
+# Its key in a manifest is free then, for the manifest may want such a project again.
+ARCHIVE = f"""
+    UPDATE projects SET archived_at = %(now)s, manifest = NULL, manifest_key = NULL, version = version + 1,
+                        updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - of constants
+# Not FOR UPDATE: rows that refer to a project may be written meanwhile.
+LOCK = f"""
+    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
+    ORDER BY id FOR NO KEY UPDATE
+"""  # noqa: S608 - of constants
+FIND = f"SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = %(id)s"  # noqa: S608 - of constants
+# A union of look-ups, each by its index.
+LIST = f"""
+    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM projects WHERE account_id = %(account_id)s AND manifest = %(manifest)s
+        UNION
+        SELECT id FROM projects WHERE account_id = %(account_id)s AND slug = ANY(%(slugs)s::text[])
+        UNION
+        SELECT unnest(%(project_ids)s::uuid[])
+    ) ORDER BY id
+"""  # noqa: S608 - of constants
+PAGE = f"""
+    SELECT {COLUMNS} FROM projects
+    WHERE account_id = %(account_id)s AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+PAGE_ACTIVE = f"""
+    SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id < %(after)s AND archived_at IS NULL
+    ORDER BY id DESC LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+CLEAR = "DELETE FROM projects WHERE account_id = %(account_id)s"
+
+
+async def take_turn(conn: Conn, *, account_id: UUID) -> None:
+    """Until the transaction ends nobody else opens, renames or restores a project of the account."""
+    await conn.execute(TAKE_TURN, {"account_id": account_id})
+
+
+async def list_slugs(conn: Conn, *, account_id: UUID) -> dict[str, UUID]:
+    """The slug of each active project, and whose it is."""
+    return dict(await (await conn.execute(LIST_SLUGS, {"account_id": account_id})).fetchall())
+
+
+async def list_taken_keys(conn: Conn, *, account_id: UUID, wanted: Sequence[Keyed]) -> frozenset[tuple[str, str]]:
+    """Those of the wanted keys (manifest, key) that stand for other projects."""
+    row = {
+        "account_id": account_id,
+        "manifests": [each.manifest for each in wanted if each.manifest is not None],
+        "keys": [each.manifest_key for each in wanted if each.manifest is not None],
+        "project_ids": [each.id for each in wanted],
+    }
+    cursor = await conn.execute(LIST_TAKEN_KEYS, row)
+    return frozenset((found[0], found[1]) for found in await cursor.fetchall())
+
+
+async def insert(
+    conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSpec], now: datetime
+) -> dict[UUID, Project]:
+    """New projects, each with its slug."""
+    row = {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now}
+    return {each.id: each for each in await (await _cursor(conn).execute(INSERT, row)).fetchall()}
+
+
+async def update(
+    conn: Conn, *, account_id: UUID, changes: Sequence[ProjectChange], now: datetime
+) -> dict[UUID, Project]:
+    """Changes projects that were locked; archived ones are active then."""
+    row = {"account_id": account_id, "changes": _CHANGES.dump_json(changes).decode(), "now": now}
+    return {each.id: each for each in await (await _cursor(conn).execute(UPDATE, row)).fetchall()}
+
+
+async def archive(conn: Conn, *, account_id: UUID, project_ids: Iterable[UUID], now: datetime) -> list[Project]:
+    """Archives projects that were locked."""
+    row = {"account_id": account_id, "project_ids": list(project_ids), "now": now}
+    return await (await _cursor(conn).execute(ARCHIVE, row)).fetchall()
+
+
+async def lock(conn: Conn, *, account_id: UUID, project_ids: Iterable[UUID]) -> list[Project]:
+    """Those of the projects that are there; until the transaction ends they stay as they are."""
+    row = {"account_id": account_id, "project_ids": list(project_ids)}
+    return await (await _cursor(conn).execute(LOCK, row)).fetchall()
+
+
+async def find(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project | None:
+    """One project of the account."""
+    return await (await _cursor(conn).execute(FIND, {"account_id": account_id, "id": project_id})).fetchone()
+
+
+async def list_projects(
+    conn: Conn, *, account_id: UUID, manifest: str | None, project_ids: Iterable[UUID], slugs: Iterable[str]
+) -> list[Project]:
+    """The account's projects that the manifest manages, or that have one of the ids or slugs."""
+    row = {"account_id": account_id, "manifest": manifest, "project_ids": list(project_ids), "slugs": list(slugs)}
+    return await (await _cursor(conn).execute(LIST, row)).fetchall()
+
+
+async def list_page(
+    conn: Conn, *, account_id: UUID, include_archived: bool, after: UUID, limit: int
+) -> list[Project]:
+    """Some of the account's projects, newest first."""
+    row = {"account_id": account_id, "after": after, "limit": limit}
+    cursor = await _cursor(conn).execute(PAGE if include_archived else PAGE_ACTIVE, row)
+    return await cursor.fetchall()
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> int:
+    """Deletes all projects of a sandbox account; how many there were."""
+    return (await conn.execute(CLEAR, {"account_id": account_id})).rowcount
+
+
+def _cursor(conn: Conn) -> AsyncCursor[Project]:
+    return conn.cursor(row_factory=class_row(Project))

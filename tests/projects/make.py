@@ -1,0 +1,83 @@
+"""Projects as a caller makes them, and as the sandbox does."""
+
+from typing import Any
+from uuid import UUID
+
+from builders.kit import ids
+from builders.kit.db import Conn
+from builders.projects.records import Project, ProjectChange, ProjectSpec
+from builders.projects.telling import change_of
+from tests.cast import Client
+
+Json = dict[str, Any]
+PATH = "/v1/builders/projects"
+NOBODYS = "0193a1b2-0000-7000-8000-00000000000f"
+ALL: Json = {
+    "name": "Acme mail",
+    "slug": "acme",
+    "description": "Names for Acme.\nAsk Ada.",
+    "website": "https://acme.example/mail",
+    "allowed_domains": ["harbour.example"],
+    "default_destination": "ops@example.net",
+    "webhook_ids": [],
+    "alias_limit": 500,
+    "metadata": {"team": "growth"},
+}
+
+
+async def create(client: Client, name: str = "Lander", **members: Any) -> Json:
+    """A new project as the answer shows it."""
+    answer = await client.post(PATH, json={"name": name, **members})
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def read(client: Client, made: Json) -> Json:
+    """The project as it is now."""
+    answer = await client.get(f"{PATH}/{made['id']}")
+    assert answer.status_code == 200, answer.text
+    shown: Json = answer.json()
+    return shown
+
+
+async def patch(client: Client, made: Json, **members: Any) -> Json:
+    """The project after a change."""
+    answer = await client.patch(f"{PATH}/{made['id']}", json=members)
+    assert answer.status_code == 200, answer.text
+    changed: Json = answer.json()
+    return changed
+
+
+async def archive(client: Client, made: Json) -> Json:
+    """The project, archived."""
+    answer = await client.delete(f"{PATH}/{made['id']}")
+    assert answer.status_code == 200, answer.text
+    archived: Json = answer.json()
+    return archived
+
+
+async def names(client: Client, **params: Any) -> list[str]:
+    """The names of the projects on the first page of the list."""
+    answer = await client.get(PATH, params=params)
+    assert answer.status_code == 200, answer.text
+    return [each["name"] for each in answer.json()["items"]]
+
+
+async def told(conn: Conn, account_id: UUID) -> list[tuple[str, Json]]:
+    """What was published of the account's projects, in order."""
+    cursor = await conn.execute(
+        "SELECT name, data::json FROM kit_outbox WHERE account_id = %s AND name LIKE 'project.%%' ORDER BY id",
+        [account_id],
+    )
+    return [(row[0], row[1]) for row in await cursor.fetchall()]
+
+
+def spec(name: str = "Lander", **members: Any) -> ProjectSpec:
+    """A project as the sandbox asks for it."""
+    return ProjectSpec(id=ids.new(), name=name, **members)
+
+
+def change(project: Project, **members: Any) -> ProjectChange:
+    """A change as the sandbox asks for it."""
+    return change_of(project, **members)

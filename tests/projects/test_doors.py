@@ -1,0 +1,171 @@
+"""What the sandbox asks of projects, in sets."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from psycopg import AsyncConnection
+
+from builders.kit import outbox
+from builders.kit.db import Conn, Database
+from builders.projects import service as projects
+from builders.projects.records import Project, ProjectSpec
+from tests.cast import Person
+from tests.projects.make import archive, change, create, names, spec, told
+
+
+async def opened(database: Database, person: Person, *specs: ProjectSpec) -> list[Project]:
+    async with database.transaction() as conn:
+        return await projects.create_many(conn, account_id=person.account.id, specs=specs)
+
+
+async def archived(conn: Conn, person: Person, *found: Project) -> list[Project]:
+    versions = {each.id: each.version for each in found}
+    return await projects.archive_many(conn, account_id=person.account.id, versions=versions)
+
+
+async def test_many_are_opened_in_order_with_slugs_and_keys(alice: Person, database: Database, conn: Conn) -> None:
+    await create(alice, "Acme")
+    specs = [
+        spec("Acme"),
+        spec("Acme"),
+        spec("Other", slug="acme-3", manifest="main", manifest_key="other", metadata={"a": "b"}, alias_limit=3),
+    ]
+    made = await opened(database, alice, *specs)
+
+    assert [each.id for each in made] == [each.id for each in specs]
+    assert [each.slug for each in made] == ["acme-2", "acme-4", "acme-3"]
+    assert (made[2].manifest, made[2].manifest_key, made[2].metadata) == ("main", "other", {"a": "b"})
+    assert [said["id"] for _, said in await told(conn, alice.account.id)][1:] == [str(each.id) for each in specs]
+
+
+async def test_the_statements_do_not_grow_with_the_projects(
+    alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = 0
+    cursor = AsyncConnection.cursor
+
+    def counted(self: Conn, **options: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        return cursor(self, **options)
+
+    monkeypatch.setattr(AsyncConnection, "cursor", counted)
+    counts = []
+    for number in (2, 200):
+        sent = 0
+        made = await opened(
+            database, alice, *(spec(f"n{n}", manifest=f"m{number}", manifest_key=str(n)) for n in range(number))
+        )
+        async with database.transaction() as own:
+            changes = [change(each, alias_limit=5) for each in made]
+            after = await projects.update_many(own, account_id=alice.account.id, changes=changes)
+            await archived(own, alice, *after)
+        counts.append(sent)
+
+    assert counts[0] == counts[1] < 25
+
+
+async def test_all_or_none_are_opened(alice: Person, database: Database) -> None:
+    await create(alice, slug="acme")
+    with pytest.raises(projects.SlugsTaken) as refused:
+        await opened(database, alice, spec(slug="one"), spec(slug="acme"), spec(slug="two"), spec(slug="two"))
+
+    assert refused.value.slugs == {"acme", "two"}
+    assert await names(alice) == ["Lander"]
+
+
+async def test_a_key_stands_for_one_project(alice: Person, bob: Person, database: Database) -> None:
+    key = {"manifest": "main", "manifest_key": "p"}
+    await opened(database, alice, spec(**key))
+    with pytest.raises(projects.KeysTaken) as refused:
+        await opened(database, alice, spec(**key))
+
+    assert refused.value.keys == {("main", "p")}
+    await opened(database, bob, spec(**key))
+
+
+async def test_an_archived_project_frees_its_key(alice: Person, database: Database, conn: Conn) -> None:
+    key = {"manifest": "main", "manifest_key": "p"}
+    [made] = await opened(database, alice, spec(**key))
+    assert (await archive(alice, {"id": str(made.id)}))["managed_by"] is None
+
+    [again] = await opened(database, alice, spec(**key))
+    found = await projects.list_projects(conn, account_id=alice.account.id, manifest="main", slugs=["lander"])
+    assert [(each.id, each.is_archived) for each in found] == [(made.id, True), (again.id, False)]
+
+
+async def test_slugs_and_keys_are_swapped_in_one_call(alice: Person, database: Database) -> None:
+    one, two = await opened(
+        database,
+        alice,
+        spec(slug="one", manifest="main", manifest_key="a"),
+        spec(slug="two", manifest="main", manifest_key="b"),
+    )
+    changes = [change(one, slug="two", manifest_key="b"), change(two, slug="one", manifest_key="a")]
+    async with database.transaction() as own:
+        after = await projects.update_many(own, account_id=alice.account.id, changes=changes)
+
+    assert [(each.slug, each.manifest_key, each.version) for each in after] == [("two", "b", 2), ("one", "a", 2)]
+
+
+async def test_what_changed_meanwhile_is_named_and_nothing_is_written(
+    alice: Person, bob: Person, database: Database, conn: Conn
+) -> None:
+    one, two, three = await opened(database, alice, spec("one"), spec("two"), spec("three"))
+    [his] = await opened(database, bob, spec("his"))
+    async with database.transaction() as own:
+        await projects.update_many(own, account_id=alice.account.id, changes=[change(two, name="other")])
+    await archive(alice, {"id": str(three.id)})
+    stale = [change(each, name="new") for each in (one, two, three, his)]
+    with pytest.raises(projects.ProjectsChanged) as refused:
+        async with database.transaction() as own:
+            await projects.update_many(own, account_id=alice.account.id, changes=stale)
+    assert refused.value.changed == {two.id, three.id, his.id}
+
+    with pytest.raises(projects.ProjectsChanged) as refused:
+        async with database.transaction() as own:
+            await archived(own, alice, one, two, his)
+    assert refused.value.changed == {two.id, his.id}
+    found = await projects.list_projects(conn, account_id=alice.account.id, project_ids=[one.id, two.id, his.id])
+    assert [(each.name, each.status) for each in found] == [("one", "active"), ("other", "active")]
+
+
+async def test_many_are_archived_and_told(alice: Person, database: Database, conn: Conn) -> None:
+    made = await opened(database, alice, spec("one"), spec("two"))
+    async with database.transaction() as own:
+        gone = await archived(own, alice, *made)
+
+    assert {each.version for each in gone} == {2}
+    assert await names(alice) == []
+    assert [name for name, _ in await told(conn, alice.account.id)][2:] == ["project.archived"] * 2
+
+
+async def test_a_locked_project_is_not_archived_until_the_transaction_ends(
+    alice: Person, database: Database
+) -> None:
+    made = await create(alice)
+    [project] = await opened(database, alice, spec("other"))
+    async with database.transaction() as own:
+        locked = await projects.lock_projects(own, account_id=alice.account.id, project_ids=[project.id])
+        assert [each.status for each in locked] == ["active"]
+        waiting = asyncio.create_task(alice.delete(f"/v1/builders/projects/{project.id}"))
+        await archive(alice, made)  # another one is
+        assert not waiting.done()
+    assert (await waiting).json()["status"] == "archived"
+
+
+async def test_a_crash_before_the_commit_leaves_nothing(
+    alice: Person, database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def dies(*args: object, **kwargs: object) -> None:
+        del args, kwargs
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patched, suppress(RuntimeError):
+        patched.setattr(outbox, "publish_many", dies)
+        await opened(database, alice, spec(), spec())
+
+    assert await names(alice) == []
+    assert await told(conn, alice.account.id) == []

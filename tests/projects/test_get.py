@@ -1,0 +1,54 @@
+import pytest
+
+from tests.cast import Client, Person
+from tests.projects.make import NOBODYS, PATH, archive, create, read
+
+
+async def test_it_is_as_it_was_made(alice: Person) -> None:
+    made = await create(alice)
+    assert {**await read(alice, made), "warnings": []} == made
+
+
+async def test_an_archived_one_can_be_read(alice: Person) -> None:
+    made = await create(alice)
+    await archive(alice, made)
+
+    shown = await read(alice, made)
+    assert (shown["status"], shown["version"]) == ("archived", 2)
+    assert shown["archived_at"] == shown["updated_at"]
+
+
+async def test_a_version_that_the_client_has_is_not_sent_again(alice: Person) -> None:
+    made = await create(alice)
+    tag = f'"{made["id"]}.1"'
+    answer = await alice.get(f"{PATH}/{made['id']}")
+    assert answer.headers["ETag"] == tag
+
+    again = await alice.get(f"{PATH}/{made['id']}", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+async def test_to_bob_alices_is_as_unknown_as_none(alice: Person, bob: Person, method: str) -> None:
+    made = await create(alice)
+    body = {"name": "His"} if method == "PATCH" else None
+    answers = [
+        await client.request(method, f"{PATH}/{each}", json=body)
+        for client in (bob, alice.test)
+        for each in (made["id"], NOBODYS, "x")
+    ]
+
+    assert {each.status_code for each in answers} == {404}
+    assert len({str(each.json() | {"request_id": None}) for each in answers}) == 1
+    assert answers[0].json()["code"] == "project_not_found"
+    assert (await read(alice, made))["version"] == 1
+
+
+@pytest.mark.parametrize(("method", "scope"), [("GET", "read"), ("PATCH", "write"), ("DELETE", "write")])
+async def test_dana_lacks_the_scope_and_nobody_is_let_in(
+    alice: Person, dana: Person, anyone: Client, method: str, scope: str
+) -> None:
+    path = f"{PATH}/{(await create(alice))['id']}"
+    refused = await dana.request(method, path)
+    assert (refused.status_code, refused.json()["scope"]) == (403, f"projects:{scope}")
+    assert (await anyone.request(method, path)).status_code == 401

@@ -1,0 +1,20 @@
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.cast import Person
+from tests.profile.make import Office, me, steps
+from tests.projects.make import create
+
+
+async def test_the_first_project_is_a_step_of_builders(
+    alice: Person, database: Database, settings: Settings
+) -> None:
+    office = Office(database, settings)
+    await create(alice.test)
+    await office.work()
+    assert "create_project" not in steps(await me(alice))
+
+    await create(alice)
+    await office.work()
+    profile = await me(alice)
+    assert "create_project" in steps(profile)
+    assert profile["roles"] == ["builder"]
