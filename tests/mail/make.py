@@ -1,17 +1,24 @@
 """Letters of the tests, one of each kind."""
 
+from dataclasses import replace
 from datetime import date
 
 from builders.mail.records import (
+    DomainUnproved,
     EmailChanged,
     EmailReplaced,
+    InvoiceIssued,
+    InvoicePaid,
+    InvoiceReminder,
     LeadConfirm,
     Letter,
+    ReminderStage,
     Renewal,
     RenewalNotice,
     SampleNotice,
     SignInCode,
     TeamInvite,
+    VerifyDestination,
     VerifyEmail,
     WebhookDisabled,
 )
@@ -36,15 +43,55 @@ WEBHOOK = WebhookDisabled(
     reason="It answered 410 Gone.",
     link="https://builders.test/hooks",
 )
+ISSUED = InvoiceIssued(
+    number="INV-2026-000123",
+    seller="Harbour Names Ltd",
+    total="24.00 USD",
+    credit="4.00 USD",
+    due="20.00 USD",
+    due_on=date(2026, 12, 4),
+    bank="Bank of Quay, 00-11",
+    link="https://builders.test/v1/invoices/1",
+)
+REMINDERS = tuple(
+    InvoiceReminder(
+        stage=stage,
+        number="INV-2026-000123",
+        due="20.00 USD",
+        due_on=date(2026, 12, 4),
+        suspends_on=date(2026, 12, 18),
+        releases_on=date(2027, 1, 17),
+        names=True,
+        bank=None,
+        link="https://builders.test/v1/invoices/1",
+    )
+    for stage in ReminderStage
+)
 LETTERS: tuple[Letter, ...] = (
     VerifyEmail(link=LINK, address="ada@example.net"),
     SIGN_IN,
     EmailChanged(new_address_masked="a***@example.org"),
     EmailReplaced(new_address_masked="a***@example.org"),
     LeadConfirm(link=LINK),
+    VerifyDestination(link=LINK, address="ada@example.net", alias="ada@harbour.example"),
     TeamInvite(team="Harbour", inviter="Ada", role="viewer", link=LINK),
     RENEWALS,
     WEBHOOK,
+    DomainUnproved(
+        domain="ada.example",
+        record="_builders-challenge.ada.example",
+        value="builders-verification=mfrggzdfmztwq2lknnwg23tpobyxe43u",
+        days=3,
+    ),
+    ISSUED,
+    replace(ISSUED, credit=None, due=None, bank=None),
+    InvoicePaid(
+        number="INV-2026-000123",
+        total="24.00 USD",
+        paid_on=date(2026, 11, 21),
+        link="https://builders.test/v1/invoices/1",
+    ),
+    *REMINDERS,
     SampleNotice(event="invoice.paid", description="An invoice was paid."),
     SampleNotice(),
 )

@@ -30,6 +30,12 @@ def normal(address: str) -> str:
     return address.strip().lower()
 
 
+def untagged(address: str) -> str:
+    """Without what most servers take for a tag: `ada+shop@example.net` is read by `ada@example.net`."""
+    local, at, domain = address.rpartition("@")
+    return f"{local[:1]}{local[1:].partition('+')[0]}{at}{domain}"
+
+
 def find_route(address: str) -> str | None:
     """The address as SMTP takes it, its domain as A-labels; None for what no server would take."""
     local, _, domain = address.strip().rpartition("@")

@@ -23,6 +23,7 @@ _KINDS = {
     Topic.RENEWALS: "notices of renewals",
     Topic.WEBHOOKS: "notices about webhooks",
     Topic.LEADS: "mail that was asked for with this address",
+    Topic.DESTINATIONS: "mail that asks whether to forward to it",
     Topic.NEWS: "news",
 }
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from builders.mail import addresses
 from builders.mail.links import Links
-from builders.mail.records import Letter, RenewalNotice
+from builders.mail.records import InvoiceReminder, Letter, ReminderStage, RenewalNotice
 
 LONGEST_FIELD = 120  # characters of a stranger's text that are shown
 _WIDTH = 72  # of a line of text
@@ -25,10 +25,21 @@ _SUBJECTS: Mapping[str, str] = {
     "email_changed": "The email address of your account is to change",
     "email_replaced": "The email address of your account has changed",
     "lead_confirm": "Please confirm that it was you",
+    "verify_destination": "May mail be forwarded to you?",
     "team_invite": "{inviter} invites you to the team {team}",
     "renewal_notice": "{count} to look at before renewal",
     "webhook_disabled": "Your webhook {label} is disabled",
+    "invoice_issued": "Invoice {number} of {seller}",
+    "invoice_paid": "Invoice {number} is paid: thank you",
+    "invoice_reminder": "{headline}: invoice {number}",
+    "domain_unproved": "{domain} is suspended: its DNS record is gone",
     "sample_notice": "A sample: this is how notices reach you",
+}
+_HEADLINES: Mapping[ReminderStage, str] = {
+    ReminderStage.FIRST: "Payment is overdue",
+    ReminderStage.SECOND: "Second reminder",
+    ReminderStage.SUSPENDED: "The time to pay is over",
+    ReminderStage.RELEASED: "We have given up on payment",
 }
 _jinja = Environment(
     loader=PackageLoader("builders.mail"),
@@ -66,6 +77,8 @@ def _fields(letter: Letter) -> dict[str, Any]:
         count = len(letter.domains)
         shown["count"] = "1 domain" if count == 1 else f"{count} domains"
         shown["domains"] = [{**row, "fate": _fate(row)} for row in shown["domains"]]
+    if isinstance(letter, InvoiceReminder):
+        shown["headline"] = _HEADLINES[letter.stage]
     return shown
 
 

@@ -97,4 +97,6 @@ async def _rehash(conn: Conn, keyring: Keyring, old: Optout) -> bool | None:
 
 
 def _named(address: str, topic: str) -> str:
-    return f"{topic}\n{addresses.normal(address)}"
+    """For destinations without a tag: else who names readers by ever new tags would be rid of the list."""
+    address = addresses.normal(address)
+    return f"{topic}\n{addresses.untagged(address) if topic == Topic.DESTINATIONS else address}"

@@ -5,7 +5,7 @@ What a link or a code opens never shows in a repr.
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import ClassVar
 from uuid import UUID
 
@@ -26,6 +26,7 @@ class Topic(StrEnum):
     RENEWALS = "renewals"
     WEBHOOKS = "webhooks"
     LEADS = "leads"  # what an address was left for on the vendor's pages
+    DESTINATIONS = "destinations"  # to be asked whether names may forward to an address
     NEWS = "news"
 
 
@@ -130,6 +131,20 @@ class LeadConfirm(Letter):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyDestination(Letter):
+    """Asks the reader of an address whether a name may forward to it."""
+
+    name: ClassVar[str] = "verify_destination"
+    category: ClassVar[Category] = Category.NOTICE
+    topic: ClassVar[Topic | None] = Topic.DESTINATIONS
+    opens: ClassVar[bool] = True
+    link: str = field(repr=False)
+    address: str
+    alias: str  # that forwards there
+    hours: int = 72
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TeamInvite(Letter):
     """Invites somebody into a portfolio team."""
 
@@ -178,6 +193,68 @@ class WebhookDisabled(Letter):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InvoiceIssued(Letter):
+    """Tells of a new invoice; amounts as they are to be read, such as 12.00 USD."""
+
+    name: ClassVar[str] = "invoice_issued"
+    number: str
+    seller: str
+    total: str
+    credit: str | None  # of the account, that was used for it
+    due: str | None  # None when it is paid
+    due_on: date
+    bank: str | None  # where a transfer goes
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoicePaid(Letter):
+    """Tells that an invoice is paid."""
+
+    name: ClassVar[str] = "invoice_paid"
+    number: str
+    total: str
+    paid_on: date
+    link: str
+
+
+class ReminderStage(IntEnum):
+    """What a letter about an overdue invoice tells."""
+
+    FIRST = 1
+    SECOND = 2
+    SUSPENDED = 3
+    RELEASED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoiceReminder(Letter):
+    """Tells that an invoice is overdue, and what becomes of the names on it."""
+
+    name: ClassVar[str] = "invoice_reminder"
+    stage: ReminderStage
+    number: str
+    due: str
+    due_on: date
+    suspends_on: date
+    releases_on: date
+    names: bool  # whether it charges for names
+    bank: str | None
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainUnproved(Letter):
+    """Tells an account that a domain's proof is gone, and no new names can be had on it."""
+
+    name: ClassVar[str] = "domain_unproved"
+    domain: str
+    record: str  # the name of the TXT record
+    value: str
+    days: int  # that it has been gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleNotice(Letter):
     """Shows that notices arrive, to somebody who asked for it."""
 
@@ -192,8 +269,13 @@ LETTERS: tuple[type[Letter], ...] = (
     EmailChanged,
     EmailReplaced,
     LeadConfirm,
+    VerifyDestination,
     TeamInvite,
     RenewalNotice,
     WebhookDisabled,
+    DomainUnproved,
+    InvoiceIssued,
+    InvoicePaid,
+    InvoiceReminder,
     SampleNotice,
 )

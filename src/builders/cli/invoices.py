@@ -1,0 +1,233 @@
+"""`builders invoices`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+from uuid import UUID
+
+import click
+
+from builders.cli.session import fail, json_option, plain, run, show
+from builders.identity import service as identity
+from builders.identity.records import Account
+from builders.invoices import service as door
+from builders.invoices.records import (
+    Credit,
+    CreditEntry,
+    History,
+    Invoice,
+    Paid,
+    Status,
+    StripeEvent,
+)
+from builders.kit.db import Conn, Database
+from builders.kit.money import Money
+from builders.kit.settings import Settings
+
+T = TypeVar("T")
+ISSUED = [status.value for status in Status if status is not Status.DRAFT]
+number_argument = click.argument("number")
+account_option = click.option("--account", "email", required=True, help="Address of the account.")
+sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox.")
+
+
+@click.group()
+def invoices() -> None:
+    """Invoices, payments and credit."""
+
+
+def _id(account: Account, *, sandbox: bool) -> UUID:
+    return account.sandbox_id if sandbox else account.id
+
+
+def _money(amount: str, currency: str) -> Money:
+    try:
+        return Money.of(amount, currency.upper())
+    except ValueError as error:
+        fail(str(error))
+
+
+def _or_fail(work: Callable[[], T]) -> T:
+    """What the door refuses with a ValueError is said in words, as a problem is."""
+    try:
+        return work()
+    except ValueError as error:
+        fail(str(error))
+
+
+@invoices.command("list")
+@click.option("--account", "email", help="Address of the account; all accounts without it.")
+@sandbox_option
+@click.option("--status", type=click.Choice(ISSUED), help="Only what stands so.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
+@json_option
+def list_command(email: str | None, status: str | None, limit: int, *, sandbox: bool, as_json: bool) -> None:
+    """List invoices, newest first."""
+
+    async def work(database: Database, _: Settings) -> Sequence[Invoice]:
+        async with database.reading() as conn:
+            account_id = None
+            if email is not None:
+                account = await identity.get_account_by_email(conn, email=email)
+                account_id = _id(account, sandbox=sandbox)
+            wanted = None if status is None else Status(status)
+            return await door.list_of_all(conn, account_id=account_id, status=wanted, limit=limit)
+
+    found = run(work)
+    show(list(map(_shown, found)), as_json=as_json, text="\n".join(map(_line, found)) or "No invoices.")
+
+
+def _line(invoice: Invoice) -> str:
+    buyer = plain(invoice.buyer.name) if invoice.buyer else "-"
+    money = f"{invoice.amount_due!s:>16} of {invoice.total!s:<16}"
+    return f"{invoice.number}  {invoice.status:<13} {money} due {invoice.due_at:%Y-%m-%d}  {buyer}"
+
+
+def _shown(invoice: Invoice) -> dict[str, Any]:
+    """For programs: with what is due, which is no member of the record, and without lines that were not read."""
+    own = {each.name: getattr(invoice, each.name) for each in fields(invoice)}
+    unread = () if invoice.lines else ("lines", "alias_ids")
+    return {**{name: own[name] for name in own if name not in unread}, "amount_due": invoice.amount_due}
+
+
+@invoices.command("show")
+@number_argument
+@json_option
+def show_command(number: str, *, as_json: bool) -> None:
+    """Show an invoice, its payments, and what Stripe told of it."""
+
+    async def work(database: Database, _: Settings) -> History:
+        async with database.reading() as conn:
+            account_id, invoice_id = await door.get_number(conn, number=number)
+            return await door.get_history(conn, account_id=account_id, invoice_id=invoice_id)
+
+    found = run(work)
+    lines = [
+        _line(found.invoice),
+        *(f"  {plain(each.description)}  {each.quantity} x {each.unit_amount}" for each in found.invoice.lines),
+        *(
+            f"  paid {each.amount} on {each.created_at:%Y-%m-%d} by {plain(each.method)} {plain(each.reference)}"
+            for each in found.payments
+        ),
+        *(_event(each) for each in found.stripe),
+    ]
+    shown = {"invoice": _shown(found.invoice), "payments": found.payments, "stripe": found.stripe}
+    show(shown, as_json=as_json, text="\n".join(lines))
+
+
+def _event(event: StripeEvent) -> str:
+    return f"  {event.created_at:%Y-%m-%d %H:%M}Z  {plain(event.id)}  {event.outcome.value}: {plain(event.detail)}"
+
+
+@invoices.command()
+@number_argument
+@click.option("--reference", required=True, help="Of the bank; the same one twice is one payment.")
+@click.option("--amount", help="What came, such as 24.00; all that is due when absent.")
+@click.option("--method", default="bank", show_default=True, help="How it came.")
+@json_option
+def pay(number: str, reference: str, amount: str | None, method: str, *, as_json: bool) -> None:
+    """Book money that came for an invoice; what is over becomes credit. Can be repeated."""
+
+    async def work(database: Database, _: Settings) -> Paid:
+        async with database.transaction() as conn:
+            account_id, invoice_id = await door.get_number(conn, number=number)
+            invoice = await door.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+            return await door.pay(
+                conn,
+                account_id=account_id,
+                invoice_id=invoice_id,
+                method=method,
+                reference=reference,
+                amount=None if amount is None else _money(amount, invoice.currency),
+            )
+
+    paid = _or_fail(lambda: run(work))
+    shown = {"invoice": _shown(paid.invoice), "payment": paid.payment, "repeated": paid.repeated}
+    show(shown, as_json=as_json, text=_paid(paid))
+
+
+def _paid(paid: Paid) -> str:
+    invoice, payment = paid.invoice, paid.payment
+    begin = "Booked before: " if paid.repeated else ""
+    over = f"; {payment.overpaid} became credit" if payment.overpaid.amount else ""
+    left = f"{invoice.amount_due} is left" if invoice.amount_due.amount else f"it is {invoice.status.value}"
+    return f"{begin}{payment.amount} for {invoice.number}{over}; {left}."
+
+
+def _moved(number: str, move: Callable[..., Any]) -> Invoice:
+    """The invoice after the move of the door."""
+
+    async def work(database: Database, _: Settings) -> Invoice:
+        async with database.transaction() as conn:
+            account_id, invoice_id = await door.get_number(conn, number=number)
+            invoice: Invoice = await move(conn, account_id=account_id, invoice_id=invoice_id)
+            return invoice
+
+    return run(work)
+
+
+@invoices.command()
+@number_argument
+@json_option
+def void(number: str, *, as_json: bool) -> None:
+    """Void an invoice: credit that it used, and money that came for it, become the account's credit."""
+    show(_shown(_moved(number, door.void)), as_json=as_json, text=f"{number} is void.")
+
+
+@invoices.command("give-up")
+@number_argument
+@json_option
+def give_up(number: str, *, as_json: bool) -> None:
+    """Give an open invoice up before its time: its names are released into quarantine."""
+    show(_shown(_moved(number, door.give_up)), as_json=as_json, text=f"{number} is uncollectible.")
+
+
+@invoices.command()
+@account_option
+@sandbox_option
+@click.option("--amount", help="Such as 10.00; negative takes some back. Without it, what there is is shown.")
+@click.option("--currency", default="USD", show_default=True)
+@click.option("--reason", help="Why, in a sentence; required with --amount.")
+@json_option
+def credit(
+    email: str, amount: str | None, currency: str, reason: str | None, *, sandbox: bool, as_json: bool
+) -> None:
+    """Give an account credit, which its next invoices use first; or show what it has."""
+    if amount is not None and not reason:
+        raise click.UsageError("--amount needs a --reason.")
+    given = None if amount is None else _money(amount, currency)
+    if given is not None and not given.amount:
+        raise click.BadParameter("that is nothing", param_hint="--amount")
+
+    async def booked(conn: Conn, account_id: UUID) -> CreditEntry | None:
+        if given is None or reason is None:
+            return None
+        return await door.grant_credit(conn, account_id=account_id, amount=given, reason=reason)
+
+    async def work(database: Database, _: Settings) -> Credit:
+        async with database.transaction() as conn:
+            account = await identity.get_account_by_email(conn, email=email)
+            account_id = _id(account, sandbox=sandbox)
+            await booked(conn, account_id)
+            return await door.get_credit(conn, account_id=account_id)
+
+    found = _or_fail(lambda: run(work))
+    balances = ", ".join(map(str, found.balances)) or "nothing"
+    entries = (
+        f"  {each.created_at:%Y-%m-%d}  {each.amount!s:>16}  {plain(each.reason)}" for each in found.entries
+    )
+    show(found, as_json=as_json, text="\n".join([f"{plain(email)} has a credit of {balances}.", *entries]))
+
+
+@invoices.command()
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
+@json_option
+def discrepancies(limit: int, *, as_json: bool) -> None:
+    """List what Stripe told that does not agree with our books, newest first."""
+
+    async def work(database: Database, _: Settings) -> Sequence[StripeEvent]:
+        async with database.reading() as conn:
+            return await door.list_discrepancies(conn, limit=limit)
+
+    found = run(work)
+    show(found, as_json=as_json, text="\n".join(map(_event, found)) or "All agrees.")

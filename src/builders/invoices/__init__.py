@@ -1,0 +1,1 @@
+"""Invoices: numbers, totals, credit, payments, and what happens when nobody pays."""

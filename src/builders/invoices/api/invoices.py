@@ -1,0 +1,124 @@
+"""/v1/invoices: the account's invoices as JSON, as a page, as a PDF, and a link to pay one by."""
+
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from builders.invoices import schemas
+from builders.invoices import service as invoices
+from builders.invoices.errors import (
+    InvalidTransition,
+    InvoiceNotFound,
+    NothingDue,
+    StripeAway,
+    StripeNotConfigured,
+    StripeRefused,
+)
+from builders.invoices.records import Checkout, Invoice, Status
+from builders.invoices.schemas import InvoiceDetail, InvoiceItem
+from builders.kit import html, ids
+from builders.kit.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
+from builders.kit.db import Database, Pool, Reads
+from builders.kit.errors import problems
+from builders.kit.limits import Policy, declare, within
+from builders.kit.pages import PageQuery, PageReply
+from builders.kit.routes import Router
+from builders.kit.supplies import Config, Outside
+
+router = Router(prefix="/v1/invoices", tags=["invoices", "beyond"])
+Reader = Annotated[Caller, needs("invoices:read")]
+# No scope of its own: a key that may not write has no business with the account's purse.
+Payer = Annotated[Caller, needs("account:write")]
+INVOICE = declare(
+    Policy(name="invoice", quota=120, window_s=60, by="account", counts="Single invoices, in whatever form.")
+)
+PAGE, PDF = "text/html", "application/pdf"
+_TEXT, _BYTES = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
+_NOT_KEPT = {"Cache-Control": "no-store", "Vary": "Accept"}
+
+
+@router.get("", response_model=PageReply[schemas.InvoiceItem])
+async def list_invoices(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    status: Annotated[schemas.Issued | None, Query(description="Only what stands so.")] = None,
+) -> PageReply[InvoiceItem]:
+    """List invoices, newest first, without their lines."""
+    wanted = None if status is None else Status(status)
+    found = await invoices.list_invoices(conn, account_id=caller.account_id, page=page, status=wanted)
+    return schemas.page(found)
+
+
+@router.get(
+    "/{invoice_id}",
+    response_model=schemas.InvoiceDetail,
+    responses={200: {"content": {PAGE: _TEXT, PDF: _BYTES}}, **problems(InvoiceNotFound)},
+    dependencies=[within(INVOICE)],
+)
+async def get_invoice(
+    invoice_id: str, request: Request, caller: Reader, database: Pool, settings: Config
+) -> InvoiceDetail | Response:
+    """Read an invoice: JSON, or by `Accept` a page that prints well, or a PDF."""
+    invoice = await _read(database, caller, invoice_id)
+    match html.preferred(request, PAGE, PDF):
+        case "text/html":
+            return html.whole(invoices.write_html(invoice), headers=_NOT_KEPT)
+        case "application/pdf":
+            return await _pdf(invoice, font=settings.invoice_font)
+        case _:
+            return schemas.whole(invoice)
+
+
+@router.get(
+    "/{invoice_id}/pdf",
+    response_model=None,
+    response_class=Response,
+    responses={200: {"content": {PDF: _BYTES}}, **problems(InvoiceNotFound)},
+    dependencies=[within(INVOICE)],
+)
+async def get_invoice_pdf(invoice_id: str, caller: Reader, database: Pool, settings: Config) -> Response:
+    """Read an invoice as a PDF."""
+    return await _pdf(await _read(database, caller, invoice_id), font=settings.invoice_font)
+
+
+@router.post(
+    "/{invoice_id}/checkout",
+    response_model=schemas.CheckoutReply,
+    responses=problems(
+        InvoiceNotFound,
+        InvalidTransition,
+        NothingDue,
+        LiveKeyRequired,
+        StripeNotConfigured,
+        StripeAway,
+        StripeRefused,
+    ),
+)
+async def create_checkout(
+    invoice_id: str, caller: Payer, database: Pool, outbound: Outside, settings: Config
+) -> Checkout:
+    """Get a link to pay an invoice by, at Stripe; the one of before while it is good."""
+    if caller.impersonation is not None:
+        raise ImpersonationForbidden("Support pays nothing; the account's holder asks for the link.")
+    return await invoices.create_checkout(
+        database,
+        outbound=outbound,
+        settings=settings,
+        account_id=caller.account_id,
+        invoice_id=ids.find(invoice_id),
+    )
+
+
+async def _read(database: Database, caller: Caller, invoice_id: str) -> Invoice:
+    # Not for the whole request: to write two thousand lines takes long, and needs no connection.
+    async with database.reading() as conn:
+        return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=ids.find(invoice_id))
+
+
+async def _pdf(invoice: Invoice, *, font: Path | None) -> Response:
+    content = await invoices.render_pdf(invoice, font=font)
+    name = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
+    return Response(content, 200, {**_NOT_KEPT, **name}, PDF)

@@ -1,0 +1,43 @@
+"""/v1/invoices/stripe: what Stripe tells, signed by Stripe."""
+
+from typing import Annotated
+
+from fastapi import Header, Request
+
+from builders.invoices import schemas
+from builders.invoices import service as invoices
+from builders.invoices.errors import SignatureInvalid
+from builders.invoices.schemas import StripeReceived
+from builders.kit.db import Pool
+from builders.kit.errors import BodyTooLarge, problems
+from builders.kit.routes import Router
+from builders.kit.supplies import Config
+
+router = Router(prefix="/v1/invoices/stripe", tags=["invoices", "beyond"])
+_EVENT = {
+    "type": "object",
+    "description": "An event object of Stripe's API.",
+    "required": ["id", "type"],
+    "properties": {"id": {"type": "string"}, "type": {"type": "string"}, "data": {"type": "object"}},
+    "examples": [{"id": "evt_1QxYzAbCdEfGhIjK", "type": "checkout.session.completed", "data": {"object": {}}}],
+}
+_BODY = {"required": True, "content": {"application/json": {"schema": _EVENT}}}
+
+
+@router.post(
+    "",
+    response_model=schemas.StripeReceived,
+    responses=problems(SignatureInvalid, BodyTooLarge),
+    openapi_extra={"requestBody": _BODY},
+)
+async def receive_stripe(
+    request: Request,
+    database: Pool,
+    settings: Config,
+    signature: Annotated[str | None, Header(alias="Stripe-Signature")] = None,
+) -> StripeReceived:
+    """Webhook of Stripe: its signature over the exact body is the credential, and each event counts once."""
+    payload = await request.body()
+    async with database.transaction() as conn:
+        event = await invoices.receive_stripe(conn, settings=settings, payload=payload, signature=signature)
+    return schemas.received(event)

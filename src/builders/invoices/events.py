@@ -1,0 +1,139 @@
+"""What invoices tell."""
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.invoices.records import Invoice, Status
+from builders.kit.money import Money
+from builders.kit.outbox import Event, declare
+
+
+class InvoiceData(BaseModel):
+    """An invoice, without its lines; amounts are exact decimals in strings."""
+
+    id: UUID
+    number: str
+    status: Status
+    currency: str
+    subtotal: Money
+    tax_total: Money
+    total: Money
+    credit_applied: Money
+    amount_paid: Money
+    amount_due: Money
+    issued_at: datetime
+    due_at: datetime
+    paid_at: datetime | None
+    suspends_at: Annotated[datetime, Field(description="When the names are suspended unless it is paid.")]
+    promotion_id: UUID | None
+    alias_ids: Annotated[list[UUID], Field(description="The names that its lines charge for.")]
+
+    @classmethod
+    def of(cls, invoice: Invoice) -> Self:
+        """The invoice as news."""
+        if invoice.number is None or invoice.issued_at is None:
+            raise ValueError("A draft is no news.")
+        return cls(
+            id=invoice.id,
+            number=invoice.number,
+            status=invoice.status,
+            currency=invoice.currency,
+            subtotal=invoice.subtotal,
+            tax_total=invoice.tax_total,
+            total=invoice.total,
+            credit_applied=invoice.credit_applied,
+            amount_paid=invoice.amount_paid,
+            amount_due=invoice.amount_due,
+            issued_at=invoice.issued_at,
+            due_at=invoice.due_at,
+            paid_at=invoice.paid_at,
+            suspends_at=invoice.suspends_at,
+            promotion_id=invoice.promotion_id,
+            alias_ids=list(invoice.alias_ids),
+        )
+
+
+def _example(status: Status, *, paid: str = "0.00") -> InvoiceData:
+    total = Money.of("24.00", "USD")
+    amount_paid = Money.of(paid, "USD")
+    return InvoiceData(
+        id=UUID("0193a1b2-0000-7000-8000-000000000009"),
+        number="INV-2026-000123",
+        status=status,
+        currency="USD",
+        subtotal=total,
+        tax_total=Money.zero("USD"),
+        total=total,
+        credit_applied=Money.zero("USD"),
+        amount_paid=amount_paid,
+        amount_due=Money.zero("USD") if status is Status.VOID else total - amount_paid,
+        issued_at=datetime.fromisoformat("2026-11-20T06:20:00Z"),
+        due_at=datetime.fromisoformat("2026-12-04T06:20:00Z"),
+        paid_at=datetime.fromisoformat("2026-11-21T09:00:00Z") if status is Status.PAID else None,
+        suspends_at=datetime.fromisoformat("2026-12-18T06:20:00Z"),
+        promotion_id=UUID("0193a1b2-0000-7000-8000-000000000004"),
+        alias_ids=[UUID("0193a1b2-0000-7000-8000-000000000002")],
+    )
+
+
+INVOICE_CREATED = declare(
+    Event(
+        name="invoice.created",
+        version=1,
+        description="An invoice was issued; it has its number.",
+        example=_example(Status.OPEN),
+    )
+)
+INVOICE_PAID = declare(
+    Event(
+        name="invoice.paid",
+        version=1,
+        description="An invoice is paid in full; told once.",
+        example=_example(Status.PAID, paid="24.00"),
+    )
+)
+INVOICE_OVERDUE = declare(
+    Event(
+        name="invoice.overdue",
+        version=1,
+        description="An invoice was not paid by its due date; its names are suspended at `suspends_at`.",
+        example=_example(Status.OPEN),
+    )
+)
+INVOICE_REMINDED = declare(
+    Event(
+        name="invoice.reminded",
+        version=1,
+        description="An invoice is overdue for a week, and its account is reminded again.",
+        example=_example(Status.OPEN),
+        internal=True,
+    )
+)
+INVOICE_GRACE_ENDED = declare(
+    Event(
+        name="invoice.grace_ended",
+        version=1,
+        description="The time to pay an overdue invoice is over: its names are to be suspended.",
+        example=_example(Status.OPEN),
+        internal=True,
+    )
+)
+INVOICE_UNCOLLECTIBLE = declare(
+    Event(
+        name="invoice.uncollectible",
+        version=1,
+        description="An invoice is given up; its names are released into quarantine.",
+        example=_example(Status.UNCOLLECTIBLE),
+    )
+)
+INVOICE_VOIDED = declare(
+    Event(
+        name="invoice.voided",
+        version=1,
+        description="An invoice was voided: nothing is owed, and what was paid is credit.",
+        example=_example(Status.VOID),
+    )
+)

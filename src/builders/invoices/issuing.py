@@ -1,0 +1,154 @@
+"""How an invoice comes to be: a draft, then its number, its buyer and the account's credit, all at once.
+
+The number's row is locked first and the account's purse after it. Nobody who holds a purse asks for a number, so
+two who issue wait for each other in one order.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.invoices import buyers, totals
+from builders.invoices.errors import InvalidTransition, InvoiceNotFound
+from builders.invoices.events import INVOICE_CREATED, INVOICE_PAID, InvoiceData
+from builders.invoices.records import CreditKind, Invoice, NewLine, Seller, Status
+from builders.invoices.store import invoices as store
+from builders.invoices.store import ledger
+from builders.kit import clock, ids, outbox
+from builders.kit.db import Conn
+from builders.kit.money import Money
+
+DIGITS = 6  # of a number, at least
+
+
+async def issue(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    is_test: bool,
+    seller: Seller,
+    lines: Sequence[NewLine],
+    currency: str,
+    due_at: datetime,
+    promotion_id: UUID | None = None,
+) -> Invoice:
+    """A numbered invoice, on which the account's credit is used; publishes invoice.created, maybe invoice.paid.
+
+    A total of nothing, or one that credit covers, is paid at once. Issue as late in a transaction as you can: who
+    issues next waits for its end. Raises ValueError for lines of another currency.
+    """
+    invoice_id = await draft(
+        conn,
+        account_id=account_id,
+        is_test=is_test,
+        seller=seller,
+        lines=lines,
+        currency=currency,
+        due_at=due_at,
+        promotion_id=promotion_id,
+    )
+    return await open_draft(conn, account_id=account_id, invoice_id=invoice_id)
+
+
+async def draft(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    is_test: bool,
+    seller: Seller,
+    lines: Sequence[NewLine],
+    currency: str,
+    due_at: datetime,
+    promotion_id: UUID | None = None,
+) -> UUID:
+    """An invoice without a number, which nobody is shown; its id."""
+    invoice_id = ids.new()
+    await store.insert(
+        conn,
+        account_id=account_id,
+        invoice_id=invoice_id,
+        is_test=is_test,
+        seller=seller,
+        totals=totals.sum_up(lines, currency=currency, rate=seller.tax_rate),
+        due_at=due_at,
+        promotion_id=promotion_id,
+        now=clock.now(),
+    )
+    return invoice_id
+
+
+async def open_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Issues a draft. Raises InvoiceNotFound, InvalidTransition."""
+    before = await locked(conn, account_id=account_id, invoice_id=invoice_id)
+    if before.status is not Status.DRAFT:
+        raise refused(before, Status.OPEN)
+    buyer = await buyers.get_buyer(conn, account_id=account_id)
+    now = clock.now()
+    series = f"{'TEST' if before.is_test else 'INV'}-{now.year}"
+    number = f"{series}-{await store.next_number(conn, series=series):0{DIGITS}}"
+    credit = await _use_credit(conn, before, number=number, now=now)
+    await store.open_draft(
+        conn,
+        account_id=account_id,
+        invoice_id=invoice_id,
+        number=number,
+        buyer=buyer,
+        credit=credit.amount,
+        now=now,
+    )
+    invoice = await get(conn, account_id=account_id, invoice_id=invoice_id)
+    await outbox.publish(conn, INVOICE_CREATED, account_id=account_id, data=InvoiceData.of(invoice))
+    if invoice.status is Status.PAID:
+        await outbox.publish(conn, INVOICE_PAID, account_id=account_id, data=InvoiceData.of(invoice))
+    return invoice
+
+
+async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:
+    """Forgets a draft. Raises InvoiceNotFound, InvalidTransition for what was issued."""
+    if not await store.delete_draft(conn, account_id=account_id, invoice_id=invoice_id):
+        raise refused(await locked(conn, account_id=account_id, invoice_id=invoice_id), "deleted")
+
+
+async def get(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:
+    """An invoice without its lines. Raises InvoiceNotFound."""
+    found = None
+    if invoice_id is not None:
+        found = await store.find(conn, account_id=account_id, invoice_id=invoice_id)
+    return _there(found)
+
+
+async def locked(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """The same, nobody else's until the transaction ends. Raises InvoiceNotFound."""
+    return _there(await store.find(conn, account_id=account_id, invoice_id=invoice_id, lock=True))
+
+
+def _there(invoice: Invoice | None) -> Invoice:
+    if invoice is None:
+        raise InvoiceNotFound("There is no such invoice.")
+    return invoice
+
+
+def refused(invoice: Invoice, wanted: str) -> InvalidTransition:
+    """The refusal of a move that the states do not have."""
+    detail = f"The invoice {invoice.number or invoice.id} is {invoice.status.value} and cannot become {wanted}."
+    refusal = InvalidTransition(detail, to=str(wanted))
+    refusal.members["from"] = invoice.status.value  # which is no name for a keyword
+    return refusal
+
+
+async def _use_credit(conn: Conn, invoice: Invoice, *, number: str, now: datetime) -> Money:
+    if not invoice.total.amount:
+        return invoice.total
+    balance = await ledger.balance_in_turn(conn, account_id=invoice.account_id, currency=invoice.currency)
+    used = max(min(balance, invoice.total), Money.zero(invoice.currency))
+    if used.amount:
+        await ledger.book(
+            conn,
+            account_id=invoice.account_id,
+            amount=-used,
+            kind=CreditKind.APPLIED,
+            reason=f"Used for {number}.",
+            invoice_id=invoice.id,
+            now=now,
+        )
+    return used

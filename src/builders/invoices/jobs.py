@@ -1,0 +1,71 @@
+"""What invoices do by themselves: letters about what happened, and what happens when nobody pays."""
+
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from builders.invoices import mailing, receiving, timeline
+from builders.invoices.mailing import Occasion
+from builders.kit import jobs, news
+from builders.kit.db import Conn
+from builders.kit.news import News
+
+take = mailing.take  # declared beside what it does
+
+
+async def _write(conn: Conn, told: News, occasion: Occasion) -> None:
+    invoice_id = UUID(told.read()["id"])
+    await mailing.enqueue(conn, account_id=told.account_id, invoice_id=invoice_id, occasion=occasion)
+
+
+@news.subscribe("invoice.created")
+async def mail_issued(conn: Conn, told: News) -> None:
+    """Has the invoice mailed."""
+    await _write(conn, told, Occasion.ISSUED)
+
+
+@news.subscribe("invoice.paid")
+async def mail_paid(conn: Conn, told: News) -> None:
+    """Has thanks mailed for what was paid."""
+    await _write(conn, told, Occasion.PAID)
+
+
+@news.subscribe("invoice.overdue")
+async def mail_overdue(conn: Conn, told: News) -> None:
+    """Has the first reminder mailed."""
+    await _write(conn, told, Occasion.OVERDUE)
+
+
+@news.subscribe("invoice.reminded")
+async def mail_reminded(conn: Conn, told: News) -> None:
+    """Has the second reminder mailed."""
+    await _write(conn, told, Occasion.REMINDED)
+
+
+@news.subscribe("invoice.grace_ended")
+async def mail_grace_ended(conn: Conn, told: News) -> None:
+    """Says by mail that the names are suspended."""
+    await _write(conn, told, Occasion.GRACE_ENDED)
+
+
+@news.subscribe("invoice.uncollectible")
+async def mail_uncollectible(conn: Conn, told: News) -> None:
+    """Says by mail that the names are released."""
+    await _write(conn, told, Occasion.UNCOLLECTIBLE)
+
+
+@jobs.app.periodic(cron="*/10 * * * *")
+@jobs.app.task(name="invoices.advance", queueing_lock="invoices.advance", pass_context=True)
+async def advance(context: JobContext, timestamp: int) -> None:
+    """Reminds of overdue invoices, ends their grace, and gives up those that nobody paid."""
+    del timestamp
+    await timeline.advance(jobs.database(context))
+
+
+@jobs.app.periodic(cron="47 3 * * *")
+@jobs.app.task(name="invoices.prune", queueing_lock="invoices.prune", pass_context=True)
+async def prune(context: JobContext, timestamp: int) -> None:
+    """Forgets old events of Stripe that were none of ours."""
+    del timestamp
+    async with jobs.database(context).reading() as conn:
+        await receiving.prune(conn)

@@ -1,0 +1,129 @@
+"""Letters about invoices: each once, to the account's address at that time, and none about a sandbox's."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from builders.invoices import buyers, issuing
+from builders.invoices.errors import InvoiceNotFound
+from builders.invoices.records import Invoice, Status
+from builders.invoices.store import buyers as store
+from builders.kit import clock, jobs
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn
+from builders.kit.settings import Settings
+from builders.mail import service as mail
+from builders.mail.records import InvoiceIssued, InvoicePaid, InvoiceReminder, Letter, ReminderStage
+
+
+class Occasion(StrEnum):
+    """Why a letter is sent; one of each for an invoice."""
+
+    ISSUED = "issued"
+    PAID = "paid"
+    OVERDUE = "overdue"
+    REMINDED = "reminded"
+    GRACE_ENDED = "grace_ended"
+    UNCOLLECTIBLE = "uncollectible"
+
+
+_STAGES: Mapping[Occasion, ReminderStage] = {
+    Occasion.OVERDUE: ReminderStage.FIRST,
+    Occasion.REMINDED: ReminderStage.SECOND,
+    Occasion.GRACE_ENDED: ReminderStage.SUSPENDED,
+    Occasion.UNCOLLECTIBLE: ReminderStage.RELEASED,
+}
+
+
+def _issued(invoice: Invoice, link: str) -> Letter | None:
+    return InvoiceIssued(
+        number=invoice.number or "",
+        seller=invoice.seller.name,
+        total=str(invoice.total),
+        credit=str(invoice.credit_applied) if invoice.credit_applied.amount else None,
+        due=str(invoice.amount_due) if invoice.amount_due.amount else None,
+        due_on=invoice.due_at.date(),
+        bank=invoice.seller.bank,
+        link=link,
+    )
+
+
+def _paid(invoice: Invoice, link: str) -> Letter | None:
+    if invoice.paid_at is None or invoice.paid_at == invoice.issued_at:
+        return None  # the letter that came with it says so
+    return InvoicePaid(
+        number=invoice.number or "", total=str(invoice.total), paid_on=invoice.paid_at.date(), link=link
+    )
+
+
+def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> Letter | None:
+    wanted = Status.UNCOLLECTIBLE if stage is ReminderStage.RELEASED else Status.OPEN
+    if invoice.status is not wanted:
+        return None  # paid meanwhile
+    if stage < int(invoice.stage):
+        return None  # no worker ran for long: the letter of the step after it says what holds
+    return InvoiceReminder(
+        stage=stage,
+        number=invoice.number or "",
+        due=str(invoice.amount_due),
+        due_on=invoice.due_at.date(),
+        suspends_on=invoice.suspends_at.date(),
+        releases_on=invoice.releases_at.date(),
+        names=bool(invoice.alias_ids),
+        bank=invoice.seller.bank,
+        link=link,
+    )
+
+
+_WRITERS: Mapping[Occasion, Callable[[Invoice, str], Letter | None]] = {
+    Occasion.ISSUED: _issued,
+    Occasion.PAID: _paid,
+}
+
+
+def write(invoice: Invoice, occasion: Occasion, *, link: str) -> Letter | None:
+    """The letter; None when there is nothing to be said any more."""
+    if occasion in _STAGES:
+        return _reminder(invoice, link, _STAGES[occasion])
+    return _WRITERS[occasion](invoice, link)
+
+
+async def send(
+    conn: Conn, *, keyring: Keyring, settings: Settings, account_id: UUID, invoice_id: UUID, occasion: Occasion
+) -> bool:
+    """Mails the letter unless it was mailed before; whether it was now."""
+    try:
+        invoice = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
+    except InvoiceNotFound:
+        return False  # of a sandbox that was reset meanwhile; no other is ever deleted
+    whose = {"account_id": account_id, "invoice_id": invoice_id}
+    if invoice.is_test or await store.was_sent(conn, **whose, letter=occasion):
+        return False
+    letter = write(invoice, occasion, link=f"{settings.url}/v1/invoices/{invoice_id}")
+    if letter is None:
+        return False
+    holder = await buyers.get_holder(conn, account_id=account_id)
+    message_id = await mail.send(conn, keyring=keyring, account_id=account_id, to=holder.email, letter=letter)
+    await store.note_letter(conn, **whose, letter=occasion, message_id=message_id, now=clock.now())
+    return True
+
+
+@jobs.app.task(name="invoices.mail", retry=jobs.RETRY, pass_context=True)
+async def take(context: JobContext, account_id: str, invoice_id: str, occasion: str) -> None:
+    """Mails one letter about one invoice."""
+    async with jobs.database(context).transaction() as conn:
+        await send(
+            conn,
+            keyring=jobs.keyring(context),
+            settings=jobs.settings(context),
+            account_id=UUID(account_id),
+            invoice_id=UUID(invoice_id),
+            occasion=Occasion(occasion),
+        )
+
+
+async def enqueue(conn: Conn, *, account_id: UUID, invoice_id: UUID, occasion: Occasion) -> None:
+    """Has the letter mailed once the transaction of `conn` commits."""
+    await jobs.defer(conn, take, account_id=str(account_id), invoice_id=str(invoice_id), occasion=occasion.value)

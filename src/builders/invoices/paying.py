@@ -1,0 +1,160 @@
+"""How an invoice is paid, voided or given up. Whoever changes one has its row locked, so moves take turns."""
+
+from uuid import UUID
+
+from builders.invoices import issuing
+from builders.invoices.errors import InvoiceNotFound, NothingDue
+from builders.invoices.events import INVOICE_PAID, INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
+from builders.invoices.records import CreditEntry, CreditKind, Invoice, Paid, Payment, Status
+from builders.invoices.store import invoices as store
+from builders.invoices.store import ledger, payments
+from builders.kit import clock, ids, outbox
+from builders.kit.db import Conn
+from builders.kit.money import Money
+
+PAYABLE = frozenset({Status.OPEN, Status.UNCOLLECTIBLE})
+
+
+async def pay(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    invoice_id: UUID,
+    method: str,
+    reference: str,
+    amount: Money | None = None,
+) -> Paid:
+    """Books money that came, without `amount` all that is due; the same reference twice is one payment.
+
+    What is over becomes credit, all of it where the invoice is paid already. Publishes invoice.paid when nothing
+    is left. Raises InvoiceNotFound, InvalidTransition for a draft and a void one, NothingDue, and ValueError for
+    an amount of another currency or of nothing, or for a reference that was booked with another amount.
+    """
+    method, reference = method.strip(), reference.strip()
+    if not method or not reference:
+        raise ValueError("A payment has a method and a reference: they tell it from others.")
+    invoice = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
+    known = await payments.find(
+        conn,
+        account_id=account_id,
+        invoice_id=invoice_id,
+        currency=invoice.currency,
+        method=method,
+        reference=reference,
+    )
+    if known is not None:
+        if amount not in {None, known.amount}:
+            raise ValueError(f"{method} {reference} was booked with {known.amount} before, and not {amount}.")
+        return Paid(invoice=invoice, payment=known, repeated=True)
+    if invoice.status not in PAYABLE | {Status.PAID}:
+        raise issuing.refused(invoice, Status.PAID)
+    return await book(conn, invoice, method=method, reference=reference, amount=amount or _all_due(invoice))
+
+
+def _all_due(invoice: Invoice) -> Money:
+    if not invoice.amount_due.amount:
+        raise NothingDue(
+            f"The invoice {invoice.number} is paid.", next_action="Say the amount that came: it becomes credit."
+        )
+    return invoice.amount_due
+
+
+async def book(conn: Conn, invoice: Invoice, *, method: str, reference: str, amount: Money) -> Paid:
+    """Books money on an invoice that is locked, whatever became of it: none is lost."""
+    zero = Money.zero(invoice.currency)
+    if amount <= zero or amount != amount.quantized():
+        raise ValueError("A payment is of more than nothing, in whole coins.")
+    now = clock.now()
+    used = min(amount, invoice.amount_due) if invoice.status in PAYABLE else zero
+    payment = Payment(
+        id=ids.new(),
+        method=method,
+        reference=reference,
+        amount=amount,
+        overpaid=amount - used,
+        created_at=now,
+    )
+    whose = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+    await payments.insert(conn, **whose, payment=payment, now=now)
+    if used.amount:
+        await store.pay(conn, **whose, amount=used.amount, method=method, reference=reference, now=now)
+    if payment.overpaid.amount:
+        await _credit(
+            conn,
+            invoice,
+            payment.overpaid,
+            kind=CreditKind.OVERPAID,
+            reason=f"More than was due came for {invoice.number} ({method} {reference}).",
+        )
+    after = await issuing.get(conn, **whose)
+    if after.status is Status.PAID and invoice.status is not Status.PAID:
+        await outbox.publish(conn, INVOICE_PAID, account_id=invoice.account_id, data=InvoiceData.of(after))
+    return Paid(invoice=after, payment=payment, repeated=False)
+
+
+async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Nothing is owed any more; credit that was used and money that came are the account's credit again.
+
+    Publishes invoice.voided. Raises InvoiceNotFound, InvalidTransition.
+    """
+    before = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
+    if not await store.void(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now()):
+        raise issuing.refused(before, Status.VOID)
+    back = before.credit_applied + before.amount_paid
+    if back.amount:
+        await _credit(
+            conn, before, back, kind=CreditKind.RETURNED, reason=f"Returned, since {before.number} was voided."
+        )
+    after = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
+    await outbox.publish(conn, INVOICE_VOIDED, account_id=account_id, data=InvoiceData.of(after))
+    return after
+
+
+async def give_up(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+    """Makes an open invoice uncollectible before its time; publishes it. Raises as `void`."""
+    before = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
+    if not await store.give_up(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now()):
+        raise issuing.refused(before, Status.UNCOLLECTIBLE)
+    after = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
+    await outbox.publish(conn, INVOICE_UNCOLLECTIBLE, account_id=account_id, data=InvoiceData.of(after))
+    return after
+
+
+async def grant(conn: Conn, *, account_id: UUID, amount: Money, reason: str) -> CreditEntry:
+    """Credit from the operator, used by the invoices that are issued from now on; negative takes some back.
+
+    Raises ValueError when that would leave less than nothing.
+    """
+    balance = await ledger.balance_in_turn(conn, account_id=account_id, currency=amount.currency)
+    if balance + amount < Money.zero(amount.currency):
+        raise ValueError(f"The account has a credit of {balance}.")
+    return await ledger.book(
+        conn,
+        account_id=account_id,
+        amount=amount,
+        kind=CreditKind.GRANTED,
+        reason=reason,
+        invoice_id=None,
+        now=clock.now(),
+    )
+
+
+async def _credit(conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str) -> None:
+    await ledger.balance_in_turn(conn, account_id=invoice.account_id, currency=invoice.currency)
+    await ledger.book(
+        conn,
+        account_id=invoice.account_id,
+        amount=amount,
+        kind=kind,
+        reason=reason,
+        invoice_id=invoice.id,
+        now=clock.now(),
+    )
+
+
+async def get_number(conn: Conn, *, number: str) -> tuple[UUID, UUID]:
+    """The account and the id of the invoice with this number, for the operator. Raises InvoiceNotFound."""
+    found = await store.find_number(conn, number=number.strip().upper())
+    if found is None:
+        raise InvoiceNotFound(f"There is no invoice {number}.")
+    return found

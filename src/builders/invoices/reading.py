@@ -1,0 +1,69 @@
+"""What accounts and the operator may see of invoices."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from builders.invoices import issuing
+from builders.invoices.errors import InvoiceNotFound
+from builders.invoices.records import Credit, History, Invoice, Status, StripeEvent
+from builders.invoices.store import checkouts, ledger, payments
+from builders.invoices.store import invoices as store
+from builders.kit import ids
+from builders.kit.db import Conn
+from builders.kit.pages import Page, PageRequest
+
+
+async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:
+    """An issued invoice with its lines. Raises InvoiceNotFound."""
+    invoice = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
+    if invoice.status is Status.DRAFT:
+        raise InvoiceNotFound("There is no such invoice.")
+    return replace(invoice, lines=await store.list_lines(conn, account_id=account_id, invoice_id=invoice.id))
+
+
+async def list_invoices(
+    conn: Conn, *, account_id: UUID, page: PageRequest, status: Status | None = None
+) -> Page[Invoice]:
+    """The account's issued invoices without their lines, newest first."""
+    before = UUID(str(page.after[0])) if page.after else ids.LAST
+    found = await store.list_newest(
+        conn, account_id=account_id, status=status, before=before, limit=page.limit + 1
+    )
+    return page.cut(found, lambda invoice: [str(invoice.id)])
+
+
+async def list_of_all(
+    conn: Conn,
+    *,
+    account_id: UUID | None = None,
+    status: Status | None = None,
+    before: UUID = ids.LAST,
+    limit: int,
+) -> Sequence[Invoice]:
+    """The same of one account or of all, for the operator."""
+    return await store.list_of_all(conn, account_id=account_id, status=status, before=before, limit=limit)
+
+
+async def get_history(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> History:
+    """An invoice with its lines and all that came for it. Raises InvoiceNotFound."""
+    invoice = await get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+    whose = {"account_id": account_id, "invoice_id": invoice_id}
+    return History(
+        invoice=invoice,
+        payments=await payments.list_of_invoice(conn, **whose, currency=invoice.currency),
+        stripe=await checkouts.list_of_invoice(conn, **whose),
+    )
+
+
+async def get_credit(conn: Conn, *, account_id: UUID, limit: int = 50) -> Credit:
+    """The account's credit, with its newest entries."""
+    return Credit(
+        balances=await ledger.balances(conn, account_id=account_id),
+        entries=await ledger.list_newest(conn, account_id=account_id, before=ids.LAST, limit=limit),
+    )
+
+
+async def list_discrepancies(conn: Conn, *, limit: int = 50) -> Sequence[StripeEvent]:
+    """What Stripe told that does not agree with our books, newest first, for the operator."""
+    return await checkouts.list_amiss(conn, limit=limit)

@@ -1,0 +1,157 @@
+"""What Stripe tells: each event once, in the transaction of what it does. Money that came is never lost."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from builders.invoices import issuing, paying, stripes
+from builders.invoices.errors import InvoiceNotFound
+from builders.invoices.records import Invoice, Outcome, Paid, StripeEvent
+from builders.invoices.store import checkouts as store
+from builders.invoices.store import payments
+from builders.invoices.store.checkouts import Stored
+from builders.kit import clock, ids, log
+from builders.kit.db import Conn
+from builders.kit.money import Money
+from builders.kit.settings import Settings
+
+METHOD = "stripe"
+COMPLETED = "checkout.session.completed"
+SUCCEEDED = "checkout.session.async_payment_succeeded"
+ENDED = {"checkout.session.expired": "expired", "checkout.session.async_payment_failed": "failed"}
+LONGEST_ID = 255
+KEPT = timedelta(days=90)  # events that were none of ours; Stripe repeats one for three days
+_log = log.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """A session of ours as an event tells of it."""
+
+    account_id: UUID
+    invoice_id: UUID
+    checkout_id: UUID
+    session_id: str
+    payment_status: str
+    amount_total: Any
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verdict:
+    """What is to be noted of an event."""
+
+    outcome: Outcome
+    detail: str
+    told: _Told | None = None
+
+
+async def receive(conn: Conn, *, settings: Settings, payload: bytes, signature: str | None) -> StripeEvent:
+    """Does what a webhook of Stripe says, unless it was done before; what became of it.
+
+    Raises SignatureInvalid.
+    """
+    event = stripes.read_event(payload, signature=signature, settings=settings)
+    event_id, kind = str(event.get("id"))[:LONGEST_ID], str(event.get("type"))[:LONGEST_ID]
+    if await store.claim_event(conn, event_id=event_id, kind=kind, now=clock.now()):
+        verdict = await _judge(conn, kind, event, settings)
+        await store.settle_event(
+            conn,
+            event_id=event_id,
+            outcome=verdict.outcome,
+            detail=verdict.detail,
+            account_id=verdict.told.account_id if verdict.told else None,
+            invoice_id=verdict.told.invoice_id if verdict.told else None,
+        )
+        if verdict.outcome is Outcome.DISCREPANCY:
+            _log.error("stripe_discrepancy", event_id=event_id, detail=verdict.detail)
+    found = await store.find_event(conn, event_id=event_id)
+    if found is None:
+        raise LookupError("an event that was noted is not there")
+    return found
+
+
+async def prune(conn: Conn) -> None:
+    """Forgets old events that were none of ours."""
+    await store.prune_events(conn, before=clock.now() - KEPT)
+
+
+async def _judge(conn: Conn, kind: str, event: dict[str, Any], settings: Settings) -> _Verdict:
+    told = _read(event)
+    if told is not None and stripes.is_of_other_mode(event, settings=settings):
+        return _amiss(told, "One of it and our key is of Stripe's test mode, and the other is not.")
+    if told is None or kind not in {COMPLETED, SUCCEEDED, *ENDED}:
+        return _Verdict(outcome=Outcome.IGNORED, detail="Of nothing that is ours.")
+    whose = {"account_id": told.account_id, "checkout_id": told.checkout_id}
+    stored = await store.find(conn, **whose)
+    if stored is None or stored.invoice_id != told.invoice_id:
+        return _amiss(told, "We have no such checkout.")
+    if stored.session_id not in {None, told.session_id}:
+        return _amiss(told, f"The checkout has another session, {stored.session_id}.")
+    if kind in ENDED:
+        await store.end(conn, **whose, session_id=told.session_id, status=ENDED[kind])
+        return _Verdict(outcome=Outcome.NOTED, detail=f"The checkout has {ENDED[kind]}.", told=told)
+    if kind == COMPLETED and told.payment_status != "paid":
+        return _Verdict(outcome=Outcome.NOTED, detail="The money is on its way.", told=told)
+    return await _book(conn, told, stored)
+
+
+async def _book(conn: Conn, told: _Told, stored: Stored) -> _Verdict:
+    try:
+        invoice = await issuing.locked(conn, account_id=told.account_id, invoice_id=told.invoice_id)
+    except InvoiceNotFound:
+        return _amiss(told, "We have no such invoice.")
+    amount = Money(stored.amount, invoice.currency).quantized()
+    if (told.amount_total, told.currency) != (stripes.minor_units(amount), invoice.currency.lower()):
+        return _amiss(told, f"{told.amount_total} {told.currency} came, and {amount} was asked for.")
+    paid = await _once(conn, invoice, reference=told.session_id, amount=amount)
+    await store.end(
+        conn,
+        account_id=told.account_id,
+        checkout_id=told.checkout_id,
+        session_id=told.session_id,
+        status="completed",
+    )
+    if paid is None:
+        return _Verdict(outcome=Outcome.NOTED, detail="Booked before.", told=told)
+    over = f"; {paid.payment.overpaid} of it is credit" if paid.payment.overpaid.amount else ""
+    return _Verdict(outcome=Outcome.APPLIED, detail=f"{amount} for {invoice.number}{over}.", told=told)
+
+
+async def _once(conn: Conn, invoice: Invoice, *, reference: str, amount: Money) -> Paid | None:
+    """Books the session's money, whatever became of the invoice; None when it was booked before."""
+    known = await payments.find(
+        conn,
+        account_id=invoice.account_id,
+        invoice_id=invoice.id,
+        currency=invoice.currency,
+        method=METHOD,
+        reference=reference,
+    )
+    if known is not None:
+        return None
+    return await paying.book(conn, invoice, method=METHOD, reference=reference, amount=amount)
+
+
+def _amiss(told: _Told, detail: str) -> _Verdict:
+    return _Verdict(outcome=Outcome.DISCREPANCY, detail=f"Session {told.session_id}: {detail}", told=told)
+
+
+def _read(event: dict[str, Any]) -> _Told | None:
+    """The session that the event is of; None when it is none of ours: Stripe may sell other things too."""
+    session = (event.get("data") or {}).get("object") or {}
+    about = session.get("metadata") or {}
+    found = [ids.find(str(about.get(f"builders_{name}", ""))) for name in ("account", "invoice", "checkout")]
+    account_id, invoice_id, checkout_id = found
+    if account_id is None or invoice_id is None or checkout_id is None:
+        return None
+    return _Told(
+        account_id=account_id,
+        invoice_id=invoice_id,
+        checkout_id=checkout_id,
+        session_id=str(session.get("id"))[:LONGEST_ID],
+        payment_status=str(session.get("payment_status")),
+        amount_total=session.get("amount_total"),
+        currency=str(session.get("currency")),
+    )

@@ -1,0 +1,67 @@
+import email
+import email.policy
+from collections.abc import AsyncIterator
+from email.message import EmailMessage
+
+import pytest
+from pydantic import SecretStr
+
+from builders import worker
+from builders.app import Service
+from builders.kit import jobs, news
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from tests.invoices.stripe_server import KEY, SECRET, StripeServer
+from tests.webhooks.reaching import reachable
+
+
+class Office:
+    """Has the news told and the jobs done, and finds what was mailed."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        assert worker.JOBS  # all subscribers are declared
+        self.database, self.settings = database, settings
+
+    async def work(self) -> None:
+        """Until there is no news and no job left."""
+        told = 1
+        while told:
+            await jobs.drain(self.database, self.settings)
+            async with self.database.transaction() as conn:
+                told = await news.dispatch(conn)
+
+    async def letters(self, address: str) -> list[EmailMessage]:
+        """What the address got so far, oldest first."""
+        await self.work()
+        files = sorted((self.settings.data_dir / "outbox").glob("*.eml"))
+        found = [email.message_from_bytes(file.read_bytes(), policy=email.policy.default) for file in files]
+        return [each for each in found if each["To"] == address]
+
+
+@pytest.fixture
+async def office(conn: Conn, database: Database, settings: Settings) -> Office:
+    """Does the work, and has the mail; what other tests left is not told here."""
+    await conn.execute("DELETE FROM procrastinate_jobs WHERE status = 'todo'")
+    await conn.execute("DELETE FROM kit_outbox_pending")
+    return Office(database, settings)
+
+
+@pytest.fixture
+async def stripe(service: Service) -> AsyncIterator[StripeServer]:
+    """Stripe as its documentation says it answers, and a service that is set up for it."""
+    state = service.api.state
+    before = state.settings
+    server = StripeServer()
+    async with reachable(service) as receiver:
+        server.url = receiver.url.rstrip("/")
+        server.receiver, receiver.answer = receiver, server.answer
+        update = {
+            "stripe_key": SecretStr(KEY),
+            "stripe_webhook_secret": SecretStr(SECRET),
+            "stripe_api_base": server.url,
+        }
+        state.settings = before.model_copy(update=update)
+        try:
+            yield server
+        finally:
+            state.settings = before

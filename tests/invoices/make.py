@@ -1,0 +1,83 @@
+"""Invoices for tests, made through the door."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from builders.invoices import service as invoices
+from builders.invoices.records import Invoice, NewLine, Seller
+from builders.kit import clock, ids
+from builders.kit.db import Conn, Database
+from builders.kit.money import Money
+
+SELLER = Seller(
+    name="Harbour Names Ltd",
+    address=("1 Quay Street", "Port Town"),
+    tax_id="GB123",
+    bank="Bank of Quay, 00-11",
+    tax_rate=Decimal(20),
+)
+DUE = timedelta(days=14)
+
+
+def usd(amount: str) -> Money:
+    """So many dollars."""
+    return Money.of(amount, "USD")
+
+
+def line(amount: str = "10.00", *, quantity: int = 1, currency: str = "USD", **options: Any) -> NewLine:
+    """A line of a name for a year."""
+    now = clock.now()
+    values: dict[str, Any] = {
+        "description": "ada@harbour.example, 1 year",
+        "alias_id": ids.new(),
+        "quantity": quantity,
+        "unit_amount": Money.of(amount, currency),
+        "period_start": now,
+        "period_end": now + timedelta(days=365),
+    }
+    return NewLine(**values | options)
+
+
+async def make_invoice(
+    where: Conn | Database,
+    *,
+    account_id: UUID,
+    lines: Sequence[NewLine] = (),
+    is_test: bool = False,
+    tax: str = "0",
+    currency: str = "USD",
+    **options: Any,
+) -> Invoice:
+    """An issued invoice of the account, of 10 USD where no lines are given."""
+    if isinstance(where, Database):
+        async with where.transaction() as conn:
+            return await make_invoice(
+                conn,
+                account_id=account_id,
+                lines=lines,
+                is_test=is_test,
+                tax=tax,
+                currency=currency,
+                **options,
+            )
+    return await invoices.issue(
+        where,
+        account_id=account_id,
+        is_test=is_test,
+        seller=replace(SELLER, tax_rate=Decimal(tax)),
+        lines=lines or [line(currency=currency)],
+        currency=currency,
+        **{"due_at": clock.now() + DUE, **options},
+    )
+
+
+async def told(conn: Conn, account_id: UUID, *names: str) -> list[tuple[str, Any]]:
+    """What was published for the account, oldest first: of these names, or of all of the room."""
+    query = "SELECT name, data FROM kit_outbox WHERE account_id = %s AND name LIKE 'invoice.%%' ORDER BY id"
+    rows = await (await conn.execute(query, [account_id])).fetchall()
+    return [(name, json.loads(data)) for name, data in rows if not names or name in names]

@@ -1,0 +1,132 @@
+"""Stripe for tests, from its documentation: Checkout sessions, idempotency keys, error bodies, signed webhooks.
+
+docs.stripe.com: /api/checkout/sessions/create, /api/idempotent_requests, /api/errors, /webhooks/signature.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from typing import Any
+from urllib.parse import parse_qsl
+
+from builders.kit import clock, ids
+from tests.kit.outbound.receivers import Receiver
+
+KEY = "sk_test_51NotARealKeyOfAnybody"
+SECRET = "whsec_of_these_tests_alone"
+COMPLETED = "checkout.session.completed"
+SESSIONS = "/v1/checkout/sessions"
+
+Json = dict[str, Any]
+
+
+class StripeServer:
+    """What Stripe would answer, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[Json] = []  # parameters of each request to make a session
+        self.heads: list[dict[str, str]] = []
+        self.sessions: list[Json] = []
+        self.others: list[bytes] = []  # requests to other paths: webhooks that are delivered here
+        self.failures: list[tuple[int, Json]] = []  # answered first, one each
+        self.deaf = 0  # so many sessions are made without an answer
+        self.receiver: Receiver | None = None
+        self._kept: dict[str, tuple[Json, int, Json]] = {}  # by idempotency key
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers one request, which the receiver has read."""
+        del reader
+        assert self.receiver is not None
+        raw = self.receiver.requests[-1]
+        head, _, body = raw.partition(b"\r\n\r\n")
+        if SESSIONS.encode() not in head.split(b"\r\n")[0]:
+            self.others.append(raw)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+            writer.close()
+            return
+        status, said = self._create(_fields(head), dict(parse_qsl(body.decode())))
+        if self.deaf:
+            self.deaf -= 1
+            writer.close()
+            return
+        text = json.dumps(said).encode()
+        writer.write(
+            b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nRequest-Id: req_1\r\nContent-Length: %d\r\n"
+            b"Connection: close\r\n\r\n" % (status, len(text))
+        )
+        writer.write(text)
+        writer.close()
+
+    def _create(self, fields: dict[str, str], sent: Json) -> tuple[int, Json]:
+        self.heads.append(fields)
+        self.asked.append(sent)
+        if fields.get("authorization") != f"Bearer {KEY}":
+            return 401, failure("invalid_request_error", "Invalid API Key provided: sk_test_***")
+        if self.failures:
+            return self.failures.pop(0)
+        key = fields.get("idempotency-key", "")
+        if key in self._kept:
+            before, status, said = self._kept[key]
+            if before != sent:
+                return 400, failure("idempotency_error", "Keys for idempotent requests can only be used ...")
+            return status, said
+        session = _session(sent, f"cs_test_{ids.new().hex}")
+        self.sessions.append(session)
+        self._kept[key] = (sent, 200, session)
+        return 200, session
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    lines = head.decode().split("\r\n")[1:]
+    return {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+
+
+def _session(sent: Json, session_id: str) -> Json:
+    price = "line_items[0][price_data]"
+    about = {
+        name.removeprefix("metadata[")[:-1]: value for name, value in sent.items() if name.startswith("metadata[")
+    }
+    return {
+        "id": session_id,
+        "object": "checkout.session",
+        "amount_total": int(sent[f"{price}[unit_amount]"]) * int(sent["line_items[0][quantity]"]),
+        "currency": sent[f"{price}[currency]"],
+        "client_reference_id": sent["client_reference_id"],
+        "metadata": about,
+        "mode": sent["mode"],
+        "status": "open",
+        "payment_status": "unpaid",
+        "expires_at": int(sent["expires_at"]),
+        "url": f"https://checkout.stripe.com/c/pay/{session_id}",
+    }
+
+
+def failure(kind: str, message: str, **more: Any) -> Json:
+    """The body of an error."""
+    return {"error": {"type": kind, "message": message, **more}}
+
+
+def event(session: Json, kind: str = COMPLETED, *, event_id: str | None = None, **changes: Any) -> bytes:
+    """The body of a webhook about a session."""
+    told = {**session, "status": "complete", "payment_status": "paid", "payment_intent": "pi_1", **changes}
+    return json.dumps(
+        {
+            "id": event_id or f"evt_{ids.new().hex}",
+            "object": "event",
+            "api_version": "2026-01-28",
+            "created": int(clock.now().timestamp()),
+            "type": kind,
+            "livemode": False,
+            "data": {"object": told},
+        }
+    ).encode()
+
+
+def sign(payload: bytes, *, secret: str = SECRET, at: float | None = None) -> dict[str, str]:
+    """The header that Stripe would send; by the machine's clock, as the package looks at it."""
+    stamp = int(time.time() if at is None else at)
+    mac = hmac.new(secret.encode(), b"%d.%b" % (stamp, payload), hashlib.sha256).hexdigest()
+    return {"Stripe-Signature": f"t={stamp},v1={mac},v0=old"}

@@ -1,0 +1,201 @@
+"""POST /v1/invoices/{id}/checkout: a link at Stripe, asked for between transactions."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from builders.app import Service
+from builders.invoices import service as invoices
+from builders.invoices.records import Invoice
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from tests.cast import Client, Person
+from tests.invoices.make import make_invoice, usd
+from tests.invoices.stripe_server import KEY, StripeServer, failure
+
+Json = dict[str, Any]
+
+
+def path(invoice: Invoice) -> str:
+    """Where a link is asked for."""
+    return f"/v1/invoices/{invoice.id}/checkout"
+
+
+@pytest.fixture
+async def invoice(database: Database, alice: Person) -> Invoice:
+    """Of Alice, over 10 USD."""
+    return await make_invoice(database, account_id=alice.account.id)
+
+
+async def link(client: Client, invoice: Invoice) -> Json:
+    """A link, which is got."""
+    answer = await client.post(path(invoice))
+    assert answer.status_code == 200, answer.text
+    shown: Json = answer.json()
+    return shown
+
+
+async def test_a_link_is_over_what_is_due(
+    database: Database, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    async with database.transaction() as conn:
+        await invoices.grant_credit(conn, account_id=alice.account.id, amount=invoice.total, reason="later")
+        await invoices.pay(
+            conn,
+            account_id=alice.account.id,
+            invoice_id=invoice.id,
+            method="bank",
+            reference="R",
+            amount=usd("2.50"),
+        )
+    made = await link(alice, invoice)
+    assert made["amount"] == {"amount": "7.50", "currency": "USD"}
+    assert made["url"] == stripe.sessions[0]["url"]
+    (asked,) = stripe.asked
+    assert asked["line_items[0][price_data][unit_amount]"] == "750"
+    assert asked["line_items[0][price_data][currency]"] == "usd"
+    assert asked["line_items[0][price_data][product_data][name]"] == f"Invoice {invoice.number}"
+    assert asked["metadata[builders_invoice]"] == asked["client_reference_id"] == str(invoice.id)
+    assert asked["success_url"] == f"http://builders.test/v1/invoices/{invoice.id}"
+    assert asked["customer_email"] == alice.account.email
+
+
+async def test_stripe_is_told_nothing_of_the_machine(
+    alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    await link(alice, invoice)
+    (head,) = stripe.heads
+    assert head["authorization"] == f"Bearer {KEY}"
+    assert head["idempotency-key"].startswith("builders-")
+    assert not [name for name in head if name.startswith("x-stripe-client")]
+
+
+async def test_asked_again_it_is_the_same_link(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
+    first, second = await link(alice, invoice), await link(alice, invoice)
+    assert first == second
+    assert len(stripe.asked) == 1
+    clock.move(timedelta(hours=22, minutes=30))  # it would soon be over
+    assert (await link(alice, invoice))["url"] != first["url"]
+
+
+async def test_two_at_once_get_one_link(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
+    made = await asyncio.gather(*(link(alice, invoice) for _ in range(4)))
+    assert len({each["url"] for each in made}) == 1
+    assert len(stripe.sessions) == 1
+
+
+async def test_a_part_payment_makes_a_new_one(
+    database: Database, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    first = await link(alice, invoice)
+    async with database.transaction() as conn:
+        await invoices.pay(
+            conn,
+            account_id=alice.account.id,
+            invoice_id=invoice.id,
+            method="bank",
+            reference="R",
+            amount=usd("1.00"),
+        )
+    second = await link(alice, invoice)
+    assert second["amount"]["amount"] == "9.00"
+    assert second["url"] != first["url"]
+    assert len(stripe.sessions) == 2
+
+
+async def test_no_answer_is_said_and_loses_nothing(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
+    stripe.deaf = 1
+    answer = await alice.post(path(invoice))
+    assert (answer.status_code, answer.json()["code"]) == (503, "stripe_away")
+    assert int(answer.headers["retry-after"]) > 0
+    made = await link(alice, invoice)
+    (session,) = stripe.sessions  # the one that was made before the answer was lost
+    assert made["url"] == session["url"]
+    assert stripe.heads[0]["idempotency-key"] == stripe.heads[1]["idempotency-key"]
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (400, failure("invalid_request_error", "No such currency", param="currency"), (502, "stripe_refused")),
+        (402, failure("card_error", "Declined", code="card_declined"), (502, "stripe_refused")),
+        (403, failure("invalid_request_error", "Not permitted"), (502, "stripe_refused")),
+        (409, failure("idempotency_error", "Another request is in progress"), (503, "stripe_away")),
+        (429, failure("rate_limit_error", "Too many requests", code="rate_limit"), (503, "stripe_away")),
+        (500, failure("api_error", "Something went wrong"), (502, "stripe_refused")),
+        (503, {"nonsense": True}, (502, "stripe_refused")),
+    ],
+)
+async def test_its_refusals_are_said_in_our_words(
+    alice: Person, invoice: Invoice, stripe: StripeServer, status: int, error: Json, said: tuple[int, str]
+) -> None:
+    stripe.failures = [(status, error)]
+    answer = await alice.post(path(invoice))
+    assert (answer.status_code, answer.json()["code"]) == said
+    assert "nothing was charged" in answer.json()["detail"]
+    assert "Declined" not in answer.text
+    await link(alice, invoice)
+
+
+async def test_a_wrong_key_is_not_shown(
+    service: Service, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    state = service.api.state
+    wrong = type(state.settings.stripe_key)("sk_test_wrong")
+    state.settings = state.settings.model_copy(update={"stripe_key": wrong})
+    answer = await alice.post(path(invoice))
+    assert (answer.status_code, answer.json()["code"]) == (502, "stripe_refused")
+    assert "sk_test" not in answer.text
+    assert stripe.sessions == []
+
+
+async def test_the_same_idempotency_key_asks_once(
+    conn: Conn, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    head = {"Idempotency-Key": "k1"}
+    first = await alice.post(path(invoice), headers=head)
+    second = await alice.post(path(invoice), headers=head)
+    assert first.json() == second.json()
+    assert len(stripe.asked) == 1
+    query = "SELECT count(*) FROM invoices_checkouts WHERE invoice_id = %s"
+    assert await (await conn.execute(query, [invoice.id])).fetchone() == (1,)
+
+
+async def test_what_cannot_be_paid_has_no_link(
+    database: Database, alice: Person, bob: Person, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    twins = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
+    answer = await alice.test.post(path(twins))
+    assert (answer.status_code, answer.json()["code"]) == (403, "live_key_required")
+    for client in (bob, alice.test):
+        assert (await client.post(path(invoice))).status_code == 404
+    assert (await anyone.post(path(invoice))).status_code == 401
+    voided, paid = [await make_invoice(database, account_id=alice.account.id) for _ in range(2)]
+    async with database.transaction() as conn:
+        await invoices.void(conn, account_id=alice.account.id, invoice_id=voided.id)
+        await invoices.pay(conn, account_id=alice.account.id, invoice_id=paid.id, method="bank", reference="R")
+    answer = await alice.post(path(voided))
+    assert (answer.status_code, answer.json()["code"], answer.json()["from"]) == (
+        409,
+        "invalid_transition",
+        "void",
+    )
+    assert (await alice.post(path(paid))).json()["code"] == "nothing_due"
+    assert stripe.asked == []
+
+
+async def test_support_gets_no_link(
+    service: Service, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    session = await alice.admit_support(may_write=True)
+    async with Client(service, token=session.token) as support:
+        answer = await support.post(path(invoice))
+    assert (answer.status_code, answer.json()["code"]) == (403, "impersonation_forbidden")
+    assert stripe.asked == []
+
+
+async def test_without_stripe_it_is_said(alice: Person, invoice: Invoice) -> None:
+    answer = await alice.post(path(invoice))
+    assert (answer.status_code, answer.json()["code"]) == (503, "stripe_not_configured")

@@ -1,0 +1,106 @@
+"""Account credit: a ledger, used first, spent once."""
+
+import asyncio
+
+import psycopg
+import pytest
+
+from builders.invoices import service as invoices
+from builders.invoices.records import CreditKind, Status
+from builders.kit.db import Conn, Database
+from builders.kit.money import Money
+from tests.cast import Person
+from tests.invoices.make import line, make_invoice, told, usd
+
+
+async def grant(database: Database, person: Person, amount: Money) -> None:
+    """Gives somebody credit."""
+    async with database.transaction() as conn:
+        await invoices.grant_credit(conn, account_id=person.account.id, amount=amount, reason="Sorry.")
+
+
+async def balances(database: Database, person: Person) -> list[Money]:
+    """What somebody has."""
+    async with database.reading() as conn:
+        return list((await invoices.get_credit(conn, account_id=person.account.id)).balances)
+
+
+async def test_credit_is_used_first(database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("4.00"))
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    assert (invoice.credit_applied, invoice.amount_due) == (usd("4.00"), usd("6.00"))
+    assert await balances(database, alice) == [usd("0.00")]
+
+
+async def test_what_credit_covers_is_paid_at_once(conn: Conn, database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("25.00"))
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    assert (invoice.status, invoice.amount_paid) == (Status.PAID, usd("0.00"))
+    assert await balances(database, alice) == [usd("15.00")]
+    assert len(await told(conn, alice.account.id, "invoice.paid")) == 1
+
+
+async def test_credit_is_of_its_currency(database: Database, alice: Person) -> None:
+    await grant(database, alice, Money.of("50.00", "EUR"))
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    assert invoice.credit_applied == usd("0.00")
+    assert Money.of("50.00", "EUR") in await balances(database, alice)
+
+
+async def test_others_credit_is_not_used(database: Database, alice: Person, bob: Person) -> None:
+    await grant(database, bob, usd("50.00"))
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    assert invoice.credit_applied == usd("0.00")
+
+
+async def test_two_at_once_never_spend_the_same_credit(database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("35.00"))
+    made = await asyncio.gather(*(make_invoice(database, account_id=alice.account.id) for _ in range(6)))
+    zero = usd("0.00")
+    assert sum((each.credit_applied for each in made), zero) == usd("35.00")
+    assert sorted(each.credit_applied for each in made) == [zero, zero, usd("5.00"), *[usd("10.00")] * 3]
+    assert await balances(database, alice) == [zero]
+
+
+async def test_an_invoice_that_is_undone_spends_nothing(database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("5.00"))
+
+    async def undone() -> None:
+        async with database.transaction() as conn:
+            await make_invoice(conn, account_id=alice.account.id)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await undone()
+    assert await balances(database, alice) == [usd("5.00")]
+
+
+async def test_the_operator_takes_back_no_more_than_there_is(database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("5.00"))
+    await grant(database, alice, usd("-2.00"))
+    with pytest.raises(ValueError, match=r"3\.00 USD"):
+        await grant(database, alice, usd("-3.01"))
+    assert await balances(database, alice) == [usd("3.00")]
+
+
+async def test_voiding_gives_used_credit_back(database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("4.00"))
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    async with database.transaction() as conn:
+        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    async with database.reading() as conn:
+        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+    assert credit.balances == [usd("4.00")]
+    assert [each.kind for each in credit.entries] == [
+        CreditKind.RETURNED,
+        CreditKind.APPLIED,
+        CreditKind.GRANTED,
+    ]
+    again = await make_invoice(database, account_id=alice.account.id, lines=[line("4.00")])
+    assert again.status is Status.PAID
+
+
+async def test_what_is_booked_never_changes(conn: Conn, database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("4.00"))
+    with pytest.raises(psycopg.errors.RestrictViolation):
+        await conn.execute("UPDATE invoices_credit SET amount = 400 WHERE account_id = %s", [alice.account.id])

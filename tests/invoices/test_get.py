@@ -1,0 +1,145 @@
+"""GET /v1/invoices/{id}: JSON, a page, a PDF."""
+
+import asyncio
+import io
+from typing import Any
+
+import pytest
+from pypdf import PdfReader
+
+from builders.invoices import service as invoices
+from builders.invoices.records import BillingDetails, Invoice
+from builders.kit import clock, ids
+from builders.kit.db import Database
+from tests.browser import ACCEPT as BROWSER
+from tests.cast import Client, Person
+from tests.invoices.make import DUE, line, make_invoice
+
+PATH = "/v1/invoices"
+HOSTILE = '<script>alert("1")</script>'
+
+
+@pytest.fixture
+async def invoice(database: Database, alice: Person) -> Invoice:
+    """Of Alice, with tax."""
+    return await make_invoice(
+        database, account_id=alice.account.id, lines=[line("10.00"), line("2.50", quantity=2)], tax="8.875"
+    )
+
+
+async def test_json_is_what_programs_get(alice: Person, invoice: Invoice) -> None:
+    answer = await alice.get(f"{PATH}/{invoice.id}")
+    shown: dict[str, Any] = answer.json()
+    assert shown["number"] == invoice.number
+    assert shown["tax_rate"] == "8.875"
+    assert [each["amount"]["amount"] for each in shown["lines"]] == ["10.00", "5.00"]
+    assert [each["tax_amount"]["amount"] for each in shown["lines"]] == ["0.89", "0.44"]
+    assert (shown["subtotal"]["amount"], shown["tax_total"]["amount"]) == ("15.00", "1.33")
+    assert shown["amount_due"] == shown["total"] == {"amount": "16.33", "currency": "USD"}
+    assert shown["seller"]["name"] == "Harbour Names Ltd"
+    assert shown["buyer"]["email"] == alice.account.email
+    assert shown["lines"][0]["period"]["end"] is not None
+
+
+async def test_browsers_get_a_page(alice: Person, invoice: Invoice) -> None:
+    answer = await alice.get(f"{PATH}/{invoice.id}", headers={"Accept": BROWSER})
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "<script" not in answer.text
+    assert all(each in answer.text for each in (invoice.number or "", "16.33 USD", "Tax 8.875 %", "Quay"))
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["vary"] == "Accept"
+
+
+async def test_what_strangers_write_is_escaped(database: Database, alice: Person) -> None:
+    async with database.transaction() as conn:
+        await invoices.put_billing_details(
+            conn, account_id=alice.account.id, details=BillingDetails(name=HOSTILE, address=(HOSTILE,))
+        )
+    made = await make_invoice(database, account_id=alice.account.id, lines=[line(description=HOSTILE)])
+    page = (await alice.get(f"{PATH}/{made.id}", headers={"Accept": BROWSER})).text
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 3
+
+
+@pytest.mark.parametrize(("ending", "accept"), [("", "application/pdf"), ("/pdf", "*/*")])
+async def test_a_pdf_says_the_same(alice: Person, invoice: Invoice, ending: str, accept: str) -> None:
+    answer = await alice.get(f"{PATH}/{invoice.id}{ending}", headers={"Accept": accept})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/pdf"
+    assert f'filename="{invoice.number}.pdf"' in answer.headers["content-disposition"]
+    (page,) = PdfReader(io.BytesIO(answer.content)).pages
+    text = page.extract_text()
+    assert text.count("ada@harbour.example, 1 year") == 2
+    for each in (invoice.number or "", "16.33 USD", "8.875 %", "Harbour Names Ltd", alice.account.email):
+        assert each in text
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("*/*", "application/json"),
+        ("application/json", "application/json"),
+        ("application/json, text/html;q=0.9", "application/json"),
+        ("text/html, application/json;q=0.9", "text/html"),
+        ("application/pdf, text/html", "application/pdf"),
+        ("text/html, application/pdf", "text/html"),
+        ("application/pdf;q=0.5, text/html;q=0.4", "application/pdf"),
+        ("application/pdf;q=0", "application/json"),
+        ("image/png", "application/json"),
+    ],
+)
+async def test_what_is_asked_for_most_is_answered(alice: Person, invoice: Invoice, accept: str, kind: str) -> None:
+    answer = await alice.get(f"{PATH}/{invoice.id}", headers={"Accept": accept})
+    assert answer.headers["content-type"].partition(";")[0] == kind
+
+
+async def test_the_page_says_how_it_stands(database: Database, alice: Person, invoice: Invoice) -> None:
+    async def standing() -> str:
+        page = (await alice.get(f"{PATH}/{invoice.id}", headers={"Accept": BROWSER})).text
+        return page.partition('class="standing')[2].partition(">")[2].partition("<")[0]
+
+    assert await standing() == "Open"
+    clock.move(DUE)
+    assert await standing() == "Overdue"
+    async with database.transaction() as conn:
+        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    assert await standing() == "Void"
+
+
+async def test_others_find_nothing(
+    database: Database, alice: Person, bob: Person, anyone: Client, invoice: Invoice
+) -> None:
+    twins = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
+    for ending in ("", "/pdf"):
+        for client, wanted in ((bob, invoice.id), (alice.test, invoice.id), (alice, twins.id), (alice, ids.new())):
+            answer = await client.get(f"{PATH}/{wanted}{ending}")
+            assert (answer.status_code, answer.json()["code"]) == (404, "invoice_not_found")
+        assert (await alice.get(f"{PATH}/no-id{ending}")).status_code == 404
+        assert (await anyone.get(f"{PATH}/{invoice.id}{ending}")).status_code == 401
+    assert (await alice.test.get(f"{PATH}/{twins.id}")).json()["number"].startswith("TEST-")
+
+
+async def test_a_big_one_holds_up_nobody(database: Database, alice: Person) -> None:
+    lines = [line(description=f"name{at}@harbour.example") for at in range(2_000)]
+    made = await make_invoice(database, account_id=alice.account.id, lines=lines)
+    waits: list[float] = []
+
+    async def watch() -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(0.005)
+            waits.append(loop.time() - before)
+
+    watching = asyncio.create_task(watch())
+    answer = await alice.get(f"{PATH}/{made.id}/pdf")
+    watching.cancel()
+    pages = PdfReader(io.BytesIO(answer.content)).pages
+    text = "\n".join(page.extract_text() for page in pages)
+    assert len(pages) > 40
+    assert all(f"name{at}@harbour.example" in text for at in (0, 999, 1_999))
+    assert len(answer.content) < 1_000_000
+    assert len(waits) > 3  # the loop went on
+    assert len((await alice.get(f"{PATH}/{made.id}")).json()["lines"]) == 2_000

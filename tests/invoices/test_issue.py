@@ -1,0 +1,201 @@
+"""How an invoice comes to be."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.identity import service as identity
+from builders.invoices import service as invoices
+from builders.invoices.errors import InvalidTransition, InvoiceNotFound
+from builders.invoices.records import BillingDetails, Status
+from builders.kit import clock, ids
+from builders.kit.db import Conn, Database
+from tests.cast import Person
+from tests.invoices.make import DUE, SELLER, line, make_invoice, told, usd
+
+LAST = "SELECT last FROM invoices_series WHERE series = %s"
+
+
+async def counted(conn: Conn, series: str) -> int:
+    """How many numbers of the series were given."""
+    row = await (await conn.execute(LAST, [series])).fetchone()
+    return row[0] if row else 0
+
+
+async def test_it_has_a_number_of_this_year(database: Database, alice: Person) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    assert re.fullmatch(rf"INV-{clock.now().year}-\d{{6}}", invoice.number or "")
+    assert invoice.status is Status.OPEN
+    assert invoice.amount_due == usd("10.00")
+
+
+async def test_a_sandbox_counts_in_a_series_of_its_own(conn: Conn, database: Database, alice: Person) -> None:
+    before = await counted(conn, f"INV-{clock.now().year}")
+    invoice = await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
+    assert (invoice.number or "").startswith(f"TEST-{clock.now().year}-")
+    assert invoice.buyer is not None
+    assert invoice.buyer.email == alice.account.email
+    assert await counted(conn, f"INV-{clock.now().year}") == before
+
+
+async def test_a_year_begins_a_series(database: Database, alice: Person) -> None:
+    with clock.moved(timedelta(days=366 * 40)):
+        year = clock.now().year
+        first = await make_invoice(database, account_id=alice.account.id)
+        second = await make_invoice(database, account_id=alice.account.id)
+    assert (first.number, second.number) == (f"INV-{year}-000001", f"INV-{year}-000002")
+
+
+async def test_what_is_undone_leaves_no_gap(conn: Conn, database: Database, alice: Person) -> None:
+    series = f"INV-{clock.now().year}"
+    before = await counted(conn, series)
+
+    async def issue(at: int) -> str | None:
+        async with database.transaction() as inside:
+            invoice = await make_invoice(inside, account_id=alice.account.id)
+            await asyncio.sleep(0)
+            if at % 3 == 0:
+                raise LookupError("undone")
+            return invoice.number
+
+    numbers = await asyncio.gather(*(issue(at) for at in range(12)), return_exceptions=True)
+    given = sorted(each for each in numbers if isinstance(each, str))
+    assert given == [f"{series}-{before + at:06}" for at in range(1, 9)]
+    assert await counted(conn, series) == before + 8
+
+
+async def test_numbers_are_everyones(database: Database, alice: Person, bob: Person) -> None:
+    made = [await make_invoice(database, account_id=each.account.id) for each in (alice, bob)]
+    assert len({each.number for each in made}) == 2
+    async with database.reading() as conn:
+        for each in made:
+            assert await invoices.get_number(conn, number=(each.number or "").lower()) == (
+                each.account_id,
+                each.id,
+            )
+        with pytest.raises(InvoiceNotFound):
+            await invoices.get_number(conn, number="INV-1999-000001")
+
+
+async def test_tax_stands_on_lines_and_total(database: Database, alice: Person) -> None:
+    invoice = await make_invoice(
+        database, account_id=alice.account.id, lines=[line("10.00"), line("0.05", quantity=3)], tax="20"
+    )
+    assert (invoice.subtotal, invoice.tax_total, invoice.total) == (usd("10.15"), usd("2.03"), usd("12.18"))
+    async with database.reading() as conn:
+        whole = await invoices.get_invoice(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    assert [each.tax_amount for each in whole.lines] == [usd("2.00"), usd("0.03")]
+    assert whole.alias_ids == [each.alias_id for each in whole.lines]
+
+
+async def test_a_total_of_nothing_is_paid_at_once(conn: Conn, database: Database, alice: Person) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id, lines=[line("0.00")])
+    assert invoice.status is Status.PAID
+    assert invoice.paid_at == invoice.issued_at
+    assert [name for name, _ in await told(conn, alice.account.id)] == ["invoice.created", "invoice.paid"]
+
+
+async def test_what_it_tells_names_its_names(conn: Conn, database: Database, alice: Person) -> None:
+    names = [ids.new(), ids.new()]
+    lines = [line(alias_id=names[0]), line(alias_id=None), line(alias_id=names[1])]
+    promotion_id = ids.new()
+    invoice = await make_invoice(database, account_id=alice.account.id, lines=lines, promotion_id=promotion_id)
+    ((name, data),) = await told(conn, alice.account.id)
+    assert name == "invoice.created"
+    assert data["alias_ids"] == [str(each) for each in names]
+    assert (data["number"], data["currency"], data["total"]) == (
+        invoice.number,
+        "USD",
+        {"amount": "30.00", "currency": "USD"},
+    )
+    assert data["promotion_id"] == str(promotion_id)
+
+
+async def test_seller_and_buyer_stay_as_they_were(database: Database, alice: Person) -> None:
+    whose: dict[str, Any] = {"account_id": alice.account.id}
+    details = BillingDetails(name="Engines", address=("1 Row",), country="GB", tax_id="GB9")
+    async with database.transaction() as conn:
+        await invoices.put_billing_details(conn, **whose, details=details)
+    invoice = await make_invoice(database, **whose)
+    async with database.transaction() as conn:
+        await invoices.put_billing_details(conn, **whose, details=BillingDetails(name="Others"))
+    async with database.reading() as conn:
+        found = await invoices.get_invoice(conn, **whose, invoice_id=invoice.id)
+    assert found.buyer is not None
+    assert (found.buyer.name, found.buyer.address, found.buyer.country) == ("Engines", ["1 Row"], "GB")
+    assert (found.buyer.tax_id, found.buyer.email) == ("GB9", alice.account.email)
+    assert (found.seller.name, found.seller.tax_id, list(found.seller.address)) == (
+        SELLER.name,
+        SELLER.tax_id,
+        list(SELLER.address),
+    )
+
+
+async def test_without_billing_details_the_account_is_the_buyer(database: Database, alice: Person) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    async with database.reading() as conn:
+        account = await identity.get_account(conn, account_id=alice.account.id)
+    assert invoice.buyer is not None
+    assert (invoice.buyer.name, invoice.buyer.email) == (account.name, account.email)
+
+
+async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alice: Person) -> None:
+    whose = {"account_id": alice.account.id}
+    async with database.transaction() as conn:
+        draft = await invoices.draft(
+            conn,
+            **whose,
+            is_test=False,
+            seller=SELLER,
+            lines=[line()],
+            currency="USD",
+            due_at=clock.now() + DUE,
+        )
+    assert (await alice.get(f"/v1/invoices/{draft}")).status_code == 404
+    assert (await alice.get("/v1/invoices")).json()["items"] == []
+    async with database.transaction() as conn:
+        with pytest.raises(InvalidTransition):
+            await invoices.void(conn, **whose, invoice_id=draft)
+        await invoices.delete_draft(conn, **whose, invoice_id=draft)
+        with pytest.raises(InvoiceNotFound):
+            await invoices.open_draft(conn, **whose, invoice_id=draft)
+
+
+async def test_what_was_issued_is_no_draft_any_more(database: Database, alice: Person) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    async with database.transaction() as conn:
+        for move in (invoices.delete_draft, invoices.open_draft):
+            with pytest.raises(InvalidTransition) as refused:
+                await move(conn, account_id=alice.account.id, invoice_id=invoice.id)
+            assert refused.value.members["from"] == "open"
+
+
+@contextmanager
+def counted_on(conn: Conn, path: Path) -> Iterator[list[str]]:
+    """The statements of the block, as libpq sends them."""
+    sent: list[str] = []
+    with path.open("wb") as file:
+        conn.pgconn.trace(file.fileno())
+        try:
+            yield sent
+        finally:
+            conn.pgconn.untrace()
+    text = path.read_text(encoding="utf-8", errors="replace")
+    sent += re.findall(r"\tF\t\d+\t(?:Query|Execute)\b", text)
+
+
+async def test_statements_do_not_grow_with_lines(conn: Conn, tmp_path: Path, alice: Person) -> None:
+    counts = []
+    for lines in (1, 1, 500):  # the first time, whose twin the account is, is asked and remembered
+        with counted_on(conn, tmp_path / "wire") as sent:
+            async with conn.transaction():
+                await make_invoice(conn, account_id=alice.account.id, lines=[line()] * lines)
+        counts.append(len(sent))
+    assert counts[1] == counts[2]
+    assert 0 < counts[1] <= 16

@@ -1,0 +1,114 @@
+"""Money that comes by bank: each transfer once, and none is lost."""
+
+import asyncio
+
+import pytest
+
+from builders.invoices import service as invoices
+from builders.invoices.errors import InvalidTransition, InvoiceNotFound, NothingDue
+from builders.invoices.records import Invoice, Paid, Status
+from builders.kit.db import Conn, Database
+from builders.kit.money import Money
+from tests.cast import Person
+from tests.invoices.make import make_invoice, told, usd
+from tests.invoices.test_credit import balances
+
+
+async def pay(database: Database, invoice: Invoice, reference: str = "R-1", amount: str | None = None) -> Paid:
+    """Books a transfer."""
+    async with database.transaction() as conn:
+        return await invoices.pay(
+            conn,
+            account_id=invoice.account_id,
+            invoice_id=invoice.id,
+            method="bank",
+            reference=reference,
+            amount=None if amount is None else Money.of(amount, invoice.currency),
+        )
+
+
+@pytest.fixture
+async def invoice(database: Database, alice: Person) -> Invoice:
+    """Of Alice, over 10 USD."""
+    return await make_invoice(database, account_id=alice.account.id)
+
+
+async def test_all_that_is_due_pays_it(conn: Conn, database: Database, invoice: Invoice) -> None:
+    paid = await pay(database, invoice)
+    assert (paid.invoice.status, paid.payment.amount) == (Status.PAID, usd("10.00"))
+    assert (paid.invoice.payment_method, paid.invoice.payment_reference) == ("bank", "R-1")
+    ((_, data),) = await told(conn, invoice.account_id, "invoice.paid")
+    assert data["amount_paid"] == {"amount": "10.00", "currency": "USD"}
+
+
+async def test_the_same_reference_twice_is_one_payment(conn: Conn, database: Database, invoice: Invoice) -> None:
+    await pay(database, invoice, amount="4.00")
+    again = await pay(database, invoice, amount="4.00")
+    assert again.repeated
+    assert again.invoice.amount_due == usd("6.00")
+    await pay(database, invoice, "R-2")
+    assert (await pay(database, invoice, "R-2")).repeated
+    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+
+
+async def test_what_is_over_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
+    paid = await pay(database, invoice, amount="12.50")
+    assert (paid.invoice.amount_paid, paid.payment.overpaid) == (usd("10.00"), usd("2.50"))
+    assert await balances(database, alice) == [usd("2.50")]
+
+
+async def test_money_for_a_paid_one_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
+    await pay(database, invoice)
+    paid = await pay(database, invoice, "R-2", "10.00")
+    assert (paid.invoice.amount_paid, paid.payment.overpaid) == (usd("10.00"), usd("10.00"))
+    assert await balances(database, alice) == [usd("10.00")]
+    with pytest.raises(NothingDue):
+        await pay(database, invoice, "R-3")
+
+
+async def test_many_at_once_pay_it_once(conn: Conn, database: Database, alice: Person, invoice: Invoice) -> None:
+    await asyncio.gather(*(pay(database, invoice, f"R-{at % 4}", "10.00") for at in range(8)))
+    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert await balances(database, alice) == [usd("30.00")]
+
+
+async def test_a_void_one_is_not_paid(database: Database, alice: Person, invoice: Invoice) -> None:
+    await pay(database, invoice, amount="3.00")
+    async with database.transaction() as conn:
+        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    with pytest.raises(InvalidTransition) as refused:
+        await pay(database, invoice, "R-2")
+    assert refused.value.members == {"to": "paid", "from": "void"}
+    assert await balances(database, alice) == [usd("3.00")]  # what came is not lost
+
+
+async def test_one_that_was_given_up_can_still_be_paid(database: Database, invoice: Invoice) -> None:
+    async with database.transaction() as conn:
+        given_up = await invoices.give_up(conn, account_id=invoice.account_id, invoice_id=invoice.id)
+    assert given_up.status is Status.UNCOLLECTIBLE
+    assert (await pay(database, invoice)).invoice.status is Status.PAID
+
+
+async def test_another_accounts_is_not_found(database: Database, bob: Person, invoice: Invoice) -> None:
+    async with database.transaction() as conn:
+        for move in (invoices.void, invoices.give_up):
+            with pytest.raises(InvoiceNotFound):
+                await move(conn, account_id=bob.account.id, invoice_id=invoice.id)
+        with pytest.raises(InvoiceNotFound):
+            await invoices.pay(
+                conn, account_id=bob.account.id, invoice_id=invoice.id, method="bank", reference="R"
+            )
+
+
+@pytest.mark.parametrize("amount", [usd("0.00"), usd("-1.00"), Money.of("1.00", "EUR")])
+async def test_what_is_no_payment_is_refused(database: Database, invoice: Invoice, amount: Money) -> None:
+    async with database.transaction() as conn:
+        with pytest.raises(ValueError, match=r"nothing|mix"):
+            await invoices.pay(
+                conn,
+                account_id=invoice.account_id,
+                invoice_id=invoice.id,
+                method="bank",
+                reference="R",
+                amount=amount,
+            )

@@ -1,0 +1,116 @@
+"""A PDF is written whatever a name holds."""
+
+import io
+import string
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped] # it has no types
+from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped] # as above
+from hypothesis import given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+from pypdf import PdfReader
+
+from builders.invoices import latin, pdf
+from builders.invoices.sheet import Row, Sheet
+
+SHEET = Sheet(
+    number="INV-2026-000001",
+    standing="Open",
+    settled=False,
+    is_test=False,
+    seller=["Harbour Names Ltd", "1 Quay Street"],
+    buyer=["Ada"],
+    facts=[("Issued", "2026-11-20")],
+    rows=[Row(description="ada@harbour.example", period="", quantity="1", unit="10.00", amount="10.00")],
+    totals=[("Total", "10.00 USD")],
+    due="10.00 USD",
+    note="Please pay.",
+)
+ANY = st.text(st.characters(), max_size=200)
+
+
+def text_of(sheet: Sheet, *, font: Path | None = None) -> str:
+    """What a reader finds in it."""
+    return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf.write(sheet, font=font))).pages)
+
+
+@limits(max_examples=60, deadline=None)
+@given(ANY, ANY, ANY)
+def test_no_name_stops_it(name: str, address: str, description: str) -> None:
+    row = replace(SHEET.rows[0], description=description)
+    sheet = replace(SHEET, buyer=[name, address], rows=[row], facts=[("Payment", name)], note=address)
+    assert "INV-2026-000001" in text_of(sheet)
+
+
+@given(ANY)
+def test_every_text_has_latin_letters(text: str) -> None:
+    spelled = latin.spell(text)
+    spelled.encode(latin.ENCODING)
+    assert "\n" not in spelled
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("Ada Lovelace", "Ada Lovelace"),
+        ("Müller & Søn: 5 €", "Müller & Søn: 5 €"),
+        ("Łukasz Żółć", "Lukasz Zólc"),
+        ("Ελλάδα", "Ellada"),
+        ("Щука Ёлкина", "Shchuka Elkina"),
+        ("İstanbul ﬁ Ⅷ", "Istanbul fi VIII"),
+        ("株式会社", "????"),
+        ("a\r\n\x00b\u202ec", "a bc"),
+        ("\ud800", "?"),
+    ],
+)
+def test_letters_are_spelled(text: str, spelled: str) -> None:
+    assert latin.spell(text) == spelled
+
+
+def test_a_long_description_goes_over_lines_and_pages() -> None:
+    row = replace(SHEET.rows[0], description="word " * 80)
+    text = text_of(replace(SHEET, rows=[row] * 60))
+    assert text.count("word") == 80 * 60
+    assert text.count("Description") > 5  # the head is on each page
+
+
+@pytest.fixture
+def font(tmp_path: Path) -> Path:
+    """A font whose every letter is the same box, and which has some that Helvetica lacks."""
+    letters = {ord(each): f"g{ord(each)}" for each in f"{string.digits}{string.ascii_letters} .,:-/@株式会社Żółć"}
+    names = [".notdef", *letters.values()]
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    for corner in ((0, 500), (500, 500), (500, 0)):
+        pen.lineTo(corner)
+    pen.closePath()
+    made = FontBuilder(1000)
+    made.setupGlyphOrder(names)
+    made.setupCharacterMap(letters)
+    made.setupGlyf(dict.fromkeys(names, pen.glyph()))
+    made.setupHorizontalMetrics(dict.fromkeys(names, (600, 0)))
+    made.setupHorizontalHeader(ascent=800, descent=-200)
+    made.setupNameTable({"familyName": "Boxes", "styleName": "Regular"})
+    made.setupOS2(sTypoAscender=800, sTypoDescender=-200)
+    made.setupPost()
+    made.save(tmp_path / "boxes.ttf")
+    return tmp_path / "boxes.ttf"
+
+
+def test_a_font_of_ones_own_shows_every_letter_that_it_has(font: Path) -> None:
+    text = text_of(replace(SHEET, buyer=["株式会社 Żółć 😀"]), font=font)
+    assert "株式会社 Żółć" in text
+    assert "INV-2026-000001" in text
+
+
+@pytest.mark.parametrize("name", ["missing.ttf", "broken.ttf"])
+def test_a_font_that_is_none_stops_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "broken.ttf").write_bytes(b"no font")
+    assert "INV-2026-000001" in text_of(SHEET, font=tmp_path / name)
+
+
+def test_a_sandboxs_says_so() -> None:
+    assert "not a real invoice" in text_of(replace(SHEET, is_test=True))

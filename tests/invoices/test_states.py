@@ -1,0 +1,133 @@
+"""The states, whatever order things are tried in; and what the database itself keeps."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+
+from builders.invoices import service as invoices
+from builders.invoices.errors import InvalidTransition
+from builders.invoices.records import MOVES, Invoice, Status
+from builders.kit.db import Conn, Database
+from builders.kit.money import Money
+from tests.cast import Person
+from tests.invoices.make import make_invoice, told, usd
+
+TOLD = {"invoice.paid": Status.PAID, "invoice.voided": Status.VOID, "invoice.uncollectible": Status.UNCOLLECTIBLE}
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["pay", "part", "void", "give_up"]), st.integers(0, 3)), min_size=1, max_size=6
+)
+
+
+async def take(conn: Conn, invoice: Invoice, step: str, reference: int) -> Invoice:
+    """One move. Raises InvalidTransition."""
+    whose: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+    if step in {"pay", "part"}:
+        amount = Money.of("10.00" if step == "pay" else "3.00", "USD")
+        paid = await invoices.pay(conn, **whose, method="bank", reference=f"R{reference}", amount=amount)
+        return paid.invoice
+    return await {"void": invoices.void, "give_up": invoices.give_up}[step](conn, **whose)
+
+
+@limits(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS, credit=st.integers(0, 12))
+async def test_every_history_keeps_the_states_and_the_money(
+    database: Database, alice: Person, steps: list[tuple[str, int]], credit: int
+) -> None:
+    whose: dict[str, Any] = {"account_id": alice.account.id}
+    zero = usd("0.00")
+    async with database.reading() as conn:
+        before = (await invoices.get_credit(conn, **whose)).balances
+        start = before[0] if before else zero
+        if start.amount:  # of the example before
+            await invoices.grant_credit(conn, **whose, amount=-start, reason="cleared")
+        if credit:
+            await invoices.grant_credit(conn, **whose, amount=usd(f"{credit}.00"), reason="given")
+        invoice = await make_invoice(database, **whose)
+        arrived: dict[str, Money] = {}
+        for step, reference in steps:
+            try:
+                after = await take(conn, invoice, step, reference)
+            except InvalidTransition:
+                assert invoice.status in {Status.VOID, Status.PAID, Status.UNCOLLECTIBLE}
+                continue
+            assert after.status is invoice.status or after.status in MOVES[invoice.status]
+            if step in {"pay", "part"}:
+                arrived.setdefault(f"R{reference}", usd("10.00" if step == "pay" else "3.00"))
+            invoice = after
+            assert zero <= invoice.amount_due <= invoice.total
+            if invoice.status is not Status.VOID:
+                assert invoice.amount_due == invoice.total - invoice.credit_applied - invoice.amount_paid
+            assert (invoice.status is Status.PAID) == (invoice.paid_at is not None)
+        kept = (await invoices.get_credit(conn, **whose)).balances
+        balance = kept[0] if kept else zero
+        # All money is somewhere: in the invoice, or in the account's credit.
+        held = zero if invoice.status is Status.VOID else invoice.credit_applied + invoice.amount_paid
+        assert balance + held == usd(f"{credit}.00") + sum(arrived.values(), zero)
+        names = [name for name, data in await told(conn, alice.account.id) if data["id"] == str(invoice.id)]
+    assert len(names) == len(set(names))  # each is told once
+    if invoice.status in TOLD.values():
+        assert any(TOLD.get(name) is invoice.status for name in names)
+
+
+CHANGES = [
+    "UPDATE invoices_invoices SET amount_paid = 0 WHERE id = %s",
+    "UPDATE invoices_invoices SET status = 'open', paid_at = NULL WHERE id = %s",
+    "UPDATE invoices_invoices SET status = 'void', voided_at = paid_at, paid_at = NULL WHERE id = %s",
+    "UPDATE invoices_invoices SET stage = 3 WHERE id = %s",
+    "UPDATE invoices_invoices SET payment_reference = 'x' WHERE id = %s",
+    "DELETE FROM invoices_invoices WHERE id = %s",
+    "UPDATE invoices_lines SET amount = 0 WHERE invoice_id = %s",
+    "DELETE FROM invoices_lines WHERE invoice_id = %s",
+    "UPDATE invoices_payments SET amount = 1 WHERE invoice_id = %s",
+]
+ISSUED = [
+    "UPDATE invoices_invoices SET total = 1, subtotal = 1 WHERE id = %s",
+    "UPDATE invoices_invoices SET number = 'INV-0' WHERE id = %s",
+    "UPDATE invoices_invoices SET buyer = '{}' WHERE id = %s",
+    "UPDATE invoices_invoices SET due_at = issued_at WHERE id = %s",
+    "UPDATE invoices_invoices SET is_test = true WHERE id = %s",
+    "DELETE FROM invoices_invoices WHERE id = %s",
+    "UPDATE invoices_lines SET description = 'x' WHERE invoice_id = %s",
+    (
+        "INSERT INTO invoices_lines SELECT account_id, id, 9, id, '', id, 1, 1, 1, 0, due_at "
+        "FROM invoices_invoices WHERE id = %s"
+    ),
+]
+
+
+@pytest.mark.parametrize("statement", CHANGES)
+async def test_no_statement_changes_a_paid_one(
+    conn: Conn, database: Database, alice: Person, statement: str
+) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    async with database.transaction() as inside:
+        await invoices.pay(
+            inside, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R"
+        )
+    with pytest.raises(psycopg.errors.RestrictViolation):
+        await conn.execute(statement.encode(), [invoice.id])
+
+
+@pytest.mark.parametrize("statement", ISSUED)
+async def test_what_an_issued_one_says_never_changes(
+    conn: Conn, database: Database, alice: Person, statement: str
+) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    with pytest.raises(psycopg.errors.RestrictViolation):
+        await conn.execute(statement.encode(), [invoice.id])
+
+
+async def test_a_sandbox_is_cleared_and_a_real_account_never(database: Database, alice: Person) -> None:
+    live = await make_invoice(database, account_id=alice.account.id)
+    twin: dict[str, Any] = {"account_id": alice.account.sandbox_id}
+    await make_invoice(database, **twin, is_test=True)
+    async with database.transaction() as conn:
+        with pytest.raises(ValueError, match="no sandbox"):
+            await invoices.clear(conn, account_id=alice.account.id)
+        assert await invoices.clear(conn, **twin) == 1
+        assert await invoices.clear(conn, **twin) == 0
+        assert (await invoices.get(conn, account_id=alice.account.id, invoice_id=live.id)).number == live.number

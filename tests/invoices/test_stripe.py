@@ -1,0 +1,251 @@
+"""POST /v1/invoices/stripe: what Stripe tells, each event once, and no money is lost."""
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from builders.invoices import receiving
+from builders.invoices import service as invoices
+from builders.invoices.records import Invoice, Status
+from builders.kit import clock, ids
+from builders.kit.db import Conn, Database
+from tests.cast import Client, Person
+from tests.invoices.make import make_invoice, told, usd
+from tests.invoices.stripe_server import StripeServer, event, sign
+from tests.invoices.test_checkout import link
+from tests.invoices.test_credit import balances
+
+PATH = "/v1/invoices/stripe"
+EXPIRED = "checkout.session.expired"
+SUCCEEDED = "checkout.session.async_payment_succeeded"
+FAILED = "checkout.session.async_payment_failed"
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def invoice(database: Database, alice: Person, stripe: StripeServer) -> Invoice:
+    """Of Alice, over 10 USD, with a link."""
+    made = await make_invoice(database, account_id=alice.account.id)
+    await link(alice, made)
+    assert stripe.sessions
+    return made
+
+
+async def tell(client: Client, payload: bytes) -> str:
+    """What becomes of an event."""
+    answer = await client.post(
+        PATH, content=payload, headers={**sign(payload), "Content-Type": "application/json"}
+    )
+    assert answer.status_code == 200, answer.text
+    outcome: str = answer.json()["outcome"]
+    return outcome
+
+
+async def state(database: Database, invoice: Invoice) -> Invoice:
+    """The invoice as it is now."""
+    async with database.reading() as conn:
+        return await invoices.get(conn, account_id=invoice.account_id, invoice_id=invoice.id)
+
+
+async def test_a_payment_pays_it(
+    conn: Conn, database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    assert await tell(anyone, event(stripe.sessions[0])) == "applied"
+    after = await state(database, invoice)
+    assert (after.status, after.payment_method) == (Status.PAID, "stripe")
+    assert after.payment_reference == stripe.sessions[0]["id"]
+    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+
+
+async def test_each_event_counts_once(
+    conn: Conn, database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    payload = event(stripe.sessions[0])
+    outcomes = await asyncio.gather(*(tell(anyone, payload) for _ in range(5)))
+    assert set(outcomes) == {"applied"}
+    # The same money in another event: Stripe tells of a session in two ways.
+    assert await tell(anyone, event(stripe.sessions[0], SUCCEEDED)) == "noted"
+    assert (await state(database, invoice)).amount_paid == usd("10.00")
+    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert await balances(database, alice) == []
+
+
+async def test_money_on_its_way_is_waited_for(
+    database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    assert await tell(anyone, event(stripe.sessions[0], payment_status="unpaid")) == "noted"
+    assert (await state(database, invoice)).status is Status.OPEN
+    assert await tell(anyone, event(stripe.sessions[0], SUCCEEDED)) == "applied"
+    assert (await state(database, invoice)).status is Status.PAID
+
+
+@pytest.mark.parametrize("kind", [EXPIRED, FAILED])
+async def test_a_link_that_ends_without_money_is_noted(
+    database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer, kind: str
+) -> None:
+    assert await tell(anyone, event(stripe.sessions[0], kind, payment_status="unpaid")) == "noted"
+    assert (await state(database, invoice)).status is Status.OPEN
+    await link(alice, invoice)
+    assert len(stripe.sessions) == 2  # the old link is not given out again
+
+
+async def test_bank_and_stripe_at_once_pay_it_once(
+    conn: Conn, database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    async def by_bank() -> None:
+        async with database.transaction() as inside:
+            await invoices.pay(
+                inside,
+                account_id=invoice.account_id,
+                invoice_id=invoice.id,
+                method="bank",
+                reference="R",
+                amount=usd("10.00"),
+            )
+
+    await asyncio.gather(by_bank(), tell(anyone, event(stripe.sessions[0])))
+    assert (await state(database, invoice)).status is Status.PAID
+    assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
+    assert await balances(database, alice) == [usd("10.00")]
+
+
+@pytest.mark.parametrize("before", ["void", "give_up", "part"])
+async def test_money_is_kept_whatever_became_of_the_invoice(
+    database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer, before: str
+) -> None:
+    whose = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+    async with database.transaction() as conn:
+        if before == "part":
+            await invoices.pay(conn, **whose, method="bank", reference="R", amount=usd("4.00"))
+        else:
+            await {"void": invoices.void, "give_up": invoices.give_up}[before](conn, **whose)
+    assert await tell(anyone, event(stripe.sessions[0])) == "applied"
+    after = await state(database, invoice)
+    credit = {"void": [usd("10.00")], "give_up": [], "part": [usd("4.00")]}[before]
+    assert after.status is (Status.VOID if before == "void" else Status.PAID)
+    assert await balances(database, alice) == credit
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"amount_total": 999},
+        {"amount_total": 1001},
+        {"amount_total": "1000"},
+        {"amount_total": None},
+        {"currency": "eur"},
+        {"id": "cs_another"},
+    ],
+)
+async def test_what_does_not_agree_is_for_the_operator(
+    database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer, changes: Json
+) -> None:
+    event_id = f"evt_{ids.new().hex}"
+    assert await tell(anyone, event(stripe.sessions[0], event_id=event_id, **changes)) == "discrepancy"
+    assert (await state(database, invoice)).status is Status.OPEN
+    async with database.reading() as conn:
+        found = await invoices.list_discrepancies(conn)
+        history = await invoices.get_history(conn, account_id=invoice.account_id, invoice_id=invoice.id)
+    (mine,) = [each for each in found if each.id == event_id]
+    assert mine.invoice_id == invoice.id
+    assert [each.id for each in history.stripe] == [event_id]
+
+
+async def test_a_checkout_that_we_do_not_know_is_for_the_operator(
+    database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    other = {**stripe.sessions[0]["metadata"], "builders_checkout": str(ids.new())}
+    assert await tell(anyone, event(stripe.sessions[0], metadata=other)) == "discrepancy"
+    assert (await state(database, invoice)).status is Status.OPEN
+
+
+async def test_what_else_is_sold_at_stripe_is_none_of_ours(anyone: Client, stripe: StripeServer) -> None:
+    assert stripe.url
+    for session in ({"id": "cs_1", "metadata": {}}, {"id": "cs_2", "metadata": None}, {"id": "cs_3"}):
+        assert await tell(anyone, event({**session, "amount_total": 1, "currency": "usd"})) == "ignored"
+    assert await tell(anyone, event({"id": "in_1", "object": "invoice"}, "invoice.paid")) == "ignored"
+
+
+async def test_an_answer_that_was_lost_does_not_lose_the_money(
+    database: Database, alice: Person, anyone: Client, stripe: StripeServer
+) -> None:
+    made = await make_invoice(database, account_id=alice.account.id)
+    stripe.deaf = 1
+    assert (await alice.post(f"/v1/invoices/{made.id}/checkout")).status_code == 503
+    assert await tell(anyone, event(stripe.sessions[0])) == "applied"
+    assert (await state(database, made)).status is Status.PAID
+
+
+def damaged(payload: bytes) -> list[tuple[bytes, dict[str, str]]]:
+    """Bodies with signatures that are none."""
+    good = sign(payload)["Stripe-Signature"]
+    return [
+        (payload, {}),
+        (payload, {"Stripe-Signature": ""}),
+        (payload, {"Stripe-Signature": "nonsense"}),
+        (payload, {"Stripe-Signature": "t=x,v1=y"}),
+        (payload, {"Stripe-Signature": good.replace("v1=", "v2=")}),
+        (payload.replace(b"1000", b"1"), {"Stripe-Signature": good}),
+        (payload + b" ", {"Stripe-Signature": good}),
+        (b"\xff\xfe", {"Stripe-Signature": good}),
+        (payload, sign(payload, secret="whsec_other")),
+        (payload, sign(payload, at=time.time() - 301)),
+        (b"not json", sign(b"not json")),
+        (b"", sign(b"")),
+    ]
+
+
+async def test_only_what_stripe_signed_is_believed(
+    conn: Conn, database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    payload = event(stripe.sessions[0])
+    for body, head in damaged(payload):
+        answer = await anyone.post(PATH, content=body, headers={**head, "Content-Type": "application/json"})
+        assert (answer.status_code, answer.json()["code"]) == (400, "signature_invalid"), head
+        assert "whsec" not in answer.text
+    foreign = {b"Stripe-Signature": "t=1,v1=é".encode("latin-1"), b"Content-Type": b"application/json"}
+    assert (await anyone.post(PATH, content=payload, headers=foreign)).status_code == 400
+    assert (await state(database, invoice)).status is Status.OPEN
+    query = "SELECT count(*) FROM invoices_stripe_events WHERE invoice_id = %s"
+    assert await (await conn.execute(query, [invoice.id])).fetchone() == (0,)
+    assert await tell(anyone, payload) == "applied"
+
+
+async def test_without_a_secret_nothing_is_believed(anyone: Client) -> None:
+    payload = event({"id": "cs_1", "metadata": {}})
+    answer = await anyone.post(PATH, content=payload, headers=sign(payload))
+    assert (answer.status_code, answer.json()["code"]) == (400, "signature_invalid")
+
+
+async def test_the_operator_can_book_a_discrepancy_by_hand(
+    database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    await tell(anyone, event(stripe.sessions[0], amount_total=400))
+    async with database.transaction() as conn:
+        await invoices.pay(
+            conn,
+            account_id=invoice.account_id,
+            invoice_id=invoice.id,
+            method="stripe",
+            reference=stripe.sessions[0]["id"],
+            amount=usd("4.00"),
+        )
+    assert (await state(database, invoice)).amount_due == usd("6.00")
+
+
+async def test_old_events_that_are_none_of_ours_are_forgotten(
+    conn: Conn, anyone: Client, invoice: Invoice, stripe: StripeServer
+) -> None:
+    foreign = f"evt_{ids.new().hex}"
+    await tell(anyone, event({"id": "cs_1"}, event_id=foreign))
+    await tell(anyone, event(stripe.sessions[0]))
+    await receiving.prune(conn)
+    query = "SELECT count(*) FROM invoices_stripe_events WHERE id = %s OR invoice_id = %s"
+    assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (2,)
+    with clock.moved(receiving.KEPT + timedelta(days=1)):
+        await receiving.prune(conn)
+    assert await (await conn.execute(query, [foreign, invoice.id])).fetchone() == (1,)

@@ -1,0 +1,121 @@
+"""What happens to an invoice that nobody pays, by moving the clock."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from builders.invoices import service as invoices
+from builders.invoices import timeline
+from builders.invoices.records import Stage, Status
+from builders.kit import clock, ids
+from builders.kit.db import Conn, Database
+from tests.cast import Person
+from tests.invoices.conftest import Office
+from tests.invoices.make import DUE, line, make_invoice, told
+
+STEPS = ["invoice.overdue", "invoice.reminded", "invoice.grace_ended", "invoice.uncollectible"]
+WAITS = [timedelta(), timedelta(days=7), timedelta(days=14), timedelta(days=44)]
+
+
+@pytest.fixture(autouse=True)
+async def _nobody_elses(conn: Conn) -> None:
+    """What other tests left open is not due here."""
+    await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
+
+
+async def names(conn: Conn, person: Person) -> list[str]:
+    """What was told after the invoice was."""
+    return [name for name, _ in await told(conn, person.account.id)][1:]
+
+
+async def test_each_step_has_its_day(conn: Conn, database: Database, alice: Person) -> None:
+    alias_id = ids.new()
+    invoice = await make_invoice(database, account_id=alice.account.id, lines=[line(alias_id=alias_id)])
+    clock.move(DUE - timedelta(minutes=1))
+    assert await invoices.advance(database) == 0
+    clock.move(timedelta(minutes=1))
+    gone = timedelta()
+    for at, wait in enumerate(WAITS):
+        clock.move(wait - gone - timedelta(minutes=1) if wait else timedelta())
+        if wait:
+            assert await invoices.advance(database) == 0
+            clock.move(timedelta(minutes=1))
+        gone = wait
+        assert await invoices.advance(database) == 1
+        assert await invoices.advance(database) == 0
+        assert await names(conn, alice) == STEPS[: at + 1]
+    found = await invoices.get(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    assert (found.status, found.stage) == (Status.UNCOLLECTIBLE, Stage.GRACE_ENDED)
+    assert found.uncollectible_at is not None
+    for _, data in await told(conn, alice.account.id, *STEPS):
+        assert data["alias_ids"] == [str(alias_id)]
+        assert data["number"] == invoice.number
+
+
+async def test_many_at_once_take_each_step_once(conn: Conn, database: Database, alice: Person) -> None:
+    made = [await make_invoice(database, account_id=alice.account.id) for _ in range(5)]
+    clock.move(DUE + timedelta(days=60))
+    taken = await asyncio.gather(*(invoices.advance(database) for _ in range(4)))
+    while sum(taken) < 20:
+        taken.append(await invoices.advance(database))
+    assert sum(taken) == 20
+    happened = await told(conn, alice.account.id, *STEPS)
+    assert len(happened) == 20
+    for invoice in made:
+        assert [name for name, data in happened if data["id"] == str(invoice.id)] == STEPS
+
+
+async def test_more_than_a_batch_is_taken(
+    database: Database, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "BATCH", 2)
+    for _ in range(5):
+        await make_invoice(database, account_id=alice.account.id)
+    clock.move(DUE)
+    assert await invoices.advance(database) == 5
+
+
+async def test_what_is_paid_is_left_in_peace(conn: Conn, database: Database, alice: Person) -> None:
+    paid = await make_invoice(database, account_id=alice.account.id)
+    voided = await make_invoice(database, account_id=alice.account.id)
+    clock.move(DUE)
+    assert await invoices.advance(database) == 2
+    whose: dict[str, Any] = {"account_id": alice.account.id}
+    async with database.transaction() as inside:
+        await invoices.pay(inside, **whose, invoice_id=paid.id, method="bank", reference="R")
+        await invoices.void(inside, **whose, invoice_id=voided.id)
+    clock.move(timedelta(days=90))
+    assert await invoices.advance(database) == 0
+    assert "invoice.uncollectible" not in await names(conn, alice)
+
+
+async def test_what_is_being_paid_is_left_alone(database: Database, alice: Person) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    clock.move(DUE)
+    async with database.transaction() as conn:
+        await invoices.pay(conn, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R")
+        assert await invoices.advance(database) == 0
+    assert await invoices.advance(database) == 0
+
+
+async def test_a_sandbox_goes_the_same_way_without_mail(
+    conn: Conn, database: Database, alice: Person, office: Office
+) -> None:
+    await make_invoice(database, account_id=alice.account.sandbox_id, is_test=True)
+    clock.move(DUE)
+    assert await invoices.advance(database) == 1
+    assert [name for name, _ in await told(conn, alice.account.sandbox_id)] == [
+        "invoice.created",
+        "invoice.overdue",
+    ]
+    assert await office.letters(alice.account.email) == []
+
+
+async def test_overdue_is_open_past_its_due_date(database: Database, alice: Person) -> None:
+    await make_invoice(database, account_id=alice.account.id)
+    assert [each["overdue"] for each in (await alice.get("/v1/invoices")).json()["items"]] == [False]
+    clock.move(DUE)
+    (shown,) = (await alice.get("/v1/invoices")).json()["items"]
+    assert (shown["status"], shown["overdue"]) == ("open", True)

@@ -1,0 +1,88 @@
+"""What an invoice comes to, in exact decimals."""
+
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.invoices import stripes, totals
+from builders.invoices.sheet import percent
+from builders.kit.money import Money, decimals_of
+from tests.invoices.make import line, usd
+
+RATES = st.decimals(min_value=0, max_value=100, places=4)
+CURRENCIES = st.sampled_from(["USD", "EUR", "JPY", "KWD", "ISK", "MGA"])
+
+
+@st.composite
+def priced(draw: st.DrawFn) -> tuple[str, list[tuple[str, int]]]:
+    """A currency, and some prices in it with quantities."""
+    currency = draw(CURRENCIES)
+    prices = st.decimals(min_value=0, max_value=10**9, places=decimals_of(currency)).map(lambda each: f"{each:f}")
+    return currency, draw(st.lists(st.tuples(prices, st.integers(1, 10_000)), max_size=20))
+
+
+@given(priced(), RATES)
+def test_lines_and_tax_sum_up_to_the_total(wanted: tuple[str, list[tuple[str, int]]], rate: Decimal) -> None:
+    currency, prices = wanted
+    lines = [line(amount, quantity=quantity, currency=currency) for amount, quantity in prices]
+    found = totals.sum_up(lines, currency=currency, rate=rate)
+    zero = Money.zero(currency)
+    assert sum((each.amount for each in found.lines), zero) == found.subtotal
+    assert sum((each.tax_amount for each in found.lines), zero) == found.tax_total
+    assert found.subtotal + found.tax_total == found.total
+    assert zero <= found.tax_total <= found.subtotal
+    for each, (amount, quantity) in zip(found.lines, prices, strict=True):
+        assert each.amount.amount == Decimal(amount) * quantity
+        assert abs(each.tax_amount.amount * 100 - each.amount.amount * rate) <= Decimal(50).scaleb(
+            -decimals_of(currency)
+        )
+
+
+@pytest.mark.parametrize(
+    ("amount", "rate", "tax"),
+    [
+        ("0.25", "10", "0.02"),  # a half goes to the even coin
+        ("0.35", "10", "0.04"),
+        ("10.00", "8.875", "0.89"),
+        ("100.00", "19", "19.00"),
+        ("100.00", "0", "0.00"),
+    ],
+)
+def test_tax_is_rounded_half_even(amount: str, rate: str, tax: str) -> None:
+    assert totals.tax_of(usd(amount), rate=Decimal(rate)) == usd(tax)
+
+
+@given(st.decimals(min_value=0, max_value=10**6, places=4), RATES)
+def test_it_agrees_with_plain_arithmetic(amount: Decimal, rate: Decimal) -> None:
+    exact = amount * rate / 100
+    step = Decimal("0.01")
+    assert totals.tax_of(Money(amount, "USD"), rate=rate).amount == exact.quantize(step, ROUND_HALF_EVEN)
+
+
+@pytest.mark.parametrize("wrong", [line("1.00", currency="EUR"), line("1.00", quantity=0)])
+def test_what_is_no_line_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"mix|charges"):
+        totals.sum_up([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"), [("19.0000", "19"), ("8.8750", "8.875"), ("0", "0"), ("100", "100"), ("20.5", "20.5")]
+)
+def test_a_rate_is_written_as_short_as_it_is_exact(rate: str, shown: str) -> None:
+    assert percent(Decimal(rate)) == shown
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "units"),
+    [
+        ("12.34", "USD", 1234),
+        ("500", "JPY", 500),
+        ("5", "ISK", 500),  # which Stripe goes on writing with two decimals
+        ("5", "UGX", 500),
+        ("5.120", "KWD", 5120),
+    ],
+)
+def test_stripe_counts_in_its_own_units(amount: str, currency: str, units: int) -> None:
+    assert stripes.minor_units(Money.of(amount, currency)) == units
