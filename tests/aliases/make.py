@@ -1,9 +1,10 @@
 """Names and aliases for the tests of the room, made through its door."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from builders.aliases import service as aliases
@@ -11,8 +12,16 @@ from builders.aliases.records import LIVE, Alias, AliasChange, AliasSpec, Name, 
 from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
+from tests.cast import Person
+from tests.profile.make import Office as ProfileOffice
+from tests.profile.make import text
 
+ALIASES, DESTINATIONS = "/v1/aliases", "/v1/aliases/destinations"
+RESEND, CONFIRM = f"{DESTINATIONS}/resend", f"{DESTINATIONS}/confirm"
 QUARANTINE = timedelta(days=90)
+Json = dict[str, Any]
+PROGRAM = {"Accept": "application/json"}
+_LINK = re.compile(rf"https?://\S+{CONFIRM}\?token=([\w-]+)")
 
 
 def fresh(label: str = "harbour") -> str:
@@ -69,14 +78,34 @@ def change(alias: Alias, **members: Any) -> AliasChange:
 class Owner:
     """An account that claims and gives up names, each call in a transaction of its own."""
 
-    def __init__(self, database: Database, *, realm: UUID = LIVE) -> None:
-        self.database, self.realm, self.account_id = database, realm, ids.new()
+    def __init__(self, database: Database, *, realm: UUID = LIVE, account_id: UUID | None = None) -> None:
+        self.database, self.realm, self.account_id = database, realm, account_id or ids.new()
+
+    @classmethod
+    def of(cls, database: Database, person: Person) -> Self:
+        """A person's live account."""
+        return cls(database, account_id=person.account.id)
+
+    @classmethod
+    def twin_of(cls, database: Database, person: Person) -> Self:
+        """A person's sandbox."""
+        twin = person.account.sandbox_id
+        return cls(database, realm=twin, account_id=twin)
 
     async def claim(self, *specs: AliasSpec) -> Sequence[UUID]:
         """Claims names, all or none."""
         async with self.database.transaction() as conn:
             await aliases.create(conn, realm=self.realm, account_id=self.account_id, specs=specs)
         return [each.id for each in specs]
+
+    async def claim_one(self, local_part: str, domain: str, *destinations: str, **members: Any) -> UUID:
+        """Claims a name; its id."""
+        return (await self.claim(spec(local_part, domain, *destinations, **members)))[0]
+
+    async def let_go(self, *names: Name) -> None:
+        """Ends holds."""
+        async with self.database.transaction() as conn:
+            await aliases.let_go(conn, realm=self.realm, account_id=self.account_id, names=names)
 
     async def hold(self, *wanted: Wanted, for_: timedelta = timedelta(minutes=15)) -> None:
         """Holds names, all or none."""
@@ -131,3 +160,34 @@ async def registry(conn: Conn, domain: str) -> dict[Name, str]:
     ).fetchall()
     assert {(row[0], row[1]): row[2] for row in looks} == Counter((row[0], row[1]) for row in rows)
     return {Name(domain, row[2]): row[3] for row in rows}
+
+
+class Office(ProfileOffice):
+    """Has the news told and the jobs done, and finds what readers of destinations were mailed."""
+
+    async def tokens(self, address: str) -> list[str]:
+        """The tokens of the links that the address got, oldest first."""
+        found = [_LINK.search(text(each)) for each in await self.letters(address)]
+        return [each[1] for each in found if each is not None]
+
+
+def somebody(name: str = "reader") -> str:
+    """An address that no other test has."""
+    return f"{name}-{ids.new().hex}@example.net"
+
+
+async def told(conn: Conn, account_id: UUID, name: str = "alias.%") -> list[tuple[str, Json]]:
+    """What was told of the account's names, in order: event and data."""
+    cursor = await conn.execute(
+        "SELECT name, data::jsonb FROM kit_outbox WHERE account_id = %s AND name LIKE %s ORDER BY id",
+        [account_id, name],
+    )
+    return [(row[0], row[1]) for row in await cursor.fetchall()]
+
+
+async def overtake(database: Database) -> None:
+    """Until all transactions of the server that began before now have ended, those of other tests too."""
+    async with database.reading() as conn:
+        row = await (await conn.execute("SELECT pg_current_xact_id()::text::bigint")).fetchone()
+        while row is not None and await aliases.find_horizon(conn, since=0) <= row[0]:
+            pass

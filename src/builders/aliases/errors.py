@@ -37,3 +37,39 @@ class KeysTaken(Problem):
         listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
         super().__init__(f"Keys that stand for other aliases: {listed}.", next_action="Plan again.")
         self.keys = keys
+
+
+class AliasNotFound(Problem):
+    """There is no such alias."""
+
+    status, code = 404, "alias_not_found"
+
+
+class AliasSuspended(Problem):
+    """The alias is suspended."""
+
+    status, code = 409, "alias_suspended"
+
+
+class AliasReleased(Problem):
+    """The alias was released."""
+
+    status, code = 409, "alias_released"
+
+
+class DestinationNotFound(Problem):
+    """No alias has such a destination."""
+
+    status, code = 404, "destination_not_found"
+
+
+class AskedTooSoon(Problem):
+    """It is too soon to ask the reader of a destination again."""
+
+    status, code = 429, "destination_asked_too_soon"
+
+
+class SerialAhead(Problem):
+    """The serial is beyond what the database has seen."""
+
+    status, code = 409, "serial_ahead"

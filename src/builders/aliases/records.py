@@ -1,6 +1,6 @@
 """What crosses the door of aliases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -10,8 +10,8 @@ from uuid import UUID
 from builders.kit.money import Money
 
 LIVE = UUID(int=0)  # the realm of live names; a sandbox's realm is its account
-
-
+FREE = Money.zero("USD")
+MAX_LABELS = 20
 MAX_LOCAL_PART = 64  # octets, RFC 5321 section 4.5.3.1.1
 
 
@@ -139,30 +139,6 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A wanted name that somebody has, or has a look-alike of."""
-
-    domain: str
-    key: str
-    state: NameState | None
-    until: datetime | None
-    account_id: UUID | None
-    look_account_id: UUID | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
-    """An alias that was just given up, as it was."""
-
-    id: UUID
-    domain: str
-    local_part: str
-    manifest: str | None
-    manifest_key: str | None
-    destinations: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AliasSpec:
     """A name to claim, with all that it is to be."""
 
@@ -179,6 +155,7 @@ class AliasSpec:
     manifest_key: str | None
     price: Money
     interval: str  # month, year or once
+    project_id: UUID | None = None
 
     @property
     def name(self) -> Name:
@@ -198,6 +175,7 @@ class AliasChange:
     labels: Mapping[str, str]
     manifest: str | None
     manifest_key: str | None
+    project_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +194,11 @@ class Alias:
     destinations: Sequence[str]
     version: int
     claimed_at: datetime
+    project_id: UUID | None = None
+    price: Money = FREE  # as it was when claimed
+    interval: str = "once"  # of the price: month, year or once
+    renews_at: datetime | None = None  # when it is paid for anew; None for `once`
+    updated_at: datetime | None = None
 
     @property
     def address(self) -> str:
@@ -231,3 +214,77 @@ class Alias:
     def enabled(self) -> bool:
         """Whether mail is forwarded."""
         return self.status == "active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owned:
+    """An alias as its owner sees it; a released one too."""
+
+    alias: Alias
+    resumes_as: str | None  # what a suspended one is again: active or disabled
+    verified: Collection[str]  # those of its destinations whose readers agreed
+    quarantined_until: datetime | None  # of a released one: until then nobody else can have the name
+
+    @property
+    def enabled(self) -> bool:
+        """Whether its owner wants mail forwarded."""
+        return (self.resumes_as or self.alias.status) == "active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which aliases a list shows; None is no condition, but released ones are shown only by their status."""
+
+    domain: str | None = None  # A-label
+    status: str | None = None
+    project_id: UUID | None = None
+    manifest: str | None = None
+    q: str | None = None  # how the address begins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """What an owner changes; None leaves a member as it is."""
+
+    destinations: Sequence[str] | None = None
+    enabled: bool | None = None
+    note: Sequence[str | None] = ()  # one, or none
+    labels: Mapping[str, str | None] | None = None  # merged with those there; None within removes one
+    clears_labels: bool = False  # before that
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """An address that names forward to, or did."""
+
+    email: str
+    verified_at: datetime | None
+    asked_at: datetime | None  # when its reader was to be mailed last
+    created_at: datetime
+
+    @property
+    def verified(self) -> bool:
+        """Whether its reader has agreed."""
+        return self.verified_at is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """That a link was followed."""
+
+    email_masked: str
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a mail server knows of a name; without destinations it forgets it."""
+
+    account_id: UUID
+    id: UUID
+    domain: str
+    key: str  # what the domain makes of every spelling of the name
+    local_part: str  # as it was claimed
+    destinations: Sequence[str]
+    changed_in: str = "0"  # where a list of changes goes on, with the next
+    serial: int = 0

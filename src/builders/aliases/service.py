@@ -1,177 +1,43 @@
 """The door of aliases."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from uuid import UUID
-
-from psycopg import Rollback
-
-from builders.aliases import errors, local_parts, store
-from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED, ALIAS_UPDATED, AliasData
-from builders.aliases.records import (
-    LIVE,
-    Alias,
-    AliasChange,
-    AliasSpec,
-    Name,
-    NameState,
-    Reason,
-    Released,
-    Standing,
-    Wanted,
+from builders.aliases import (
+    arrears,
+    asking,
+    circles,
+    claiming,
+    clearing,
+    errors,
+    exporting,
+    local_parts,
+    owning,
+    postfix,
+    renewals,
 )
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
 
 judge = local_parts.judge
 NamesRefused = errors.NamesRefused
 AliasesChanged = errors.AliasesChanged
 KeysTaken = errors.KeysTaken
-PRUNED_AT_ONCE = 1000
+PRUNED_AT_ONCE = claiming.PRUNED_AT_ONCE
+mask = claiming.mask
+endless = circles.endless
 
-_OF_STATE = {
-    NameState.CLAIMED: Reason.TAKEN,
-    NameState.QUARANTINED: Reason.QUARANTINED,
-    NameState.HELD: Reason.HELD,
-}
+# In sets, for those above who claim.
+look_up, hold, let_go, create = claiming.look_up, claiming.hold, claiming.let_go, claiming.create
+update, release, list_aliases = claiming.update, claiming.release, claiming.list_aliases
+count_by_project, count_by_domain = claiming.count_by_project, claiming.count_by_domain
+prune = claiming.prune
+clear, count = clearing.clear, clearing.count
 
+# One by one, for their owners.
+list_owned, get, change, give_up = owning.list_owned, owning.get, owning.change, owning.give_up
+list_destinations, resend = asking.list_destinations, asking.resend
+find_question, confirm = asking.find_question, asking.confirm
+ask_due, verify_destination = asking.ask_due, asking.verify
+note_bounced, prune_destinations = asking.note_bounced, asking.prune
 
-async def look_up(
-    conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], account_id: UUID | None = None
-) -> dict[Name, Standing]:
-    """Why the names that are not free are not; free ones are absent. One statement.
-
-    For an account its own holds, quarantines and look-alikes are no hindrance.
-    """
-    found = await store.look_up(conn, realm=realm, wanted=wanted, now=clock.now())
-    standings: dict[Name, Standing] = {}
-    for each in found:
-        mine = account_id is not None and each.account_id == account_id
-        if each.state is not None and not (mine and each.state != NameState.CLAIMED):
-            reason = _OF_STATE[NameState(each.state)]
-            standings[Name(each.domain, each.key)] = Standing(reason=reason, until=each.until)
-        elif each.state is None and each.look_account_id != account_id:
-            standings[Name(each.domain, each.key)] = Standing(reason=Reason.CONFUSABLE)
-    return standings
-
-
-async def hold(
-    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, wanted: Sequence[Wanted], until: datetime
-) -> None:
-    """Keeps names for the account until a time. Raises NamesRefused, and nothing is held then."""
-    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
-
-
-async def create(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
-    """Claims names, all or none; publishes alias.created for each. A handful of statements for any number.
-
-    Decided by unique keys: of two who claim one name at once, one gets NamesRefused. Raises KeysTaken when a
-    manifest key stands for another alias.
-    """
-    now = clock.now()
-    wanted = [Wanted(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs]
-    await _take(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
-    await _check_keys(conn, account_id, specs)
-    await store.insert(conn, account_id=account_id, specs=specs, now=now)
-    await store.replace_forwards(conn, account_id=account_id, forwards=specs, now=now)
-    news = [(account_id, _news(spec, spec.domain, spec.local_part)) for spec in specs]
-    await outbox.publish_many(conn, ALIAS_CREATED, news)
-
-
-async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]) -> None:
-    """Changes aliases that still have their version, all or none; publishes alias.updated for each.
-
-    Keys of a manifest can be swapped within one call. Raises KeysTaken when one of them stands for an alias that
-    is not among those changed, and AliasesChanged.
-    """
-    now = clock.now()
-    await _lock(conn, account_id, {change.id: change.version for change in changes})
-    await _check_keys(conn, account_id, changes)
-    updated = await store.update(conn, account_id=account_id, changes=changes, now=now)
-    await store.replace_forwards(conn, account_id=account_id, forwards=changes, now=now)
-    news = [(account_id, _news(change, *updated[change.id])) for change in changes]
-    await outbox.publish_many(conn, ALIAS_UPDATED, news)
-
-
-async def release(
-    conn: Conn,
-    *,
-    realm: UUID = LIVE,
-    account_id: UUID,
-    versions: Mapping[UUID, int],
-    quarantine: timedelta,
-) -> None:
-    """Gives up aliases that still have their version, all or none; publishes alias.deleted for each.
-
-    Only the account can have the names back before the quarantine ends. Raises AliasesChanged.
-    """
-    now = clock.now()
-    await _lock(conn, account_id, versions)
-    released = await store.release(
-        conn, realm=realm, account_id=account_id, alias_ids=list(versions), until=now + quarantine, now=now
-    )
-    news = [(account_id, _news(alias, alias.domain, alias.local_part)) for alias in released]
-    await outbox.publish_many(conn, ALIAS_DELETED, news)
-
-
-async def list_aliases(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    manifest: str | None = None,
-    names: Sequence[Name] = (),
-    alias_ids: Sequence[UUID] = (),
-) -> list[Alias]:
-    """The account's aliases that a manifest manages, or that have one of the names or ids."""
-    return await store.list_aliases(
-        conn, account_id=account_id, manifest=manifest, names=names, alias_ids=alias_ids
-    )
-
-
-async def prune(conn: Conn) -> int:
-    """Frees names whose hold or quarantine is over, some at a time; their number."""
-    return await store.prune_ended(conn, now=clock.now(), limit=PRUNED_AT_ONCE)
-
-
-def mask(email: str) -> str:
-    """An address as it may be shown to others: `a***@example.net`."""
-    local_part, _, domain = email.rpartition("@")
-    return f"{local_part[:1]}***@{domain}"
-
-
-async def _take(
-    conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], until: datetime | None
-) -> None:
-    await store.lock_looks(conn, realm=realm, account_id=account_id, wanted=wanted, now=clock.now())
-    refused = {each.name for each in wanted}
-    async with conn.transaction():  # a savepoint: a refusal takes back what was taken so far
-        refused -= await store.take(conn, realm=realm, account_id=account_id, wanted=wanted, until=until)
-        if refused:
-            raise Rollback
-    if refused:
-        standings = await look_up(conn, realm=realm, wanted=wanted, account_id=account_id)
-        raise NamesRefused({name: standings.get(name, Standing(reason=Reason.TAKEN)) for name in refused})
-
-
-async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec | AliasChange]) -> None:
-    if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
-        raise KeysTaken(taken)
-
-
-async def _lock(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> None:
-    unchanged = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
-    if changed := versions.keys() - unchanged:
-        raise AliasesChanged(frozenset(changed))
-
-
-def _news(alias: AliasSpec | AliasChange | Released, domain: str, local_part: str) -> AliasData:
-    return AliasData(
-        id=alias.id,
-        address=f"{local_part}@{domain}",
-        local_part=local_part,
-        domain=domain,
-        enabled=not isinstance(alias, Released) and alias.enabled,
-        destinations=[mask(email) for email in alias.destinations],
-        manifest=alias.manifest,
-        manifest_key=alias.manifest_key,
-    )
+# By themselves, and for a mail server.
+list_due_accounts, renew, settle = renewals.list_due, renewals.renew, arrears.settle
+find_horizon, list_all, list_changes = exporting.find_horizon, exporting.list_all, exporting.list_changes
+list_domains = exporting.list_domains
+map_lines, domain_line, spelling_lines = postfix.map_lines, postfix.domain_line, postfix.spelling_lines

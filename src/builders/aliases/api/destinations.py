@@ -1,0 +1,130 @@
+"""/v1/aliases/destinations: whose readers have agreed, and the link by which they do."""
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from builders.aliases import replies, schemas
+from builders.aliases import service as aliases
+from builders.aliases.api.names import Reader, Writer
+from builders.aliases.errors import AskedTooSoon, DestinationNotFound
+from builders.aliases.records import Confirmation, Destination
+from builders.kit import forms, html
+from builders.kit.bodies import Answer
+from builders.kit.crypto import Keyring
+from builders.kit.db import Database, Pool, Reads, Tx
+from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
+from builders.kit.forms import PostedToken
+from builders.kit.idempotency import InFlight
+from builders.kit.limits import Policy, declare, within
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.prefetch import PrefetchRefused, refuse_ahead
+from builders.kit.routes import Router
+from builders.kit.supplies import Keys
+
+router = Router(prefix="/v1/aliases/destinations", tags=["beyond"])
+ON_PAGE = "/v1/aliases/destinations/confirm/page"
+# Besides the gap between two mails and their number in a day, which the database keeps for each address.
+RESEND = declare(
+    Policy(name="destinations", quota=30, window_s=600, by="account", counts="Readers that are to be asked again.")
+)
+UNSEEN = {"Cache-Control": "no-store"}
+PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+
+
+@router.get("", response_model=PageReply[replies.DestinationReply])
+async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[Destination]:
+    """List the addresses that the account's names forward to, or did, and whether their readers agreed."""
+    return await aliases.list_destinations(conn, account_id=caller.account_id, page=page)
+
+
+@router.post(
+    "/resend",
+    response_model=replies.DestinationResent,
+    responses=problems(DestinationNotFound, AskedTooSoon, InFlight),
+    dependencies=[within(RESEND)],
+)
+async def resend(body: schemas.DestinationResend, caller: Writer, conn: Tx) -> replies.DestinationResent:
+    """Have the reader of a destination asked again, unless they have agreed."""
+    sent, destination = await aliases.resend(conn, account_id=caller.account_id, email=body.email)
+    return replies.resent(destination, sent=sent)
+
+
+@router.get(
+    "/confirm",
+    response_model=replies.DestinationConfirmed,
+    responses={**PAGE, **problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy)},
+)
+async def confirm(
+    request: Request,
+    token: Annotated[str, Query(min_length=8, description="Of the link that was mailed.")],
+    database: Pool,
+    keys: Keys,
+) -> Answer | Response:
+    """Public confirm link of a destination: its reader agrees. Only who asks for JSON does so at once.
+
+    All others, browsers among them, get a page whose button does.
+    """
+    try:
+        refuse_ahead(request)
+        if _is_program(request):
+            return Answer(replies.confirmed(await _confirm(database, keys, token)), UNSEEN)
+        return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token))
+    except (TokenInvalid, PrefetchRefused) as refusal:
+        return _refused(request, refusal)
+
+
+@router.post(
+    "/confirm/page",
+    response_class=Response,
+    responses={**problems(TokenInvalid), **forms.RESPONSES, **PAGE},
+    openapi_extra=dict(forms.BODY),
+)
+async def confirm_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
+    """Confirm a destination with the link's page: what its button posts. The token alone counts."""
+    try:
+        return _thanks(await _confirm(database, keys, token))
+    except TokenInvalid as refusal:
+        return _refused(request, refusal)
+
+
+async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirmation:
+    async with database.transaction() as conn:
+        return await aliases.confirm(conn, keyring=keyring, token=token)
+
+
+def _is_program(request: Request) -> bool:
+    """Whether a program has said that it is one; scanners of mail take anything, as browsers do."""
+    return "application/json" in request.headers.get("accept", "").lower() and not html.wants_html(request)
+
+
+async def _ask(database: Database, keyring: Keyring, token: str) -> Response | None:
+    """A page with a button; None for a link that was followed before.
+
+    Scanners of mail follow links in whole browsers, and must not agree in their reader's place.
+    """
+    async with database.reading() as conn:
+        address = await aliases.find_question(conn, keyring=keyring, token=token)
+    if address is None:
+        return None
+    paragraphs = [
+        f"Somebody, hopefully you, wants mail to be forwarded to {address}.",
+        "If that was not you, close this page, and nothing is.",
+    ]
+    button = html.Form(action=ON_PAGE, label="Yes, forward it", fields={"token": token})
+    return html.page("May mail be forwarded to you?", paragraphs, button=button, headers=UNSEEN)
+
+
+def _thanks(confirmation: Confirmation) -> Response:
+    said = "was confirmed before" if confirmation.repeated else "is confirmed"
+    paragraph = f"The address {confirmation.email_masked} {said}. You can close this page."
+    return html.page("Thank you", [paragraph], headers=UNSEEN)
+
+
+def _refused(request: Request, refusal: Problem) -> Response:
+    refusal.headers |= UNSEEN
+    if not html.wants_html(request):
+        return refusal.response()
+    paragraphs = [refusal.detail, "Whoever has the name can have a new link sent to you."]
+    return html.page("This did not work", paragraphs, status=refusal.status, headers=refusal.headers)

@@ -1,0 +1,111 @@
+"""/v1/aliases: names, for who has them."""
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import Query
+
+from builders.aliases import replies, schemas
+from builders.aliases import service as aliases
+from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
+from builders.aliases.records import LIVE, Filters
+from builders.kit import ids
+from builders.kit.bodies import Answer
+from builders.kit.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.db import Reads, Tx
+from builders.kit.domain_names import find_a_label
+from builders.kit.errors import problems
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.routes import Router
+from builders.kit.supplies import Config
+from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
+
+router = Router(prefix="/v1/aliases", tags=["beyond"])
+Reader = Annotated[Caller, needs("aliases:read")]
+Writer = Annotated[Caller, needs("aliases:write")]
+# No 304: whether destinations are verified changes without the version, which is of what the owner says.
+TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
+
+
+def realm_of(caller: Caller) -> UUID:
+    """Where the caller's names are unique."""
+    return LIVE if caller.mode == "live" else caller.account_id
+
+
+@router.get("", response_model=PageReply[replies.AliasReply])
+async def list_aliases(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    domain: Annotated[str | None, Query(max_length=253, description="In either form.")] = None,
+    status: Annotated[
+        Literal["active", "disabled", "suspended", "deleted"] | None,
+        Query(description="All but `deleted` when absent."),
+    ] = None,
+    project_id: UUID | None = None,
+    manifest: Annotated[str | None, Query(max_length=63, description="That manages them.")] = None,
+    q: Annotated[str | None, Query(max_length=320, description="How the address begins.")] = None,
+) -> Page[replies.AliasReply]:
+    """List the account's names, newest first. With a test key those of its sandbox."""
+    filters = Filters(
+        domain=domain and (find_a_label(domain) or domain),
+        status=status,
+        project_id=project_id,
+        manifest=manifest,
+        q=q and q.strip().lower(),
+    )
+    found = await aliases.list_owned(
+        conn, realm=realm_of(caller), account_id=caller.account_id, filters=filters, page=page
+    )
+    return replies.page(found, livemode=caller.mode == "live")
+
+
+@router.get("/{alias_id}", response_model=replies.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
+async def get(alias_id: str, caller: Reader, conn: Reads) -> Answer:
+    """Read one name, also a released one."""
+    found = await aliases.get(
+        conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=ids.find(alias_id)
+    )
+    reply = replies.shown(found, livemode=caller.mode == "live")
+    return tagged(reply, of=found.alias.id, version=found.alias.version)
+
+
+@router.patch(
+    "/{alias_id}",
+    response_model=replies.AliasWritten,
+    responses={**WRITTEN, **problems(AliasNotFound, AliasSuspended, AliasReleased, ImpersonationForbidden)},
+)
+async def change(alias_id: str, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
+    """Change where a name forwards to, or its other members: a merge patch. The rules are those of a manifest."""
+    changed = await aliases.change(
+        conn,
+        realm=realm_of(caller),
+        account_id=caller.account_id,
+        alias_id=ids.find(alias_id),
+        actor=caller.actor,
+        expected=if_match,
+        patch=body.patch(),
+    )
+    reply = replies.written(changed, livemode=caller.mode == "live")
+    return tagged(reply, of=changed.alias.id, version=changed.alias.version)
+
+
+@router.delete(
+    "/{alias_id}",
+    response_model=replies.AliasReply,
+    responses={**WRITTEN, **problems(AliasNotFound, ImpersonationForbidden)},
+)
+async def release(alias_id: str, caller: Writer, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
+    """Release a name: for a while only you can claim it again. A second time changes nothing."""
+    gone = await aliases.give_up(
+        conn,
+        realm=realm_of(caller),
+        account_id=caller.account_id,
+        alias_id=ids.find(alias_id),
+        actor=caller.actor,
+        expected=if_match,
+        quarantine=timedelta(days=settings.quarantine_days),
+    )
+    reply = replies.shown(gone, livemode=caller.mode == "live")
+    return tagged(reply, of=gone.alias.id, version=gone.alias.version)

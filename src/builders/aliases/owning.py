@@ -1,0 +1,148 @@
+"""Aliases for their owners, one by one: the rules are those of a manifest."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from builders.aliases import circles, claiming
+from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
+from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, Filters, Owned, Patch
+from builders.aliases.store import owned as store
+from builders.kit import clock, ids
+from builders.kit.callers import Actor, ImpersonationForbidden
+from builders.kit.db import Conn
+from builders.kit.errors import Invalid
+from builders.kit.pages import Page, PageRequest
+from builders.kit.versions import Expected
+
+
+async def list_owned(
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, filters: Filters, page: PageRequest
+) -> Page[Owned]:
+    """The account's aliases, newest first; released ones only when they are asked for."""
+    after = UUID(str(page.after[0])) if page.after else ids.LAST
+    rows = await store.list_page(
+        conn,
+        realm=realm,
+        account_id=account_id,
+        filters=filters,
+        after=after,
+        limit=page.limit + 1,
+        now=clock.now(),
+    )
+    return page.cut(rows, lambda each: [str(each.alias.id)])
+
+
+async def get(
+    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, alias_id: UUID | None, lock: bool = False
+) -> Owned:
+    """One alias of the account, also a released one. Raises AliasNotFound."""
+    found = alias_id and await store.find(
+        conn, realm=realm, account_id=account_id, alias_id=alias_id, now=clock.now(), lock=lock
+    )
+    if not found:
+        raise AliasNotFound("There is no such alias.")
+    return found
+
+
+async def change(
+    conn: Conn,
+    *,
+    realm: UUID = LIVE,
+    account_id: UUID,
+    alias_id: UUID | None,
+    actor: Actor,
+    expected: Expected,
+    patch: Patch,
+) -> Owned:
+    """The alias with the changes; one that changes nothing is no new version. Publishes alias.updated.
+
+    Raises AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a circle, and for other
+    destinations ImpersonationForbidden when support asks.
+    """
+    if patch.destinations is not None:
+        await store.lock_routes(conn, account_id=account_id)
+    before = await get(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
+    expected.check(of=before.alias.id, version=before.alias.version)
+    _refuse_ended(before)
+    wanted = _changed(before, patch)
+    if wanted == _changed(before, Patch()):
+        return before
+    if list(wanted.destinations) != list(before.alias.destinations):
+        _may_redirect(actor)
+        await _refuse_circle(conn, account_id, before, wanted)
+    await claiming.update(conn, account_id=account_id, changes=[wanted])
+    return await get(conn, realm=realm, account_id=account_id, alias_id=alias_id)
+
+
+async def give_up(
+    conn: Conn,
+    *,
+    realm: UUID = LIVE,
+    account_id: UUID,
+    alias_id: UUID | None,
+    actor: Actor,
+    expected: Expected,
+    quarantine: timedelta,
+) -> Owned:
+    """The alias as it is released, now or before; publishes alias.deleted, once.
+
+    Raises AliasNotFound, VersionMismatch, and ImpersonationForbidden when support asks.
+    """
+    before = await get(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
+    if before.alias.status == "deleted":
+        return before
+    expected.check(of=before.alias.id, version=before.alias.version)
+    if actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session does not release names.", next_action="The account's holder can."
+        )
+    versions = {before.alias.id: before.alias.version}
+    await claiming.release(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
+    return await get(conn, realm=realm, account_id=account_id, alias_id=alias_id)
+
+
+def _refuse_ended(owned: Owned) -> None:
+    if owned.alias.status == "suspended":
+        raise AliasSuspended(
+            "A suspended alias is not changed.", next_action="Pay its invoice, and it is restored."
+        )
+    if owned.alias.status == "deleted":
+        raise AliasReleased("The alias was released.", next_action="Claim the name again with a manifest.")
+
+
+def _changed(before: Owned, patch: Patch) -> AliasChange:
+    alias = before.alias
+    merged = {**({} if patch.clears_labels else alias.labels), **(patch.labels or {})}
+    labels = {name: value for name, value in merged.items() if value is not None}
+    if patch.labels and len(labels) > MAX_LABELS:
+        raise Invalid(("body", "labels"), f"An alias has at most {MAX_LABELS} labels.", "too_long")
+    return AliasChange(
+        id=alias.id,
+        version=alias.version,
+        destinations=list(alias.destinations if patch.destinations is None else patch.destinations),
+        enabled=before.enabled if patch.enabled is None else patch.enabled,
+        note=patch.note[0] if patch.note else alias.note,
+        labels=labels,
+        manifest=alias.manifest,
+        manifest_key=alias.manifest_key,
+        project_id=alias.project_id,
+    )
+
+
+def _may_redirect(actor: Actor) -> None:
+    if actor.type == "support":  # who gets the mail of a name can get at more than the name
+        raise ImpersonationForbidden(
+            "A support session does not change where mail goes.", next_action="The account's holder can."
+        )
+
+
+async def _refuse_circle(conn: Conn, account_id: UUID, before: Owned, wanted: AliasChange) -> None:
+    """Raises Invalid for a destination from which mail would come back, or go round elsewhere."""
+    alias = replace(before.alias, destinations=wanted.destinations)
+    names = sorted({name for email in wanted.destinations for name in circles.spellings(email)})
+    ahead = await store.list_ahead(conn, account_id=account_id, names=names)
+    found = [alias, *(each for each in ahead if each.id != alias.id)]
+    if alias.name in circles.endless(circles.routes_of(found)):
+        message = "Mail to it would go round in a circle of aliases."
+        raise Invalid(("body", "destinations"), message, "destination_loop")

@@ -1,0 +1,184 @@
+"""What the aliases answer."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.aliases.records import Confirmation, Destination, Owned
+from builders.kit.bodies import Reply, WriteReply, by_example
+from builders.kit.pages import Page
+
+_AT = "2026-01-05T09:30:00Z"
+_ALIAS: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000002",
+    "address": "ada@harbour.example",
+    "local_part": "ada",
+    "domain": "harbour.example",
+    "type": "alias",
+    "project_id": None,
+    "managed_by": {"manifest": "acme-mail", "key": "ada"},
+    "destinations": [{"email": "ada@example.net", "verified": True}],
+    "enabled": True,
+    "status": "active",
+    "note": None,
+    "labels": {"team": "ops"},
+    "price": {"amount": "12.00", "currency": "USD", "interval": "year"},
+    "livemode": True,
+    "claimed_at": _AT,
+    "renews_at": "2027-01-05T09:30:00Z",
+    "quarantined_until": None,
+    "updated_at": _AT,
+    "version": 1,
+}
+_DESTINATION: JsonDict = {
+    "email": "ops@example.net",
+    "verified": False,
+    "verified_at": None,
+    "asked_at": _AT,
+    "created_at": _AT,
+}
+
+
+class AliasPrice(Reply):
+    """What a name costs, and how often."""
+
+    amount: Annotated[str, Field(description="An exact amount with all decimals of its currency.")]
+    currency: str
+    interval: Literal["month", "year", "once"]
+
+
+class ManagedBy(Reply):
+    """The manifest that manages a name, and its key there."""
+
+    manifest: str
+    key: str
+
+
+class AliasDestination(Reply):
+    """Where a name forwards to."""
+
+    email: str
+    verified: Annotated[bool, Field(description="Whether its reader agreed; until then nothing is forwarded.")]
+
+
+class AliasReply(Reply):
+    """A name and where it forwards to."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ALIAS))
+
+    id: UUID
+    address: str
+    local_part: str
+    domain: str
+    type: Literal["alias"]
+    project_id: UUID | None
+    managed_by: ManagedBy | None
+    destinations: list[AliasDestination]
+    enabled: Annotated[bool, Field(description="Whether you want mail forwarded; a suspended name forwards none.")]
+    status: Annotated[
+        Literal["active", "disabled", "suspended", "deleted"],
+        Field(description="`suspended`: until its invoice is paid. `deleted`: released."),
+    ]
+    note: str | None
+    labels: dict[str, str]
+    price: Annotated[AliasPrice, Field(description="As it was when the name was claimed.")]
+    livemode: bool
+    claimed_at: datetime
+    renews_at: Annotated[datetime | None, Field(description="When it is paid for anew; null for `once`.")]
+    quarantined_until: Annotated[
+        datetime | None, Field(description="Of a released name: until then only you can claim it again.")
+    ]
+    updated_at: datetime
+    version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
+
+
+class AliasWritten(AliasReply, WriteReply):
+    """A name after a change."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_ALIAS, "version": 2, "warnings": []}))
+
+
+class DestinationReply(Reply):
+    """An address that names forward to, or did."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_DESTINATION))
+
+    email: str
+    verified: bool
+    verified_at: datetime | None
+    asked_at: Annotated[datetime | None, Field(description="When its reader was last to be mailed.")]
+    created_at: datetime
+
+
+class DestinationResent(DestinationReply, WriteReply):
+    """Whether the reader of a destination is asked again; not when they have agreed."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_DESTINATION, "sent": True, "warnings": []}))
+
+    sent: bool
+
+
+class DestinationConfirmed(Reply):
+    """What following the link has done."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "o***@example.net"}))
+
+    status: Literal["confirmed", "already_confirmed"]
+    email: Annotated[str, Field(description="Masked.")]
+
+
+def shown(owned: Owned, *, livemode: bool) -> AliasReply:
+    """The answer to a read."""
+    return AliasReply.model_validate(_members(owned, livemode=livemode))
+
+
+def written(owned: Owned, *, livemode: bool) -> AliasWritten:
+    """The answer to a change."""
+    return AliasWritten.model_validate(_members(owned, livemode=livemode))
+
+
+def page(found: Page[Owned], *, livemode: bool) -> Page[AliasReply]:
+    """The answer to a list."""
+    return Page(items=[shown(each, livemode=livemode) for each in found.items], next_cursor=found.next_cursor)
+
+
+def _members(owned: Owned, *, livemode: bool) -> dict[str, object]:
+    alias = owned.alias
+    managed = alias.manifest is not None
+    return {
+        "id": alias.id,
+        "address": alias.address,
+        "local_part": alias.local_part,
+        "domain": alias.domain,
+        "type": "alias",
+        "project_id": alias.project_id,
+        "managed_by": {"manifest": alias.manifest, "key": alias.manifest_key} if managed else None,
+        "destinations": [{"email": email, "verified": email in owned.verified} for email in alias.destinations],
+        "enabled": owned.enabled,
+        "status": alias.status,
+        "note": alias.note,
+        "labels": alias.labels,
+        "price": {**alias.price.to_wire(), "interval": alias.interval},
+        "livemode": livemode,
+        "claimed_at": alias.claimed_at,
+        "renews_at": None if alias.status == "deleted" else alias.renews_at,
+        "quarantined_until": owned.quarantined_until,
+        "updated_at": alias.updated_at,
+        "version": alias.version,
+    }
+
+
+def resent(destination: Destination, *, sent: bool) -> DestinationResent:
+    """The answer to a resend."""
+    reply = DestinationReply.model_validate(destination)
+    return DestinationResent(sent=sent, **reply.model_dump())
+
+
+def confirmed(confirmation: Confirmation) -> DestinationConfirmed:
+    """The answer to a program that followed the link."""
+    return DestinationConfirmed(
+        status="already_confirmed" if confirmation.repeated else "confirmed", email=confirmation.email_masked
+    )

@@ -1,0 +1,76 @@
+"""What the files of this room hand each other; none of it crosses the door."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from builders.aliases.records import NameState
+from builders.kit.money import Money
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A wanted name that somebody has, or has a look-alike of."""
+
+    domain: str
+    key: str
+    state: NameState | None
+    until: datetime | None
+    account_id: UUID | None
+    look_account_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A destination whose reader is to be asked."""
+
+    account_id: UUID
+    email: str
+    mailbox: str  # that mail to it ends up in, as far as one can tell (see `store.destinations`)
+    bounced: bool  # mail came back from it
+    message_id: UUID | None  # of the mail before
+    alias: str | None  # an address that forwards there; None when none does any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A mail to a reader that was written."""
+
+    due: Due
+    message_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What a mailed link stands for."""
+
+    account_id: UUID
+    email: str
+    used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewing:
+    """A name that is to be paid for anew."""
+
+    id: UUID
+    address: str
+    price: Money
+    interval: str  # month or year
+    claimed_at: datetime
+    renews_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """An alias that was just given up, suspended or restored, as it is told."""
+
+    id: UUID
+    domain: str
+    local_part: str
+    manifest: str | None
+    manifest_key: str | None
+    destinations: Sequence[str]
+    project_id: UUID | None = None
+    enabled: bool = False

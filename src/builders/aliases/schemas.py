@@ -1,0 +1,83 @@
+"""What is sent to the aliases."""
+
+from typing import Annotated, Any
+
+from email_validator import EmailNotValidError, validate_email
+from pydantic import ConfigDict, Field, StrictBool
+
+from builders.aliases.records import MAX_LABELS, Patch
+from builders.kit.bodies import Body, by_example
+from builders.kit.texts import checked
+
+MAX_DESTINATIONS = 10
+
+
+def _mailbox(written: str) -> str:
+    """An address that mail can be sent to (RFC 5321), its domain as an A-label. Raises ValueError."""
+    try:
+        found = validate_email(written, check_deliverability=False, strict=True)
+    except EmailNotValidError as error:
+        raise ValueError(f"Not an email address: {error}") from None
+    return f"{found.local_part}@{found.ascii_domain.lower()}"
+
+
+Mailbox = Annotated[
+    str, Field(max_length=254), checked(_mailbox, "email"), Field(json_schema_extra={"format": "email"})
+]
+Label = Annotated[str, Field(max_length=40)]
+
+
+def _no_default(schema: dict[str, Any]) -> None:
+    """A member that is left out stays as it is; null is no default."""
+    schema.pop("default", None)
+
+
+OPTIONAL = Field(json_schema_extra=_no_default)
+LEFT_OUT: Any = None  # no value of the member: null is refused
+
+
+class AliasUpdate(Body):
+    """A merge patch of an alias (RFC 7396): what is left out stays, null clears."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"destinations": ["ada@example.net", "ops@example.net"]},
+            {"enabled": False, "note": "On leave until May.", "labels": {"team": "ops", "old": None}},
+        )
+    )
+
+    destinations: Annotated[
+        list[Mailbox],
+        Field(
+            min_length=1,
+            max_length=MAX_DESTINATIONS,
+            json_schema_extra=_no_default,
+            description="All of them. The reader of one that is new to the account is asked by mail first.",
+        ),
+    ] = LEFT_OUT
+    enabled: Annotated[StrictBool, OPTIONAL] = LEFT_OUT
+    note: Annotated[str | None, Field(max_length=200)] = None
+    labels: Annotated[
+        dict[Label, Annotated[str, Field(max_length=500)] | None] | None,
+        Field(max_length=MAX_LABELS, description="Merged with those there; null removes a label, or all."),
+    ] = None
+
+    def patch(self) -> Patch:
+        """The record."""
+        sent = self.model_fields_set
+        unique = {email.lower(): email for email in self.destinations or ()}
+        return Patch(
+            destinations=tuple(unique.values()) or None,
+            enabled=self.enabled,
+            note=(self.note,) if "note" in sent else (),
+            labels=self.labels,
+            clears_labels="labels" in sent and self.labels is None,
+        )
+
+
+class DestinationResend(Body):
+    """Whose reader is to be asked again."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"email": "ops@example.net"}))
+
+    email: Annotated[Mailbox, Field(description="A destination of one of your names.")]

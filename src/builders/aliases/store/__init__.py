@@ -1,0 +1,1 @@
+"""All SQL of the aliases: a file for each family of tables."""

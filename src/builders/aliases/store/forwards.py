@@ -1,0 +1,59 @@
+"""Where aliases forward to."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.aliases.records import AliasChange, AliasSpec
+from builders.kit.db import Conn
+
+# An address that is verified is so in any case of its letters. One that nobody was ever asked about, since nothing
+# forwarded there any more, is as good as new.
+INSERT_FORWARDS = """
+    WITH wanted AS (
+        SELECT DISTINCT email, CASE WHEN lower(email) = %(own)s THEN %(now)s ELSE coalesce((
+            SELECT min(other.verified_at) FROM aliases_destinations AS other
+            WHERE other.account_id = %(account_id)s AND lower(other.email) = lower(wanted.email)
+        ), %(verified_at)s::timestamptz) END AS verified_at
+        FROM unnest(%(emails)s::text[]) AS wanted (email)
+    ), known AS (
+        INSERT INTO aliases_destinations AS destination (account_id, email, created_at, verified_at, ask_at, asks)
+        SELECT %(account_id)s::uuid, email, %(now)s::timestamptz, verified_at,
+               CASE WHEN verified_at IS NULL THEN %(ask_at)s::timestamptz END,
+               CASE WHEN verified_at IS NULL AND %(ask_at)s::timestamptz IS NOT NULL
+                    THEN ARRAY[%(ask_at)s::timestamptz] ELSE '{}' END
+        FROM wanted ORDER BY email
+        ON CONFLICT (account_id, email) DO UPDATE
+        SET ask_at = excluded.ask_at,
+            asks = destination.asks[cardinality(destination.asks) - 8:] || excluded.asks
+        WHERE destination.verified_at IS NULL AND destination.ask_at IS NULL AND destination.message_id IS NULL
+    )
+    INSERT INTO aliases_forwards (account_id, alias_id, position, email)
+    SELECT %(account_id)s, alias_id, position, email
+    FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
+"""
+DELETE_FORWARDS = """
+    DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])"""
+
+
+async def replace(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    forwards: Sequence[AliasSpec | AliasChange],
+    own: str | None,
+    verified_at: datetime | None,
+    ask_at: datetime | None,
+    now: datetime,
+) -> None:
+    """Where the aliases forward to from now on.
+
+    An address that is new is verified then, and its reader asked then; the account's `own` is verified at once.
+    """
+    rows = [(each.id, at, email) for each in forwards for at, email in enumerate(each.destinations)]
+    ids, positions, emails = zip(*rows, strict=True) if rows else ((), (), ())
+    row = {"account_id": account_id, "now": now, "own": own}
+    columns = {"alias_ids": list(ids), "positions": list(positions), "emails": list(emails)}
+    await conn.execute(DELETE_FORWARDS, {"account_id": account_id, "alias_ids": [each.id for each in forwards]})
+    times = {"verified_at": verified_at, "ask_at": ask_at}
+    await conn.execute(INSERT_FORWARDS, row | columns | times)

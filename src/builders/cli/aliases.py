@@ -1,0 +1,105 @@
+"""`builders aliases`."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import click
+from pydantic_core import to_json
+
+from builders.aliases import service as door
+from builders.aliases.records import Entry, Rules, SeparatorPolicy
+from builders.catalog import service as catalog
+from builders.cli.files import written
+from builders.cli.session import json_option, note, run
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+
+Format = Literal["postfix", "spellings", "json"]
+Write = Callable[[Database, TextIO, int], Coroutine[Any, Any, str]]
+
+
+@click.group()
+def aliases() -> None:
+    """Names, and where they forward to."""
+
+
+@aliases.command()
+@click.option(
+    "--since", default=0, type=click.IntRange(min=0), help="The serial that the export before ended with."
+)
+@click.option(
+    "--format",
+    "form",
+    default="postfix",
+    show_default=True,
+    type=click.Choice(["postfix", "spellings", "json"]),
+    help="A map, the rules of spellings that it needs, or a line of JSON for each change.",
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, in place of the screen.")
+@json_option
+def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> None:
+    """Write the names that forward, for a mail server; with --since and JSON what has changed of them.
+
+    Only names that are enabled, not suspended, and have a destination whose reader agreed.
+    """
+    if since and form != "json" and not as_json:
+        raise click.UsageError("A map is whole: --since goes with --format json.")
+    write = WRITERS["json" if as_json else form]
+
+    async def work(database: Database, _: Settings) -> str:
+        with written(output) as file:
+            return await write(database, file, since)
+
+    said = run(work)
+    if output is not None:
+        note(f"{said} in {output}.")
+
+
+async def _write_map(database: Database, file: TextIO, since: int) -> str:
+    del since
+    domains, names = set(), 0
+    async for entry in door.list_all(database):
+        file.writelines(f"{line}\n" for line in door.map_lines(entry))
+        if entry.destinations:
+            domains.add(entry.domain)
+            names += 1
+    file.writelines(f"{door.domain_line(domain)}\n" for domain in sorted(domains))
+    return f"{names} names on {len(domains)} domains are"
+
+
+async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
+    del since
+    async with database.reading() as conn:
+        domains = await door.list_domains(conn)
+        known = await catalog.find_domains(conn, domains=domains)
+    rules = {domain: known[domain].rules if domain in known else Rules() for domain in domains}
+    for policy in SeparatorPolicy:
+        alike = [domain for domain in domains if rules[domain].separator_policy is policy]
+        file.writelines(f"{line}\n" for line in door.spelling_lines(policy, alike))
+    return f"The spellings of {len(domains)} domains are"
+
+
+async def _write_changes(database: Database, file: TextIO, since: int) -> str:
+    async with database.reading() as conn:
+        horizon = await door.find_horizon(conn, since=since)
+    changes: AsyncIterator[Entry] = (
+        door.list_changes(database, since=since, horizon=horizon) if since else door.list_all(database)
+    )
+    count = 0
+    async for entry in changes:
+        if entry.destinations or since:
+            file.write(f"{_change(entry)}\n")
+            count += 1
+    file.write(f'{{"next_serial":{horizon}}}\n')
+    return f"{count} changes, to go on from serial {horizon}, are"
+
+
+def _change(entry: Entry) -> str:
+    name = {"domain": entry.domain, "key": entry.key, "local_part": entry.local_part}
+    if not entry.destinations:
+        return to_json({"op": "delete", **name}).decode()
+    return to_json({"op": "set", **name, "destinations": entry.destinations}).decode()
+
+
+WRITERS: dict[Format, Write] = {"postfix": _write_map, "spellings": _write_spellings, "json": _write_changes}

@@ -1,0 +1,200 @@
+"""Names whose invoice is not paid: suspended, restored, released; each once, whatever the order of the news."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from builders.aliases import service as aliases
+from builders.invoices import service as invoices
+from builders.invoices.records import GIVEN_UP, GRACE, Invoice
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, spec, told, wish
+from tests.cast import Person
+from tests.invoices.make import line, make_invoice
+
+GRACE_AND_DUE = timedelta(days=14) + GRACE + timedelta(minutes=1)
+
+
+async def invoice_for(database: Database, owner: Owner, *alias_ids: UUID) -> Invoice:
+    """An invoice that charges for names."""
+    lines = [line(alias_id=each) for each in alias_ids]
+    return await make_invoice(database, account_id=owner.account_id, lines=lines)
+
+
+async def pay(database: Database, invoice: Invoice) -> None:
+    async with database.transaction() as conn:
+        await invoices.pay(
+            conn,
+            account_id=invoice.account_id,
+            invoice_id=invoice.id,
+            method="transfer",
+            reference=str(invoice.id),
+        )
+
+
+async def settle(database: Database, invoice: Invoice) -> None:
+    """What the job does."""
+    async with database.transaction() as conn:
+        await aliases.settle(conn, account_id=invoice.account_id, invoice_id=invoice.id, quarantine=QUARANTINE)
+
+
+async def advance(database: Database, office: Office, by: timedelta) -> None:
+    """Time passes, and the timeline of invoices goes on."""
+    clock.move(by)
+    await invoices.advance(database)
+    await office.work()
+
+
+async def statuses(person: Person) -> dict[str, str]:
+    items: list[Json] = (await person.get(ALIASES)).json()["items"]
+    return {each["local_part"]: each["status"] for each in items}
+
+
+def names(news: Sequence[tuple[str, Json]]) -> list[tuple[str, str]]:
+    return sorted((name, data["local_part"]) for name, data in news if name != "alias.created")
+
+
+async def test_unpaid_names_are_suspended_and_restored_as_they_were(
+    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    ids = await owner.claim(spec("ada", domain), spec("bob", domain, enabled=False), spec("paid", domain))
+    invoice = await invoice_for(database, owner, *ids[:2])
+    await advance(database, office, timedelta(days=15))
+    assert set((await statuses(alice)).values()) == {"active", "disabled"}
+    await advance(database, office, GRACE)
+    assert await statuses(alice) == {"ada": "suspended", "bob": "suspended", "paid": "active"}
+    suspended = await told(conn, owner.account_id, "alias.suspended")
+    assert {data["invoice_id"] for _, data in suspended} == {str(invoice.id)}
+    assert {(data["reason"], data["enabled"]) for _, data in suspended} == {("unpaid", False)}
+    await pay(database, invoice)
+    await office.work()
+    assert await statuses(alice) == {"ada": "active", "bob": "disabled", "paid": "active"}
+    assert names(await told(conn, owner.account_id)) == [
+        ("alias.restored", "ada"),
+        ("alias.restored", "bob"),
+        ("alias.suspended", "ada"),
+        ("alias.suspended", "bob"),
+    ]
+
+
+async def test_a_suspended_name_is_still_held(
+    owner: Owner, bob: Person, database: Database, office: Office, domain: str
+) -> None:
+    await invoice_for(database, owner, await owner.claim_one("ada", domain))
+    await advance(database, office, GRACE_AND_DUE)
+    assert await Owner.of(database, bob).sees(wish("ada", domain)) == {"ada": "taken"}
+
+
+async def test_names_of_an_invoice_that_is_given_up_are_released(
+    alice: Person, owner: Owner, bob: Person, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    alias_id = await owner.claim_one("ada", domain)
+    await invoice_for(database, owner, alias_id)
+    await advance(database, office, GRACE_AND_DUE)
+    await advance(database, office, GIVEN_UP - GRACE)
+    gone = (await alice.get(f"{ALIASES}/{alias_id}")).json()
+    assert (gone["status"], gone["quarantined_until"] is None) == ("deleted", False)
+    assert await Owner.of(database, bob).sees(wish("ada", domain)) == {"ada": "quarantined"}
+    assert names(await told(conn, owner.account_id)) == [("alias.deleted", "ada"), ("alias.suspended", "ada")]
+
+
+async def test_a_voided_invoice_restores_its_names(
+    alice: Person, owner: Owner, database: Database, office: Office, domain: str
+) -> None:
+    invoice = await invoice_for(database, owner, await owner.claim_one("ada", domain))
+    await advance(database, office, GRACE_AND_DUE)
+    async with database.transaction() as conn:
+        await invoices.void(conn, account_id=owner.account_id, invoice_id=invoice.id)
+    await office.work()
+    assert await statuses(alice) == {"ada": "active"}
+
+
+async def test_another_unpaid_invoice_still_holds_a_name(
+    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    alias_id = await owner.claim_one("ada", domain)
+    both = [await invoice_for(database, owner, alias_id) for _ in range(2)]
+    await advance(database, office, GRACE_AND_DUE)
+    assert len(await told(conn, owner.account_id, "alias.suspended")) == 1
+    for invoice, status in zip(both, ("suspended", "active"), strict=True):
+        await pay(database, invoice)
+        await office.work()
+        assert await statuses(alice) == {"ada": status}
+    assert len(await told(conn, owner.account_id, "alias.restored")) == 1
+
+
+async def test_two_invoices_that_are_paid_at_once_restore_a_name(
+    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    alias_id = await owner.claim_one("ada", domain)
+    both = [await invoice_for(database, owner, alias_id) for _ in range(2)]
+    await advance(database, office, GRACE_AND_DUE)
+    for each in both:
+        await pay(database, each)
+    await asyncio.gather(*(settle(database, each) for each in both * 3))
+    assert await statuses(alice) == {"ada": "active"}
+    assert len(await told(conn, owner.account_id, "alias.restored")) == 1
+
+
+async def test_news_that_come_again_or_late_do_nothing(
+    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    invoice = await invoice_for(database, owner, await owner.claim_one("ada", domain))
+    await settle(database, invoice)  # not overdue: nothing to do
+    clock.move(GRACE_AND_DUE)
+    await invoices.advance(database)
+    await pay(database, invoice)  # before anybody heard of the end of grace
+    await office.work()
+    await settle(database, invoice)
+    assert await statuses(alice) == {"ada": "active"}
+    assert names(await told(conn, owner.account_id)) == []
+
+
+async def test_a_change_of_a_manifest_is_kept_for_when_it_is_restored(
+    alice: Person, owner: Owner, database: Database, office: Office, domain: str
+) -> None:
+    invoice = await invoice_for(database, owner, await owner.claim_one("ada", domain))
+    await advance(database, office, GRACE_AND_DUE)
+    await owner.update(change((await owner.aliases())["ada"], enabled=False))
+    assert await statuses(alice) == {"ada": "suspended"}
+    await pay(database, invoice)
+    await office.work()
+    assert await statuses(alice) == {"ada": "disabled"}
+
+
+async def test_what_the_operator_suspended_no_payment_restores(
+    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    alias_id = await owner.claim_one("ada", domain)
+    await conn.execute("UPDATE aliases SET status = 'suspended' WHERE id = %s", [alias_id])
+    invoice = await invoice_for(database, owner, alias_id)
+    await advance(database, office, GRACE_AND_DUE)
+    await pay(database, invoice)
+    await office.work()
+    assert await statuses(alice) == {"ada": "suspended"}
+
+
+async def test_released_and_strangers_names_are_left_alone(
+    owner: Owner, bob: Person, database: Database, office: Office, domain: str
+) -> None:
+    mine = await owner.claim_one("ada", domain)
+    his = await Owner.of(database, bob).claim_one("bob", domain)
+    await owner.release((await owner.aliases())["ada"])
+    await invoice_for(database, owner, mine, his)
+    await advance(database, office, GRACE_AND_DUE)
+    assert await statuses(bob) == {"bob": "active"}
+
+
+@pytest.mark.parametrize("size", [3, 60])
+async def test_names_are_suspended_in_sets(
+    alice: Person, owner: Owner, database: Database, office: Office, domain: str, size: int
+) -> None:
+    ids = await owner.claim(*(spec(f"crew{at:04}", domain) for at in range(size)))
+    await invoice_for(database, owner, *ids)
+    await advance(database, office, GRACE_AND_DUE)
+    items = (await alice.get(ALIASES, params={"limit": 100, "status": "suspended"})).json()["items"]
+    assert len(items) == size

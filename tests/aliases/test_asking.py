@@ -1,0 +1,200 @@
+"""Readers of destinations are asked in sets, and nobody is flooded."""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from builders.aliases import service as aliases
+from builders.aliases.asking import MOST_TO_READER
+from builders.aliases.records import AliasSpec
+from builders.kit import clock, crypto, outbox
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from builders.mail import service as mail
+from builders.mail.events import MAIL_BOUNCED, MailBounced
+from builders.mail.records import Topic, VerifyDestination
+from tests.aliases.make import (
+    DESTINATIONS,
+    RESEND,
+    Office,
+    Owner,
+    change,
+    fresh,
+    somebody,
+    spec,
+)
+from tests.aliases.wire import counted
+from tests.cast import Person
+from tests.conftest import MakePerson
+
+
+async def test_an_address_gets_one_mail_in_a_quarter_of_an_hour_over_all_accounts(
+    people: MakePerson, database: Database, office: Office, domain: str
+) -> None:
+    email = somebody()
+    for at in range(3):
+        person = await people(f"one{at}")
+        await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email)
+    assert len(await office.letters(email)) == 1
+    clock.move(timedelta(minutes=14))
+    await ask(database, office.settings)
+    assert len(await office.letters(email)) == 1
+    for letters in (2, 3, 3):
+        clock.move(timedelta(minutes=16))
+        await ask(database, office.settings)
+        assert len(await office.letters(email)) == letters
+
+
+async def ask(database: Database, settings: Settings) -> None:
+    """What the job does each minute."""
+    await aliases.ask_due(database, keyring=crypto.keyring_of(settings), settings=settings)
+
+
+async def mailed(conn: Conn, owner: Owner) -> set[str]:
+    """The destinations of an account whose readers were mailed."""
+    query = "SELECT email FROM aliases_destinations WHERE account_id = %s AND message_id IS NOT NULL"
+    return {each[0] for each in await (await conn.execute(query, [owner.account_id])).fetchall()}
+
+
+async def test_tags_and_dots_make_no_other_mailbox(
+    owner: Owner, database: Database, settings: Settings, conn: Conn, domain: str
+) -> None:
+    reader, host = somebody().split("@")
+    tagged = [f"{reader}+{at}@{host}" for at in range(30)] + [f"{reader[:2]}.{reader[2:]}@{host}"]
+    await owner.claim(*(spec(f"crew{at:04}", domain, each) for at, each in enumerate(tagged)))
+    await ask(database, settings)
+    assert len(await mailed(conn, owner)) == 1
+    for _ in range(20):
+        clock.move(timedelta(minutes=16))
+        await ask(database, settings)
+    assert len(await mailed(conn, owner)) == MOST_TO_READER
+
+
+async def test_a_reader_beyond_ascii_is_asked(
+    owner: Owner, database: Database, settings: Settings, conn: Conn, domain: str
+) -> None:
+    email = somebody("\u0130\u1e9e\u0391\u03a3")  # small letters of these differ between Python and PostgreSQL
+    await owner.claim_one("ada", domain, email)
+    await ask(database, settings)
+    assert await mailed(conn, owner) == {email}
+
+
+async def test_an_account_does_not_learn_that_others_have_asked(
+    alice: Person, bob: Person, owner: Owner, database: Database, office: Office, domain: str
+) -> None:
+    known, unknown = somebody(), somebody()
+    await Owner.of(database, bob).claim_one("bob", domain, known)
+    await office.work()
+    await owner.claim(spec("ada", domain, known), spec("grace", domain, unknown))
+    await office.work()
+    assert len(await office.letters(known)) == 1
+    for minutes in (0, 1, 15, 1, 1, 20):
+        clock.move(timedelta(minutes=minutes))
+        listed = {each["email"]: each for each in (await alice.get(DESTINATIONS)).json()["items"]}
+        first, second = (datetime.fromisoformat(listed[each]["asked_at"]) for each in (known, unknown))
+        assert abs(first - second) < timedelta(seconds=20)
+        answers = [await alice.post(RESEND, json={"email": each}) for each in (known, unknown)]
+        assert answers[0].status_code == answers[1].status_code
+        await office.work()
+
+
+async def test_askers_at_once_mail_an_address_once(
+    people: MakePerson, database: Database, settings: Settings, office: Office, domain: str
+) -> None:
+    email = somebody()
+    for at in range(4):
+        person = await people(f"one{at}")
+        await Owner.of(database, person).claim_one(f"crew{at:04}", domain, email, somebody())
+    await asyncio.gather(*(ask(database, settings) for _ in range(4)))
+    assert len(await office.letters(email)) == 1
+
+
+async def test_an_address_that_mail_came_back_from_is_not_asked_again(
+    alice: Person, bob: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    await office.work()
+    found = await conn.execute("SELECT message_id FROM aliases_destinations WHERE email = %s", [email])
+    ((message_id,),) = await found.fetchall()
+    async with database.transaction() as other:
+        bounced = MailBounced(message_id=message_id, letter=VerifyDestination.name, code=550)
+        await outbox.publish(other, MAIL_BOUNCED, account_id=alice.account.id, data=bounced)
+    await office.work()
+    clock.move(timedelta(hours=1))
+    await Owner.of(database, bob).claim_one("bob", domain, email)
+    assert (await alice.post(RESEND, json={"email": email})).status_code == 200
+    assert len(await office.letters(email)) == 1
+
+
+async def test_a_reader_who_wants_no_more_is_not_asked_again(
+    alice: Person, owner: Owner, database: Database, settings: Settings, office: Office, domain: str
+) -> None:
+    email, keyring = somebody(), crypto.keyring_of(settings)
+    await owner.claim_one("ada", domain, email)
+    (letter,) = await office.letters(email)
+    assert "unsubscribe" in letter["List-Unsubscribe"]
+    link = mail.unsubscribe_link(
+        keyring, base_url="", account_id=alice.account.id, topic=Topic.DESTINATIONS, address=email
+    )
+    async with database.transaction() as conn:
+        await mail.unsubscribe(conn, keyring=keyring, token=link.rpartition("/")[2])
+    clock.move(timedelta(hours=1))
+    assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is True
+    await owner.claim_one("grace", domain, email.replace("@", "+again@"))
+    clock.move(timedelta(hours=1))
+    await ask(database, settings)
+    assert len(await office.letters(email)) == 1
+    assert await office.letters(email.replace("@", "+again@")) == []
+
+
+async def test_a_destination_that_nothing_forwards_to_is_not_asked_until_it_is_again(
+    owner: Owner, office: Office, domain: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    await owner.update(change((await owner.aliases())["ada"], destinations=["x@example.net"]))
+    assert await office.letters(email) == []
+    await owner.update(change((await owner.aliases())["ada"], destinations=[email]))
+    assert len(await office.letters(email)) == 1
+
+
+async def test_links_and_readers_of_long_ago_are_forgotten(
+    owner: Owner, office: Office, database: Database, conn: Conn, domain: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    await office.work()
+    clock.move(timedelta(days=34))
+    await aliases.prune_destinations(database)
+    for query in (
+        "SELECT FROM aliases_links WHERE email = %s",
+        "SELECT FROM aliases_readers WHERE email = %s",
+    ):
+        assert await (await conn.execute(query, [email])).fetchall() == []
+
+
+def crowd(count: int, domain: str) -> list[AliasSpec]:
+    return [spec(f"crew{at:04}", domain, somebody(), manifest_key=f"k{at}") for at in range(count)]
+
+
+async def test_many_new_destinations_cost_no_more_statements(
+    owner: Owner, database: Database, tmp_path: Path
+) -> None:
+    counts = []
+    for size in (20, 400):
+        specs = [replace(each, manifest=f"of-{size}") for each in crowd(size, fresh())]
+        async with database.transaction() as conn:
+            with counted(conn, tmp_path / "wire") as sent:
+                await aliases.create(conn, account_id=owner.account_id, specs=specs)
+        counts += sent
+    assert counts[0] == counts[1] <= 16
+
+
+async def test_many_readers_are_asked_in_sets(owner: Owner, office: Office, conn: Conn) -> None:
+    specs = crowd(230, fresh())
+    await owner.claim(*specs)
+    await ask(office.database, office.settings)
+    query = "SELECT count(*), count(message_id), count(ask_at) FROM aliases_destinations WHERE account_id = %s"
+    assert await (await conn.execute(query, [owner.account_id])).fetchall() == [(230, 230, 0)]

@@ -1,0 +1,98 @@
+"""The link by which the reader of a destination agrees."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from builders.kit import clock
+from builders.kit.db import Conn
+from tests.aliases.make import (
+    CONFIRM,
+    DESTINATIONS,
+    PROGRAM,
+    Json,
+    Office,
+    Owner,
+    somebody,
+    told,
+)
+from tests.cast import Client, Person
+from tests.profile.make import BROWSER
+
+
+async def destinations(client: Client) -> dict[str, Json]:
+    answer = await client.get(DESTINATIONS)
+    assert answer.status_code == 200, answer.text
+    return {each["email"]: each for each in answer.json()["items"]}
+
+
+async def verified(client: Client, email: str) -> bool:
+    return bool((await destinations(client))[email]["verified"])
+
+
+async def test_a_repeat_is_harmless_until_the_link_expires(
+    anyone: Client, owner: Owner, office: Office, conn: Conn, domain: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    token = await office.token(email)
+    clock.move(timedelta(hours=71))
+    answers = await asyncio.gather(
+        *(anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM) for _ in range(4))
+    )
+    assert sorted(each.json()["status"] for each in answers) == [*["already_confirmed"] * 3, "confirmed"]
+    assert len(await told(conn, owner.account_id, "alias.destination_verified")) == 1
+    clock.move(timedelta(hours=2))
+    assert (await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)).status_code == 400
+
+
+@pytest.mark.parametrize("accept", ["*/*", "", "text/plain, */*;q=0.1", "image/webp,*/*"])
+async def test_a_scanner_that_takes_anything_does_not_agree(
+    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str, accept: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    token = await office.token(email)
+    page = await anyone.get(CONFIRM, params={"token": token}, headers={"Accept": accept})
+    assert (page.status_code, f'value="{token}"' in page.text) == (200, True)
+    assert not await verified(alice, email)
+
+
+async def test_a_browser_gets_a_button_so_that_no_scanner_agrees(
+    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    token = await office.token(email)
+    page = await anyone.get(CONFIRM, params={"token": token}, headers=BROWSER)
+    assert (page.status_code, page.headers["Cache-Control"]) == (200, "no-store")
+    assert f'value="{token}"' in page.text
+    assert not await verified(alice, email)
+    ahead = await anyone.get(CONFIRM, params={"token": token}, headers={**BROWSER, "Sec-Purpose": "prefetch"})
+    assert ahead.status_code == 503
+    done = await anyone.post(f"{CONFIRM}/page", data={"token": token})
+    assert (done.status_code, "is confirmed" in done.text) == (200, True)
+    assert await verified(alice, email)
+    again = await anyone.get(CONFIRM, params={"token": token}, headers=BROWSER)
+    assert "was confirmed before" in again.text
+
+
+@pytest.mark.parametrize("headers", [{}, BROWSER])
+async def test_a_link_that_is_none_of_ours_is_refused(anyone: Client, headers: dict[str, str]) -> None:
+    answer = await anyone.get(CONFIRM, params={"token": "x" * 40}, headers=headers)
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (400, "no-store")
+    posted = await anyone.post(f"{CONFIRM}/page", data={"token": "x" * 40}, headers=headers)
+    assert posted.status_code == 400
+
+
+async def test_the_token_is_kept_as_a_hash_alone(owner: Owner, office: Office, conn: Conn, domain: str) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    token = await office.token(email)
+    found = await conn.execute(
+        "SELECT row_to_json(link)::text FROM aliases_links AS link WHERE email = %s", [email]
+    )
+    ((row,),) = await found.fetchall()
+    assert token not in row
+    assert token.encode().hex() not in row

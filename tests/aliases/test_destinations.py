@@ -1,0 +1,176 @@
+"""Destinations whose readers are asked by mail before anything is forwarded."""
+
+from datetime import timedelta
+
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from builders.mail import service as mail
+from tests.aliases.make import (
+    ALIASES,
+    CONFIRM,
+    DESTINATIONS,
+    RESEND,
+    PROGRAM,
+    Json,
+    Office,
+    Owner,
+    fresh,
+    somebody,
+    spec,
+    told,
+)
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.profile.make import text
+
+
+async def destinations(client: Client) -> dict[str, Json]:
+    answer = await client.get(DESTINATIONS)
+    assert answer.status_code == 200, answer.text
+    return {each["email"]: each for each in answer.json()["items"]}
+
+
+async def verified(client: Client, email: str) -> bool:
+    return bool((await destinations(client))[email]["verified"])
+
+
+async def test_the_reader_of_a_new_destination_is_asked_and_agrees(
+    alice: Person, anyone: Client, owner: Owner, office: Office, conn: Conn, domain: str
+) -> None:
+    email = somebody()
+    alias_id = await owner.claim_one("ada", domain, email)
+    assert not await verified(alice, email)
+    (letter,) = await office.letters(email)
+    assert letter["Subject"] == "May mail be forwarded to you?"
+    assert f"ada@{domain}" in text(letter)
+    answer = await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
+    assert (answer.status_code, answer.json()) == (200, {"status": "confirmed", "email": mail.mask(email)})
+    assert await verified(alice, email)
+    assert (await alice.get(f"{ALIASES}/{alias_id}")).json()["destinations"] == [
+        {"email": email, "verified": True}
+    ]
+    ((_, data),) = await told(conn, alice.account.id, "alias.destination_verified")
+    assert (data["email"], data["aliases"]) == (mail.mask(email), 1)
+
+
+async def test_nobody_is_asked_twice_for_one_account(owner: Owner, office: Office, domain: str) -> None:
+    email = somebody()
+    await owner.claim(spec("ada", domain, email), spec("grace", domain, email))
+    assert len(await office.letters(email)) == 1
+    clock.move(timedelta(hours=1))
+    await owner.claim_one("linus", domain, email)
+    assert len(await office.letters(email)) == 1
+
+
+async def test_an_address_in_other_letters_needs_no_second_answer(
+    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
+) -> None:
+    email = somebody("Reader")
+    alias_id = await owner.claim_one("ada", domain, email)
+    await anyone.get(CONFIRM, params={"token": await office.token(email)}, headers=PROGRAM)
+    changed = await alice.patch(f"{ALIASES}/{alias_id}", json={"destinations": [email.lower()]})
+    assert changed.json()["destinations"] == [{"email": email.lower(), "verified": True}]
+    assert await office.letters(email.lower()) == []
+
+
+async def test_the_accounts_own_verified_address_counts_at_once(
+    alice: Person, owner: Owner, office: Office, domain: str
+) -> None:
+    await owner.claim_one("ada", domain, alice.account.email.title())
+    ((_, shown),) = (await destinations(alice)).items()
+    assert shown["verified"]
+    assert await office.letters(alice.account.email) == []
+
+
+async def test_the_accounts_own_address_counts_once_it_is_verified(
+    people: MakePerson, database: Database, office: Office, domain: str, anyone: Client
+) -> None:
+    ursula = await people("ursula", verified=False)
+    email = ursula.account.email
+    await Owner.of(database, ursula).claim_one("ada", domain, email)
+    assert not await verified(ursula, email)
+    (said,) = [each for each in map(text, await office.letters(email)) if "email-verification" in each]
+    token = said.partition("confirm?token=")[2].split()[0]
+    await anyone.get("/v1/account/email-verification/confirm", params={"token": token})
+    await office.work()
+    assert await verified(ursula, email)
+
+
+async def test_nobody_is_asked_for_a_sandbox(alice: Person, database: Database, office: Office) -> None:
+    email = somebody()
+    await Owner.twin_of(database, alice).claim_one("ada", fresh(), email)
+    assert await office.letters(email) == []
+    assert await verified(alice.test, email)
+    assert await destinations(alice) == {}
+
+
+async def test_one_account_agrees_for_itself_alone(
+    alice: Person, bob: Person, anyone: Client, owner: Owner, database: Database, office: Office, domain: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    await Owner.of(database, bob).claim_one("bob", domain, email)
+    token = (await office.tokens(email))[0]
+    await anyone.get(CONFIRM, params={"token": token}, headers=PROGRAM)
+    assert sorted([await verified(alice, email), await verified(bob, email)]) == [False, True]
+
+
+async def test_a_resend_voids_the_link_before(
+    alice: Person, anyone: Client, owner: Owner, office: Office, domain: str
+) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    first = await office.token(email)
+    clock.move(timedelta(minutes=16))
+    answer = await alice.post(RESEND, json={"email": email})
+    assert (answer.status_code, answer.json()["sent"], answer.json()["verified"]) == (200, True, False)
+    second = await office.token(email)
+    assert (await anyone.get(CONFIRM, params={"token": first}, headers=PROGRAM)).json()["code"] == "token_invalid"
+    assert (await anyone.get(CONFIRM, params={"token": second}, headers=PROGRAM)).status_code == 200
+    clock.move(timedelta(minutes=16))
+    assert (await alice.post(RESEND, json={"email": email})).json()["sent"] is False
+    assert len(await office.letters(email)) == 2
+
+
+async def test_resends_are_limited(alice: Person, owner: Owner, office: Office, domain: str) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    await office.work()
+    refused = await alice.post(RESEND, json={"email": email})
+    assert (refused.status_code, refused.json()["code"]) == (429, "destination_asked_too_soon")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 900
+    for _ in range(4):
+        clock.move(timedelta(minutes=16))
+        assert (await alice.post(RESEND, json={"email": email})).status_code == 200
+        await office.work()
+    clock.move(timedelta(minutes=16))
+    refused = await alice.post(RESEND, json={"email": email})
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) > 3600 * 20
+    clock.move(timedelta(days=1))
+    assert (await alice.post(RESEND, json={"email": email})).status_code == 200
+
+
+async def test_bob_asks_nobody_of_alices(bob: Person, owner: Owner, domain: str) -> None:
+    email = somebody()
+    await owner.claim_one("ada", domain, email)
+    answer = await bob.post(RESEND, json={"email": email})
+    assert (answer.status_code, answer.json()["code"]) == (404, "destination_not_found")
+    assert await destinations(bob) == {}
+
+
+async def test_who_lacks_the_scope_or_credentials_is_refused(dana: Person, anyone: Client) -> None:
+    body = {"email": "a@example.net"}
+    assert (await dana.get(DESTINATIONS)).json()["scope"] == "aliases:read"
+    assert (await dana.post(RESEND, json=body)).json()["scope"] == "aliases:write"
+    assert (await anyone.get(DESTINATIONS)).status_code == 401
+    assert (await anyone.post(RESEND, json=body)).status_code == 401
+
+
+async def test_destinations_are_listed_in_pages_by_address(alice: Person, owner: Owner, domain: str) -> None:
+    emails = sorted(somebody() for _ in range(5))
+    await owner.claim_one("ada", domain, *emails)
+    first = (await alice.get(DESTINATIONS, params={"limit": 3})).json()
+    rest = (await alice.get(DESTINATIONS, params={"limit": 3, "cursor": first["next_cursor"]})).json()
+    assert [each["email"] for each in (*first["items"], *rest["items"])] == emails
+    assert rest["next_cursor"] is None

@@ -1,0 +1,234 @@
+"""What a mail server is told: all names, or what has changed, and nothing missed when commits come late."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import psycopg
+import pytest
+
+from builders.aliases import exporting, postfix
+from builders.aliases import service as aliases
+from builders.aliases.errors import SerialAhead
+from builders.aliases.local_parts import key
+from builders.aliases.records import Entry, SeparatorPolicy
+from builders.kit.db import Conn, Database
+from tests.aliases.make import PROGRAM, Office, Owner, change, fresh, overtake, somebody, spec
+from tests.cast import Client, Person
+
+Changes = list[tuple[str, tuple[str, ...]]]
+
+
+async def everything(database: Database, domain: str) -> dict[str, tuple[str, ...]]:
+    """All that forwards on a domain."""
+    found = [each async for each in aliases.list_all(database) if each.domain == domain]
+    return {each.key: tuple(each.destinations) for each in found if each.destinations}
+
+
+async def horizon(database: Database, since: int = 0) -> int:
+    async with database.reading() as conn:
+        return await aliases.find_horizon(conn, since=since)
+
+
+async def changes(database: Database, domain: str, since: int, *, wait: bool = True) -> tuple[Changes, int]:
+    """What changed on a domain, in order, and where to go on."""
+    if wait:
+        await overtake(database)
+    until = await horizon(database, since)
+    found = [each async for each in aliases.list_changes(database, since=since, horizon=until)]
+    return [(each.key, tuple(each.destinations)) for each in found if each.domain == domain], until
+
+
+async def trust(conn: Conn, owner: Owner, email: str) -> None:
+    """As if the reader had agreed."""
+    await aliases.verify_destination(conn, account_id=owner.account_id, email=email)
+
+
+async def test_only_active_names_with_readers_who_agreed_are_told(
+    owner: Owner, alice: Person, database: Database, conn: Conn, domain: str
+) -> None:
+    own, other, third = alice.account.email, somebody(), somebody()
+    await owner.claim(
+        spec("ada", domain, other, own, third),
+        spec("bob", domain, other),
+        spec("off", domain, own, enabled=False),
+        spec("stopped", domain, own),
+        spec("gone", domain, own),
+    )
+    mine = await owner.aliases()
+    await owner.release(mine["gone"])
+    await conn.execute("UPDATE aliases SET status = 'suspended' WHERE id = %s", [mine["stopped"].id])
+    assert await everything(database, domain) == {"ada": (own,)}
+    await trust(conn, owner, third)
+    assert await everything(database, domain) == {"ada": (own, third)}
+
+
+async def test_sandboxes_are_not_told_of(alice: Person, owner: Owner, database: Database, domain: str) -> None:
+    since = await horizon(database)
+    await Owner.twin_of(database, alice).claim_one("ada", domain, somebody())
+    assert await everything(database, domain) == {}
+    await owner.claim_one("ada", domain, alice.account.email)
+    twin = Owner.twin_of(database, alice)
+    await twin.release((await twin.aliases())["ada"])
+    assert (await changes(database, domain, since))[0] == [("ada", (alice.account.email,))]
+
+
+async def test_changes_are_told_once_each(
+    owner: Owner, alice: Person, database: Database, office: Office, anyone: Client, domain: str
+) -> None:
+    own, other = alice.account.email, somebody()
+    since = await horizon(database)
+    await owner.claim(spec("ada", domain, own), spec("bob", domain, other))
+    told, since = await changes(database, domain, since)
+    assert told == [("ada", (own,)), ("bob", ())]
+    assert (await changes(database, domain, since))[0] == []
+    await anyone.get(
+        "/v1/aliases/destinations/confirm", params={"token": await office.token(other)}, headers=PROGRAM
+    )
+    told, since = await changes(database, domain, since)
+    assert told == [("bob", (other,))]
+    await owner.update(change((await owner.aliases())["bob"], enabled=False))
+    told, since = await changes(database, domain, since)
+    assert told == [("bob", ())]
+    await owner.release((await owner.aliases())["ada"])
+    told, since = await changes(database, domain, since)
+    assert told == [("ada", ())]
+
+
+async def test_a_name_that_was_released_and_claimed_again_is_told_as_it_is(
+    owner: Owner, alice: Person, database: Database, domain: str
+) -> None:
+    own, since = alice.account.email, await horizon(database)
+    await owner.claim_one("ada", domain, own)
+    await owner.release((await owner.aliases())["ada"])
+    await owner.claim_one("ada", domain, own)
+    assert (await changes(database, domain, since))[0] == [("ada", (own,))]
+
+
+async def test_a_late_commit_with_an_early_serial_is_not_missed(
+    owner: Owner, alice: Person, bob: Person, database: Database, conninfo: str, domain: str
+) -> None:
+    own, since = alice.account.email, await horizon(database)
+    early, late = spec("early", domain, own), spec("late", fresh(), bob.account.email)
+    async with database.transaction() as slow:
+        await aliases.create(slow, account_id=owner.account_id, specs=[early])
+        await Owner.of(database, bob).claim(late)
+        told, middle = await changes(database, late.domain, since, wait=False)
+        assert told == []  # it waits: its serial is later, and who went on behind it would miss the other
+    with psycopg.connect(conninfo) as check:
+        row = check.execute(
+            "SELECT id, serial FROM aliases WHERE id = ANY(%s) ORDER BY serial", [[early.id, late.id]]
+        )
+        assert [each[0] for each in row.fetchall()] == [early.id, late.id]
+    assert (await changes(database, domain, middle))[0] == [("early", (own,))]
+    assert (await changes(database, late.domain, middle))[0] == [("late", (bob.account.email,))]
+
+
+async def test_a_transaction_that_writes_early_and_claims_late_is_not_missed(
+    owner: Owner, alice: Person, bob: Person, database: Database, domain: str
+) -> None:
+    own, other, since = alice.account.email, fresh(), await horizon(database)
+    async with database.transaction() as slow:
+        await slow.execute("SELECT pg_current_xact_id()")  # so that it is the older one
+        await Owner.of(database, bob).claim_one("quick", other, bob.account.email)
+        told, since = await changes(database, other, since, wait=False)
+        assert told == []
+        await aliases.create(slow, account_id=owner.account_id, specs=[spec("slow", domain, own)])
+    assert (await changes(database, domain, since))[0] == [("slow", (own,))]
+    assert (await changes(database, other, since))[0] == [("quick", (bob.account.email,))]
+
+
+async def test_the_serial_of_another_database_is_refused(database: Database) -> None:
+    with pytest.raises(SerialAhead):
+        await horizon(database, since=await horizon(database) + 1_000_000_000)
+
+
+async def test_more_than_a_page_is_told_whole(
+    owner: Owner, alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch, domain: str
+) -> None:
+    monkeypatch.setattr(exporting, "PAGE", 7)
+    since = await horizon(database)
+    await owner.claim(*(spec(f"crew{at:04}", domain, alice.account.email) for at in range(25)))
+    told = await everything(database, domain)
+    assert sorted(told) == [f"crew{at:04}" for at in range(25)]
+    assert sorted((await changes(database, domain, since))[0]) == sorted(told.items())
+
+
+def entry(local_part: str, domain: str, policy: SeparatorPolicy) -> Entry:
+    owner = spec("ada", domain)
+    return Entry(
+        account_id=owner.id,
+        id=owner.id,
+        domain=domain,
+        key=key(local_part, policy),
+        local_part=local_part,
+        destinations=["a@example.net", "b@example.net"],
+    )
+
+
+def look_up(recipient: str, table: Mapping[str, str], lines: Iterable[str]) -> str | None:
+    """What Postfix does: the whole address in each table, then without its extension; `pipemap` looks up twice."""
+    local_part, at, domain = recipient.partition("@")
+    return (
+        table.get(recipient)
+        or table.get(rewritten(recipient, lines) or "")
+        or table.get(f"{local_part.partition('+')[0]}{at}{domain}")
+    )
+
+
+def rewritten(recipient: str, lines: Iterable[str]) -> str | None:
+    """What comes out of a pcre table (pcre_table(5))."""
+    inside = True
+    for line in lines:
+        if line.startswith("if "):
+            inside = re.search(line[4:-1], recipient, re.IGNORECASE) is not None
+        elif line == "endif":
+            inside = True
+        elif inside:
+            pattern, _, result = line.rpartition(" ")
+            if found := re.search(pattern[1:-1], recipient, re.IGNORECASE):
+                return found.expand(re.sub(r"\$\{(\d+)\}", r"\\g<\1>", result))
+    return None
+
+
+WRITTEN = ["janedoe", "jane.doe", "j.a.n.e.d.o.e", "jane-doe", "jane_d.oe", "jane.doe+a.b", "janedoe+x", "jane.do"]
+
+
+@pytest.mark.parametrize("policy", SeparatorPolicy)
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("claimed", ["janedoe", "jane.doe", "jane-doe"])
+def test_postfix_finds_the_spellings_that_the_domain_takes_for_the_name(
+    policy: SeparatorPolicy, written: str, claimed: str
+) -> None:
+    domain = "harbour.example"
+    name = entry(claimed, domain, policy)
+    table = dict(line.split(" ", 1) for line in postfix.map_lines(name))
+    lines = list(postfix.spelling_lines(policy, ["pixel.example", domain]))
+    found = look_up(f"{written}@{domain}", table, lines)
+    same = key(written.partition("+")[0], policy) == name.key
+    assert found == ("a@example.net, b@example.net" if same else None)
+
+
+@pytest.mark.parametrize("policy", [SeparatorPolicy.IGNORE_DOTS, SeparatorPolicy.IGNORE_ALL])
+def test_a_name_of_separators_has_a_rule(policy: SeparatorPolicy) -> None:
+    lines = list(postfix.spelling_lines(policy, ["harbour.example"]))
+    longest = ".".join("a" * 32)
+    assert rewritten(f"{longest}+x@harbour.example", lines) == f"{'a' * 32}@harbour.example"
+
+
+def test_rules_are_for_their_domains_alone() -> None:
+    domains = [f"harbour{at}.example" for at in range(120)]
+    lines = list(postfix.spelling_lines(SeparatorPolicy.IGNORE_DOTS, domains))
+    assert rewritten("jane.doe@harbour119.example", lines) == "janedoe@harbour119.example"
+    for other in ("harbour1xexample", "sub.harbour1.example", "harbour1.example.net", "example.net"):
+        assert rewritten(f"jane.doe@{other}", lines) is None
+    assert list(postfix.spelling_lines(SeparatorPolicy.DISTINCT, domains)) == []
+    assert list(postfix.spelling_lines(SeparatorPolicy.IGNORE_ALL, [])) == []
+
+
+def test_a_name_that_forwards_nowhere_has_no_line() -> None:
+    name = entry("ada", "harbour.example", SeparatorPolicy.DISTINCT)
+    nowhere = Entry(
+        account_id=name.id, id=name.id, domain=name.domain, key="ada", local_part="ada", destinations=[]
+    )
+    assert list(postfix.map_lines(nowhere)) == []
+    assert list(postfix.map_lines(name)) == ["ada@harbour.example a@example.net, b@example.net"]

@@ -1,0 +1,134 @@
+"""Names as their owner lists and reads them."""
+
+import pytest
+
+from builders.aliases import service as aliases
+from builders.kit import ids
+from builders.kit.db import Database
+from tests.aliases.make import ALIASES, Json, Owner, fresh, somebody, spec
+from tests.cast import Client, Person
+
+
+async def listed(client: Client, **params: object) -> list[Json]:
+    answer = await client.get(ALIASES, params={name: str(value) for name, value in params.items()})
+    assert answer.status_code == 200, answer.text
+    items: list[Json] = answer.json()["items"]
+    return items
+
+
+def names(items: list[Json]) -> list[str]:
+    return [each["local_part"] for each in items]
+
+
+async def test_a_name_is_shown_with_all_that_it_is(alice: Person, owner: Owner, domain: str) -> None:
+    own, other = alice.account.email, somebody()
+    project = ids.new()
+    alias_id = await owner.claim_one(
+        "Ada".lower(), domain, own, other, note="n", labels={"a": "b"}, project_id=project
+    )
+    answer = await alice.get(f"{ALIASES}/{alias_id}")
+    assert answer.status_code == 200
+    assert answer.headers["ETag"] == f'"{alias_id}.1"'
+    shown = answer.json()
+    times = {name: shown.pop(name) for name in ("claimed_at", "renews_at", "updated_at")}
+    assert shown == {
+        "id": str(alias_id),
+        "address": f"ada@{domain}",
+        "local_part": "ada",
+        "domain": domain,
+        "type": "alias",
+        "project_id": str(project),
+        "managed_by": {"manifest": "acme-mail", "key": "ada"},
+        "destinations": [{"email": own, "verified": True}, {"email": other, "verified": False}],
+        "enabled": True,
+        "status": "active",
+        "note": "n",
+        "labels": {"a": "b"},
+        "price": {"amount": "12.00", "currency": "USD", "interval": "year"},
+        "livemode": True,
+        "quarantined_until": None,
+        "version": 1,
+    }
+    assert times["claimed_at"] == times["updated_at"] < times["renews_at"]
+    assert (await listed(alice))[0] == answer.json()
+
+
+async def test_pages_show_each_name_once_newest_first(alice: Person, owner: Owner, domain: str) -> None:
+    for at in range(5):
+        await owner.claim_one(f"crew{at:04}", domain)
+    seen, cursor = [], None
+    while True:
+        params = {"limit": "2", **({"cursor": cursor} if cursor else {})}
+        page = (await alice.get(ALIASES, params=params)).json()
+        seen += names(page["items"])
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == [f"crew{at:04}" for at in (4, 3, 2, 1, 0)]
+
+
+async def test_filters_narrow_the_list(alice: Person, owner: Owner, domain: str) -> None:
+    other, project = fresh(), ids.new()
+    await owner.claim_one("ada", domain, project_id=project)
+    await owner.claim_one("adam", other, enabled=False, manifest="second")
+    await owner.claim_one("a_b", other, manifest=None, manifest_key=None)
+    assert names(await listed(alice)) == ["a_b", "adam", "ada"]
+    assert names(await listed(alice, domain=domain.upper())) == ["ada"]
+    assert names(await listed(alice, status="disabled")) == ["adam"]
+    assert names(await listed(alice, project_id=project)) == ["ada"]
+    assert names(await listed(alice, manifest="second")) == ["adam"]
+    assert names(await listed(alice, q="ada")) == ["adam", "ada"]
+    assert names(await listed(alice, q="A_")) == ["a_b"]
+    assert names(await listed(alice, q="%")) == []
+    assert names(await listed(alice, q=f"ada@{domain[:12]}")) == ["ada"]
+    assert names(await listed(alice, q=f"ad@{domain}")) == []
+
+
+@pytest.mark.parametrize("query", [{"status": "odd"}, {"project_id": "odd"}, {"limit": "0"}, {"cursor": "odd"}])
+async def test_a_wrong_filter_is_said(alice: Person, query: dict[str, str]) -> None:
+    assert (await alice.get(ALIASES, params=query)).status_code == 422
+
+
+async def test_released_names_are_listed_when_they_are_asked_for(alice: Person, owner: Owner, domain: str) -> None:
+    alias_id = await owner.claim_one("ada", domain)
+    await owner.release((await owner.aliases())["ada"])
+    assert await listed(alice) == []
+    (gone,) = await listed(alice, status="deleted")
+    assert (gone["id"], gone["managed_by"], gone["renews_at"]) == (str(alias_id), None, None)
+    assert gone["quarantined_until"] is not None
+
+
+async def test_bob_sees_nothing_of_alices(alice: Person, bob: Person, owner: Owner, domain: str) -> None:
+    alias_id = await owner.claim_one("ada", domain)
+    assert await listed(bob) == []
+    assert (await bob.get(f"{ALIASES}/{alias_id}")).status_code == 404
+    assert (await alice.get(f"{ALIASES}/{ids.new()}")).json()["code"] == "alias_not_found"
+    assert (await alice.get(f"{ALIASES}/odd")).status_code == 404
+
+
+async def test_a_test_key_sees_the_sandbox_alone(
+    alice: Person, owner: Owner, database: Database, domain: str
+) -> None:
+    live = await owner.claim_one("ada", domain)
+    twin = await Owner.twin_of(database, alice).claim_one("ada", domain, somebody())
+    (shown,) = await listed(alice.test)
+    assert (shown["id"], shown["livemode"]) == (str(twin), False)
+    assert shown["destinations"][0]["verified"] is True
+    assert (await alice.test.get(f"{ALIASES}/{live}")).status_code == 404
+    assert [each["id"] for each in await listed(alice)] == [str(live)]
+
+
+async def test_who_lacks_the_scope_or_credentials_is_refused(dana: Person, anyone: Client) -> None:
+    refused = await dana.get(ALIASES)
+    assert (refused.status_code, refused.json()["scope"]) == (403, "aliases:read")
+    assert (await anyone.get(ALIASES)).status_code == 401
+
+
+async def test_how_many_names_a_project_has(owner: Owner, database: Database, domain: str) -> None:
+    one, none = ids.new(), ids.new()
+    await owner.claim(*(spec(f"crew{at:04}", domain, project_id=one) for at in range(3)))
+    await owner.release((await owner.aliases())["crew0000"])
+    async with database.reading() as conn:
+        hers = await aliases.count_by_project(conn, account_id=owner.account_id, project_ids=[one, none])
+        others = await aliases.count_by_project(conn, account_id=ids.new(), project_ids=[one])
+    assert (hers, others) == ({one: 2, none: 0}, {one: 0})

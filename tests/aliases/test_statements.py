@@ -1,0 +1,67 @@
+"""What is done for many names costs as many statements as for few."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.aliases import service as aliases
+from builders.invoices import service as invoices
+from builders.invoices.records import GRACE
+from builders.kit import clock
+from builders.kit.db import Database
+from tests.aliases.make import QUARANTINE, Owner, fresh, spec
+from tests.aliases.test_renewals import SELLER
+from tests.aliases.wire import counted
+from tests.conftest import MakePerson
+from tests.invoices.make import line, make_invoice
+
+SIZES = (3, 300)
+
+
+@pytest.fixture
+async def owners(people: MakePerson, database: Database) -> list[tuple[int, Owner]]:
+    """For each size an account with so many names."""
+    made = []
+    for size in SIZES:
+        owner = Owner.of(database, await people("owner"))
+        domain = fresh()
+        await owner.claim(*(spec(f"crew{at:04}", domain) for at in range(size)))
+        made.append((size, owner))
+    return made
+
+
+async def test_to_renew_names(owners: list[tuple[int, Owner]], database: Database, tmp_path: Path) -> None:
+    clock.move(timedelta(days=350))
+    counts = []
+    for size, owner in owners:
+        async with database.transaction() as conn:
+            with counted(conn, tmp_path / "wire") as sent:
+                assert await aliases.renew(conn, account_id=owner.account_id, seller=SELLER) == size
+        counts += sent
+    assert counts[0] == counts[1] <= 20
+
+
+async def test_to_suspend_and_restore_names(
+    owners: list[tuple[int, Owner]], database: Database, tmp_path: Path
+) -> None:
+    made = []
+    for _, owner in owners:
+        lines = [line(alias_id=each.id) for each in (await owner.aliases()).values()]
+        made.append(await make_invoice(database, account_id=owner.account_id, lines=lines))
+    clock.move(timedelta(days=15) + GRACE)
+    await invoices.advance(database)
+    counts: list[list[int]] = []
+    for _ in range(2):
+        once: list[int] = []
+        for each in made:
+            async with database.transaction() as conn:
+                whose: dict[str, Any] = {"account_id": each.account_id, "invoice_id": each.id}
+                with counted(conn, tmp_path / "wire") as sent:
+                    await aliases.settle(conn, **whose, quarantine=QUARANTINE)
+                once += sent
+                if not counts:
+                    await invoices.pay(conn, **whose, method="transfer", reference=str(each.id))
+        counts.append(once)
+    assert all(few == many <= 8 for few, many in counts)

@@ -1,0 +1,130 @@
+"""`builders aliases export`: what a mail server reads."""
+
+import asyncio
+import itertools
+import json
+import re
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.aliases.records import AliasSpec
+from builders.identity import service as identity
+from builders.kit import ids
+from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.aliases.make import Owner, fresh, overtake, spec
+from tests.cli.conftest import Cli
+from tests.sandbox.make import Domains
+
+
+class Harbour:
+    """An account with names, made through the doors; each call has a loop of its own, as the command has."""
+
+    def __init__(self, conninfo: str, settings: Settings) -> None:
+        self._conninfo, self._settings = conninfo, settings
+        self.email = f"ada-{ids.new().hex}@example.net"
+        self.account_id = self.do(self._open)
+
+    def do(self, work: Callable[[Database], Awaitable[Any]]) -> Any:
+        """What comes of work on the database."""
+
+        async def inside() -> Any:
+            database = Database(self._conninfo, self._settings)
+            await database.open()
+            try:
+                return await work(database)
+            finally:
+                await database.close()
+
+        return asyncio.run(inside())
+
+    async def _open(self, database: Database) -> Any:
+        async with database.transaction() as conn:
+            return (await identity.create_account(conn, email=self.email, verified=True)).id
+
+    def claim(self, *specs: AliasSpec) -> None:
+        """Claims names."""
+        self.do(lambda database: Owner(database, account_id=self.account_id).claim(*specs))
+
+    def release_all(self) -> None:
+        """Gives all of them up."""
+
+        async def work(database: Database) -> None:
+            owner = Owner(database, account_id=self.account_id)
+            await owner.release(*(await owner.aliases()).values())
+
+        self.do(work)
+
+
+@pytest.fixture
+def harbour(conninfo: str, settings: Settings) -> Harbour:
+    """An account with names."""
+    return Harbour(conninfo, settings)
+
+
+def test_a_map_is_what_postmap_reads(builders: Cli, harbour: Harbour, tmp_path: Path) -> None:
+    own, domain = harbour.email, fresh()
+    harbour.claim(spec("jane.doe", domain, own), spec("off", domain, own, enabled=False), spec("bob", domain, own))
+    path = tmp_path / "builders"
+    result = builders("aliases", "export", "--output", path)
+    assert result.exit_code == 0, result.output
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    rows = [line.split(None, 1) for line in path.read_text().splitlines() if domain in line]
+    assert dict(rows) == {
+        f"janedoe@{domain}": own,
+        f"jane.doe@{domain}": own,
+        f"bob@{domain}": own,
+        domain: domain,
+    }
+
+
+def test_changes_are_lines_of_json_that_go_on_where_they_ended(builders: Cli, harbour: Harbour) -> None:
+    own, domain = harbour.email, fresh()
+    harbour.claim(spec("ada", domain, own))
+
+    def lines(*words: str) -> tuple[list[dict[str, object]], str]:
+        harbour.do(overtake)
+        result = builders("aliases", "export", "--format", "json", *words)
+        assert result.exit_code == 0, result.output
+        found = [json.loads(line) for line in result.stdout.splitlines()]
+        return [each for each in found if each.get("domain") == domain], str(found[-1]["next_serial"])
+
+    name = {"domain": domain, "key": "ada", "local_part": "ada"}
+    told, serial = lines()
+    assert told == [{"op": "set", **name, "destinations": [own]}]
+    told, serial = lines("--since", serial)
+    assert told == []
+    harbour.release_all()
+    told, _ = lines("--since", serial)
+    assert told == [{"op": "delete", **name}]
+    assert lines()[0] == []
+
+
+def test_spellings_follow_the_rules_of_each_domain(
+    builders: Cli, harbour: Harbour, tmp_path: Path, assets: Path
+) -> None:
+    policies = ("ignore_dots", "ignore_all", "distinct")
+
+    async def load(database: Database) -> list[str]:
+        domains = Domains(database, folder=tmp_path, assets=assets)
+        return [await domains(separator_policy=policy) for policy in policies]
+
+    made = harbour.do(load)
+    harbour.claim(*(spec("ada", each, harbour.email, manifest_key=each.partition(".")[0]) for each in made))
+    said = builders("aliases", "export", "--format", "spellings").stdout.splitlines()
+    dots, every, none = (re.escape(each) for each in made)
+    blocks = {line: after for line, after in itertools.pairwise(said) if line.startswith("if ")}
+    assert next(after for line, after in blocks.items() if dots in line).startswith("/^([^@+.]+)[.]")
+    assert next(after for line, after in blocks.items() if every in line).startswith("/^([^@+._-]+)[._-]")
+    assert not [line for line in said if none in line]
+
+
+def test_a_map_is_whole_and_a_serial_is_this_databases(builders: Cli) -> None:
+    partial = builders("aliases", "export", "--since", "5")
+    assert (partial.exit_code, "--format json" in partial.output) == (2, True)
+    ahead = builders("aliases", "export", "--since", "999999999999", "--json")
+    assert (ahead.exit_code, "another database" in ahead.output) == (1, True)
