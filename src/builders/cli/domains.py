@@ -1,0 +1,120 @@
+"""`builders domains`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from builders.cli.accounts import account_option
+from builders.cli.session import fail, json_option, run, show
+from builders.domains import service as door
+from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
+from builders.identity import service as identity
+from builders.kit import crypto
+from builders.kit.db import Database
+from builders.kit.errors import Invalid
+from builders.kit.settings import Settings
+
+Item = dict[str, Any]  # a domain as programs read it
+
+ILL = {RecordHealth.MISSING, RecordHealth.WRONG}
+
+
+@click.group()
+def domains() -> None:
+    """Domains of accounts."""
+
+
+@domains.command()
+@click.argument("domain")
+@account_option
+@click.option(
+    "--source", type=click.Choice([each.value for each in DomainSource]), required=True, help="How it came by it."
+)
+@json_option
+def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
+    """Give a domain to an account, live at once: no proof by DNS is asked for."""
+
+    async def work(database: Database, settings: Settings) -> AccountDomain:
+        async with database.transaction() as conn:
+            account = await identity.get_account_by_email(conn, email=email)
+            return await door.assign(
+                conn,
+                keyring=crypto.keyring_of(settings),
+                account_id=account.id,
+                domain=domain,
+                source=DomainSource(source),
+            )
+
+    try:
+        assigned = run(work)
+    except Invalid as invalid:
+        fail(str(invalid.errors[0]["msg"]))
+    show(_item(assigned), as_json=as_json, text=f"{assigned.domain} is live at {email} ({assigned.source}).")
+
+
+@domains.command()
+@click.argument("domain")
+@click.option("--release-names", is_flag=True, help="Release the account's names on it, without a quarantine.")
+@json_option
+def unassign(domain: str, *, release_names: bool, as_json: bool) -> None:
+    """Take a domain from the account that holds it; refused while it has names on it."""
+
+    async def work(database: Database, _: Settings) -> AccountDomain:
+        async with database.transaction() as conn:
+            return await door.unassign(conn, domain=domain, with_names=release_names)
+
+    try:
+        released = run(work)
+    except Invalid as invalid:
+        fail(str(invalid.errors[0]["msg"]))
+    show(_item(released), as_json=as_json, text=f"{released.domain} is nobody's.")
+
+
+@domains.command("list")
+@click.option("--account", "email", help="Address of the account; all of them when absent.")
+@click.option(
+    "--status", type=click.Choice([each.value for each in AccountDomainStatus]), help="Only what stands so."
+)
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@json_option
+def list_command(email: str | None, status: str | None, limit: int, *, as_json: bool) -> None:
+    """List domains of accounts, the newest first."""
+
+    async def work(database: Database, _: Settings) -> Sequence[AccountDomain]:
+        async with database.reading() as conn:
+            account = await identity.get_account_by_email(conn, email=email) if email else None
+            return await door.list_newest(
+                conn,
+                account_id=account.id if account else None,
+                status=AccountDomainStatus(status) if status else None,
+                limit=limit,
+            )
+
+    found = run(work)
+    show([_item(each) for each in found], as_json=as_json, text="\n".join(map(_line, found)) or "No domains.")
+
+
+def _line(domain: AccountDomain) -> str:
+    bad = [kind for kind, health in domain.health.statuses.items() if health in ILL]
+    ill = f"  not right: {', '.join(bad)}" if bad else ""
+    what = f"{domain.status:<10} {domain.source:<10} {domain.account_id}"
+    return f"{domain.added_at:%Y-%m-%d %H:%M}Z  {what}  {domain.domain}{ill}"
+
+
+def _item(domain: AccountDomain) -> Item:
+    return {
+        "id": domain.id,
+        "account_id": domain.account_id,
+        "domain": domain.domain,
+        "source": domain.source,
+        "status": domain.status,
+        "method": domain.proof,
+        "catch_all": domain.catch_all,
+        "default_destination": domain.default_destination,
+        "dns": domain.health.statuses,
+        "lost_at": domain.lost_at,
+        "added_at": domain.added_at,
+        "verified_at": domain.verified_at,
+        "released_at": domain.released_at,
+    }

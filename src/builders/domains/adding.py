@@ -1,0 +1,235 @@
+"""Domains of an account: added, shown, changed, given up."""
+
+from base64 import b32encode
+from collections.abc import Sequence
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import LIVE
+from builders.catalog import service as catalog
+from builders.domains import schedule
+from builders.domains.applying import ruled
+from builders.domains.errors import (
+    DomainExists,
+    DomainInCatalog,
+    DomainInUse,
+    DomainLimit,
+    DomainNotFound,
+    DomainReleased,
+)
+from builders.domains.events import (
+    DOMAIN_ADDED,
+    DOMAIN_RELEASED,
+    DOMAIN_UPDATED,
+    loss_of,
+    news_of,
+)
+from builders.domains.records import (
+    CHALLENGE,
+    MOST,
+    AccountDomain,
+    AccountDomainStatus,
+    DomainProof,
+    DomainSource,
+    Listed,
+)
+from builders.domains.store import domains as store
+from builders.domains.store import holders
+from builders.kit import clock, ids, outbox
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn
+from builders.kit.domain_names import MAX_OCTETS, find_a_label
+from builders.kit.errors import Invalid
+from builders.kit.pages import Page, PageRequest
+from builders.kit.versions import Expected
+
+_LONGEST = MAX_OCTETS - len(CHALLENGE) - 1  # so that there is room for the proof's label
+_TOKEN = 20  # bytes
+# Nobody's in public (RFC 6761, 6762, 7686, 9476; ICANN keeps `internal`): what our own network says of such names
+# is not for others to read.
+_NOBODYS = {"alt", "arpa", "internal", "local", "localhost", "onion"}
+
+
+async def add(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    account_id: UUID,
+    realm: UUID,
+    domain: str,
+    catch_all: bool = False,
+    default_destination: str | None = None,
+) -> Listed:
+    """A domain that waits for its proof; publishes domain.added. Whether others have it is not said.
+
+    Raises Invalid at the members of the body, DomainExists, DomainInCatalog, DomainLimit.
+    """
+    label = read(domain)
+    check_destination(label, catch_all=catch_all, default_destination=default_destination)
+    if await catalog.find_domains(conn, domains=[label]):
+        raise DomainInCatalog(
+            f"{label} is a domain of the catalog.", next_action="Claim names on it: GET /v1/domains/claimable"
+        )
+    if await store.lock_account(conn, account_id=account_id) >= MOST:
+        raise DomainLimit(f"An account has up to {MOST} domains.", next_action="Release one that is not used.")
+    is_real = realm == LIVE
+    now = clock.now()
+    added = await store.insert(
+        conn,
+        account_id=account_id,
+        domain_id=ids.new(),
+        realm=realm,
+        domain=label,
+        source=DomainSource.OWNED,
+        status=AccountDomainStatus.PENDING,
+        proof=DomainProof.DNS if is_real else DomainProof.SANDBOX,
+        token=token(keyring, account_id=account_id, domain=label),
+        catch_all=catch_all,
+        default_destination=default_destination,
+        next_check_at=now + schedule.SOON if is_real else None,
+        now=now,
+    )
+    if added is None:
+        raise DomainExists(f"The account has {label} already.", next_action="Find it: GET /v1/domains")
+    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=news_of(added))
+    return await listed(conn, added)
+
+
+def read(text: str) -> str:
+    """The A-label of a domain that somebody wrote. Raises Invalid at the member `domain`."""
+    label = find_a_label(text)
+    if label is None:
+        raise Invalid(("body", "domain"), "Not a domain; send one such as harbour.example.", "domain_name")
+    if label.rpartition(".")[2] in _NOBODYS:
+        raise Invalid(("body", "domain"), "Nobody can have this domain in public.", "domain_name")
+    if len(label) > _LONGEST:
+        raise Invalid(("body", "domain"), f"A domain to be proved has up to {_LONGEST} characters.", "domain_name")
+    return label
+
+
+def token(keyring: Keyring, *, account_id: UUID, domain: str) -> str:
+    """What the TXT record says for this account and domain; the same each time, and telling of neither."""
+    digest = keyring.hash_token("domains", f"{account_id} {domain}")
+    return b32encode(digest[:_TOKEN]).decode("ascii").lower()
+
+
+def check_destination(domain: str, *, catch_all: bool, default_destination: str | None) -> None:
+    """Raises Invalid at the members of the body when all mail would go nowhere, or round in a circle."""
+    if catch_all and default_destination is None:
+        said = "A catch-all needs a default_destination to send all mail to."
+        raise Invalid(("body", "default_destination"), said, "destination_missing")
+    if default_destination is not None and default_destination.rpartition("@")[2] == domain:
+        said = "Mail to the domain cannot go to the domain itself."
+        raise Invalid(("body", "default_destination"), said, "destination_loop")
+
+
+async def get(conn: Conn, *, account_id: UUID, domain_id: UUID | None, lock: bool = False) -> AccountDomain:
+    """A domain of the account, released or not. Raises DomainNotFound."""
+    found = None
+    if domain_id is not None:
+        found = await store.find(conn, account_id=account_id, domain_id=domain_id, lock=lock)
+    if found is None:
+        raise DomainNotFound("There is no such domain.", next_action="List them: GET /v1/domains")
+    return found
+
+
+async def show(conn: Conn, *, account_id: UUID, domain_id: UUID | None) -> Listed:
+    """As `get`, with what is on it."""
+    return await listed(conn, await get(conn, account_id=account_id, domain_id=domain_id))
+
+
+async def listed(conn: Conn, domain: AccountDomain) -> Listed:
+    """The domain with its rules, and how many names are on it."""
+    [found] = await _listed(conn, domain.account_id, [domain])
+    return found
+
+
+async def _listed(conn: Conn, account_id: UUID, domains: Sequence[AccountDomain]) -> list[Listed]:
+    counts = await aliases.count_by_domain(conn, account_id=account_id, domains=[each.domain for each in domains])
+    return [Listed(domain=each, alias_count=counts[each.domain]) for each in await ruled(conn, domains)]
+
+
+async def list_domains(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Listed]:
+    """The account's domains by name, without those released. Three statements."""
+    after = str(page.after[0]) if page.after else ""
+    rows = await store.list_page(conn, account_id=account_id, after=after, limit=page.limit + 1)
+    cut = page.cut(rows, lambda each: [each.domain])
+    return Page(items=await _listed(conn, account_id, cut.items), next_cursor=cut.next_cursor)
+
+
+async def change(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_id: UUID | None,
+    expected: Expected,
+    catch_all: bool | None = None,
+    default_destination: str | None = None,
+    is_cleared: bool = False,
+) -> Listed:
+    """Changes what is given; `is_cleared` takes the destination away. Publishes domain.updated.
+
+    Raises DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body.
+    """
+    before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
+    if before.status is AccountDomainStatus.RELEASED:
+        raise DomainReleased(f"{before.domain} was released.", next_action="Add it again: POST /v1/domains")
+    expected.check(of=before.id, version=before.version)
+    all_of_it = before.catch_all if catch_all is None else catch_all
+    kept = None if is_cleared else before.default_destination
+    destination = default_destination or kept
+    if (all_of_it, destination) == (before.catch_all, before.default_destination):
+        return await listed(conn, before)
+    check_destination(before.domain, catch_all=all_of_it, default_destination=destination)
+    after = await store.change(
+        conn,
+        account_id=account_id,
+        domain_id=before.id,
+        catch_all=all_of_it,
+        default_destination=destination,
+        now=clock.now(),
+    )
+    await outbox.publish(conn, DOMAIN_UPDATED, account_id=account_id, data=news_of(after))
+    return await listed(conn, after)
+
+
+async def release(conn: Conn, *, account_id: UUID, domain_id: UUID | None, expected: Expected) -> Listed:
+    """Gives a domain up; a second time changes nothing. Publishes domain.released.
+
+    Raises DomainNotFound, VersionMismatch, DomainInUse while the account has names on it.
+    """
+    before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
+    if before.status is AccountDomainStatus.RELEASED:
+        return await listed(conn, before)
+    expected.check(of=before.id, version=before.version)
+    return await listed(conn, await give_up(conn, before, reason="released"))
+
+
+async def give_up(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
+    """The locked domain, which is nobody's now. Raises DomainInUse."""
+    counts = await aliases.count_by_domain(conn, account_id=domain.account_id, domains=[domain.domain])
+    if count := counts[domain.domain]:
+        raise DomainInUse(
+            f"{count} names on {domain.domain} are still claimed.",
+            alias_count=count,
+            next_action="Release the names first: by a manifest without them, or one by one.",
+        )
+    return await let_go(conn, domain, reason=reason)
+
+
+async def let_go(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
+    """The locked domain, released whatever is on it."""
+    await holders.let_go(conn, realm=domain.realm, domain=domain.domain, account_id=domain.account_id)
+    after = await store.set_status(
+        conn,
+        account_id=domain.account_id,
+        domain_id=domain.id,
+        status=AccountDomainStatus.RELEASED,
+        source=domain.source,
+        proof=domain.proof,
+        lost_at=domain.lost_at,
+        next_check_at=None,
+        now=clock.now(),
+    )
+    await outbox.publish(conn, DOMAIN_RELEASED, account_id=domain.account_id, data=loss_of(after, reason))
+    return after

@@ -1,0 +1,162 @@
+"""/v1/domains."""
+
+from dataclasses import replace
+from enum import Enum
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+
+from builders.catalog import service as catalog
+from builders.domains import schemas
+from builders.domains import service as domains
+from builders.domains.errors import (
+    DomainExists,
+    DomainInCatalog,
+    DomainInUse,
+    DomainLimit,
+    DomainNotFound,
+    DomainReleased,
+    DomainTaken,
+)
+from builders.domains.records import Claimable
+from builders.kit import ids
+from builders.kit.bodies import Answer
+from builders.kit.callers import Caller, needs
+from builders.kit.db import Pool, Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.limits import Policy, declare, within
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.routes import Router
+from builders.kit.supplies import Config, Keys
+from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
+
+router = Router(prefix="/v1/domains", tags=["domains"])
+Reader = Annotated[Caller, needs("domains:read")]
+Writer = Annotated[Caller, needs("domains:write")]
+Id = Annotated[str, Path(alias="id")]
+BEYOND: list[str | Enum] = ["beyond"]
+# No 304: what DNS says of a domain changes without its version, which is of what its owner says.
+TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
+VERIFY = declare(
+    Policy(name="domain_verify", quota=60, window_s=600, by="account", counts="Questions to DNS about a domain.")
+)
+
+
+async def current(request: Request) -> catalog.Catalog:
+    """The public catalog, from memory."""
+    shelf: catalog.Shelf = request.app.state.catalog
+    return await shelf.current()
+
+
+def has_limit(request: Request) -> bool:
+    """Whether the query says how many items a page has."""
+    return "limit" in request.query_params
+
+
+Current = Annotated[catalog.Catalog, Depends(current)]
+HasLimit = Annotated[bool, Depends(has_limit)]
+
+
+@router.get("", response_model=PageReply[schemas.AccountDomainReply])
+async def list_domains(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.AccountDomainReply]:
+    """List the account's domains by name, without those released."""
+    found = await domains.list_domains(conn, account_id=caller.account_id, page=page)
+    return Page(items=[schemas.shown(each) for each in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/claimable", response_model=PageReply[schemas.ClaimableReply])
+async def list_claimable(
+    caller: Reader, conn: Reads, shown: Current, page: PageQuery, limited: HasLimit
+) -> Page[Claimable]:
+    """List where names can be claimed: own live domains by name, then live ones of the catalog by rank.
+
+    Never a catch-all, and none twice. Without `limit` a page has up to 1,000.
+    """
+    wanted = page if limited else replace(page, limit=domains.CLAIMABLE_AT_ONCE)
+    return await domains.list_claimable(conn, shown=shown, account_id=caller.account_id, page=wanted)
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=schemas.AccountDomainWritten,
+    responses=problems(DomainExists, DomainInCatalog, DomainLimit, InFlight),
+    tags=BEYOND,
+)
+async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Keys) -> schemas.AccountDomainWritten:
+    """Add a domain to the account; the answer says which DNS record proves that it is yours."""
+    added = await domains.add(
+        conn,
+        keyring=keyring,
+        account_id=caller.account_id,
+        realm=domains.realm_of(caller.account_id, is_live=caller.mode == "live"),
+        domain=body.domain,
+        catch_all=body.catch_all,
+        default_destination=body.default_destination,
+    )
+    return schemas.written(added)
+
+
+@router.get(
+    "/{id}",
+    response_model=schemas.AccountDomainReply,
+    responses={**TAGGED, **problems(DomainNotFound)},
+    tags=BEYOND,
+)
+async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> Answer:
+    """Read one domain of the account, also a released one."""
+    found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=ids.find(domain_id))
+    return tagged(schemas.shown(found), of=found.domain.id, version=found.domain.version)
+
+
+@router.patch(
+    "/{id}",
+    response_model=schemas.AccountDomainWritten,
+    responses={**WRITTEN, **problems(DomainNotFound, DomainReleased)},
+    tags=BEYOND,
+)
+async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
+    """Change where a domain's mail goes that says nothing else, and whether all of it does."""
+    changed = await domains.change(
+        conn,
+        account_id=caller.account_id,
+        domain_id=ids.find(domain_id),
+        expected=if_match,
+        catch_all=body.wants_catch_all,
+        default_destination=body.default_destination,
+        is_cleared=body.clears_destination,
+    )
+    return tagged(schemas.written(changed), of=changed.domain.id, version=changed.domain.version)
+
+
+@router.delete(
+    "/{id}",
+    response_model=schemas.AccountDomainReply,
+    responses={**WRITTEN, **problems(DomainNotFound, DomainInUse)},
+    tags=BEYOND,
+)
+async def release(domain_id: Id, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.AccountDomainReply:
+    """Give up a domain on which the account has no names; doing it again changes nothing."""
+    released = await domains.release(
+        conn, account_id=caller.account_id, domain_id=ids.find(domain_id), expected=if_match
+    )
+    return schemas.shown(released)
+
+
+@router.post(
+    "/{id}/verify",
+    response_model=schemas.AccountDomainVerified,
+    responses=problems(DomainNotFound, DomainReleased, DomainTaken, InFlight),
+    dependencies=[within(VERIFY)],
+    tags=BEYOND,
+)
+async def verify(domain_id: Id, caller: Writer, database: Pool, settings: Config) -> schemas.AccountDomainVerified:
+    """Ask DNS for the proof of a domain and for the records that mail needs, now; answers what it says.
+
+    In a sandbox the domain is live at once, and DNS is not asked.
+    """
+    found = await domains.verify(
+        database, settings=settings, account_id=caller.account_id, domain_id=ids.find(domain_id)
+    )
+    return schemas.verified(found)

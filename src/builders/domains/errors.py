@@ -1,0 +1,70 @@
+"""Refusals of domains."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from builders.kit.errors import Problem
+
+
+class DomainNotFound(Problem):
+    """The account has no such domain."""
+
+    status, code = 404, "domain_not_found"
+
+
+class DomainExists(Problem):
+    """The account has the domain already."""
+
+    status, code = 409, "domain_exists"
+
+
+class DomainInCatalog(Problem):
+    """The domain is one of the catalog."""
+
+    status, code = 409, "domain_in_catalog"
+
+
+class DomainNotInCatalog(Problem):
+    """The catalog has no such domain."""
+
+    status, code = 409, "domain_not_in_catalog"
+
+
+class DomainTaken(Problem):
+    """Another account has proved the domain."""
+
+    status, code = 409, "domain_taken"
+
+
+class DomainInUse(Problem):
+    """Names on the domain are still claimed."""
+
+    status, code = 409, "domain_in_use"
+
+
+class DomainLimit(Problem):
+    """The account has as many domains as it may."""
+
+    status, code = 409, "domain_limit"
+
+
+class DomainReleased(Problem):
+    """The domain was released."""
+
+    status, code = 409, "domain_released"
+
+
+class DomainsChanged(Exception):
+    """These domains do not have the expected version any more, or are no more."""
+
+    def __init__(self, domain_ids: Collection[UUID]) -> None:
+        super().__init__(f"{len(domain_ids)} domains have changed")
+        self.ids = frozenset(domain_ids)
+
+
+class KeysTaken(Exception):
+    """These keys of manifests (manifest, key) stand for other domains."""
+
+    def __init__(self, keys: Collection[tuple[str, str]]) -> None:
+        super().__init__(f"{len(keys)} keys of manifests are taken")
+        self.keys = frozenset(keys)

@@ -1,0 +1,119 @@
+"""What domains tell."""
+
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, Kind, RecordHealth
+from builders.kit.outbox import Event, declare
+
+
+class DomainData(BaseModel):
+    """An account domain."""
+
+    id: UUID
+    domain: str
+    source: DomainSource
+    status: AccountDomainStatus
+    catch_all: bool
+    manifest: str | None
+    manifest_key: str | None
+
+
+class DomainGone(DomainData):
+    """An account domain that the account lost, or gave up."""
+
+    reason: str  # proof_gone, released, unassigned or proved_by_another
+
+
+class DomainHealthData(BaseModel):
+    """What is known of the records that mail needs, and what was known before."""
+
+    id: UUID
+    domain: str
+    dns: dict[Kind, RecordHealth]
+    before: dict[Kind, RecordHealth]
+
+
+_EXAMPLE = DomainData(
+    id=UUID("0193a1b2-0000-7000-8000-000000000005"),
+    domain="ada.example",
+    source=DomainSource.OWNED,
+    status=AccountDomainStatus.PENDING,
+    catch_all=False,
+    manifest=None,
+    manifest_key=None,
+)
+_LIVE = _EXAMPLE.model_copy(update={"status": AccountDomainStatus.LIVE})
+
+
+def _gone(status: AccountDomainStatus, reason: str) -> DomainGone:
+    return DomainGone(**_EXAMPLE.model_copy(update={"status": status}).model_dump(), reason=reason)
+
+
+DOMAIN_ADDED = declare(
+    Event(name="domain.added", version=1, description="A domain was added to the account.", example=_EXAMPLE)
+)
+DOMAIN_VERIFIED = declare(
+    Event(
+        name="domain.verified",
+        version=1,
+        description="A domain was proved to be the account's, or is again: names can be had on it.",
+        example=_LIVE,
+    )
+)
+DOMAIN_UPDATED = declare(
+    Event(name="domain.updated", version=1, description="The settings of a domain were changed.", example=_LIVE)
+)
+DOMAIN_SUSPENDED = declare(
+    Event(
+        name="domain.suspended",
+        version=1,
+        description="The proof of a domain has been gone for days: no new names can be had on it.",
+        example=_gone(AccountDomainStatus.SUSPENDED, "proof_gone"),
+    )
+)
+DOMAIN_RELEASED = declare(
+    Event(
+        name="domain.released",
+        version=1,
+        description="A domain is the account's no more.",
+        example=_gone(AccountDomainStatus.RELEASED, "released"),
+    )
+)
+DOMAIN_HEALTH_CHANGED = declare(
+    Event(
+        name="domain.health_changed",
+        version=1,
+        description="What DNS says of a domain's MX, SPF, DKIM or DMARC is not what it said before.",
+        example=DomainHealthData(
+            id=_EXAMPLE.id,
+            domain=_EXAMPLE.domain,
+            dns={
+                Kind.MX: RecordHealth.WRONG,
+                Kind.SPF: RecordHealth.OK,
+                Kind.DKIM: RecordHealth.OK,
+                Kind.DMARC: RecordHealth.MISSING,
+            },
+            before=dict.fromkeys(Kind, RecordHealth.OK),
+        ),
+    )
+)
+
+
+def news_of(domain: AccountDomain) -> DomainData:
+    """What is told of a domain."""
+    return DomainData(
+        id=domain.id,
+        domain=domain.domain,
+        source=domain.source,
+        status=domain.status,
+        catch_all=domain.catch_all,
+        manifest=domain.manifest,
+        manifest_key=domain.manifest_key,
+    )
+
+
+def loss_of(domain: AccountDomain, reason: str) -> DomainGone:
+    """What is told of a domain that was lost."""
+    return DomainGone(**news_of(domain).model_dump(), reason=reason)

@@ -1,0 +1,144 @@
+"""What DNS says of a domain: the proof that it is the account's, and the records that mail needs."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parseaddr
+from typing import Self
+
+from builders.domains import spf, tags
+from builders.domains.records import (
+    AccountDomain,
+    Checked,
+    DnsHealth,
+    DomainProof,
+    Finding,
+    ProofFinding,
+    ProofSeen,
+    RecordHealth,
+)
+from builders.domains.resolving import Dns
+from builders.domains.wording import shown
+from builders.kit.settings import Settings
+
+MOST_PARENTS = 3  # that are asked for a DMARC record: the highest, since an organization has its policy there
+_LABELS = 2  # that a domain has at least
+NO_MAIL = "."  # the host of an MX that says so (RFC 7505)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the records of every account domain should be."""
+
+    mail_hosts: tuple[str, ...] = ()
+    spf_include: str | None = None
+    dkim_selector: str | None = None
+    dkim_domain: str | None = None  # where our own key is
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """As the settings say."""
+        sender = parseaddr(settings.mail_from or "")[1].rpartition("@")[2]
+        return cls(
+            mail_hosts=settings.mail_hosts,
+            spf_include=settings.spf_include,
+            dkim_selector=settings.dkim_selector,
+            dkim_domain=settings.dkim_domain or sender or None,
+        )
+
+
+async def check(dns: Dns, domain: AccountDomain, *, expected: Expected, now: datetime) -> Checked:
+    """Asks all at once; of what is not answered the health says what it said before."""
+    name, before = domain.domain, domain.health
+    proof, mx, policy, key, report = await asyncio.gather(
+        _proof(dns, domain),
+        _mx(dns, name, expected, before.mx, now),
+        _spf(dns, name, expected, before.spf, now),
+        _dkim(dns, name, expected, before.dkim, now),
+        _dmarc(dns, name, before.dmarc, now),
+    )
+    return Checked(proof=proof, health=DnsHealth(mx=mx, spf=policy, dkim=key, dmarc=report))
+
+
+async def _proof(dns: Dns, domain: AccountDomain) -> ProofFinding | None:
+    if domain.proof is not DomainProof.DNS:
+        return None
+    texts = await dns.texts(domain.challenge_name)
+    if texts is None:
+        return ProofFinding(seen=ProofSeen.UNKNOWN)
+    # Some panels keep the quotes that people type.
+    if domain.challenge_value in {each.strip().strip('"').strip() for each in texts}:
+        return ProofFinding(seen=ProofSeen.FOUND, found=(domain.challenge_value,))
+    return ProofFinding(seen=ProofSeen.WRONG if texts else ProofSeen.MISSING, found=shown(texts))
+
+
+def _finding(status: RecordHealth, next_action: str | None, found: Sequence[str], now: datetime) -> Finding:
+    return Finding(status=status, next_action=next_action, found=shown(found), checked_at=now)
+
+
+async def _mx(dns: Dns, name: str, expected: Expected, before: Finding, now: datetime) -> Finding:
+    exchanges = await dns.exchanges(name)
+    if exchanges is None:
+        return before
+    status, next_action = judge_mx(name, exchanges, wanted=expected.mail_hosts)
+    return _finding(status, next_action, [f"{preference} {host}" for preference, host in exchanges], now)
+
+
+def judge_mx(
+    domain: str, exchanges: Sequence[tuple[int, str]], *, wanted: Sequence[str]
+) -> tuple[RecordHealth, str | None]:
+    """What is to be said of the MX records of a domain, and what to do: mail must come to us alone."""
+    if not wanted:
+        return RecordHealth.UNCHECKED, None
+    records = ", ".join(f"{10 * place} {host}" for place, host in enumerate(wanted, 1))
+    strangers = shown(host for _, host in exchanges if host not in wanted)
+    if not exchanges:
+        return RecordHealth.MISSING, f"Set the MX records of {domain}: {records}."
+    if strangers:
+        gone = "the one that refuses all mail" if strangers[0] == NO_MAIL else ", ".join(strangers)
+        return RecordHealth.WRONG, f"Set the MX records of {domain}: {records}; and remove {gone}."
+    return RecordHealth.OK, None
+
+
+async def _spf(dns: Dns, name: str, expected: Expected, before: Finding, now: datetime) -> Finding:
+    texts = await dns.texts(name)
+    if texts is None:
+        return before
+    status, next_action = spf.judge(name, texts, include=expected.spf_include)
+    return _finding(status, next_action, [each for each in texts if spf.is_spf(each)], now)
+
+
+async def _dkim(dns: Dns, name: str, expected: Expected, before: Finding, now: datetime) -> Finding:
+    if expected.dkim_selector is None or expected.dkim_domain is None:
+        return Finding()
+    place = f"{expected.dkim_selector}._domainkey"
+    own, target = f"{place}.{name}", f"{place}.{expected.dkim_domain}"
+    texts, ours = await asyncio.gather(dns.texts(own), dns.texts(target))
+    if texts is None:
+        return before
+    key = tags.key_of(ours[0]) if ours and len(ours) == 1 else None
+    status, next_action = tags.judge_key(own, texts, target=target, ours=key)
+    return _finding(status, next_action, texts, now)
+
+
+async def _dmarc(dns: Dns, name: str, before: Finding, now: datetime) -> Finding:
+    """A domain without a record has that of the nearest one above it (RFC 9091 and DMARCbis, by walking up)."""
+    texts = await dns.texts(f"_dmarc.{name}")
+    if texts is None:
+        return before
+    found = [each for each in texts if tags.is_dmarc(each)]
+    above: Sequence[str] = ()
+    if not found:
+        asked = await asyncio.gather(*(dns.texts(f"_dmarc.{each}") for each in _parents(name)))
+        if None in asked:
+            return before
+        policies = ([each for each in texts or () if tags.is_dmarc(each)] for texts in asked)
+        above = next((each for each in policies if len(each) == 1 and not tags.find_flaw(each[0])), ())
+    status, next_action = tags.judge(name, texts, inherited=bool(above))
+    return _finding(status, next_action, found or above, now)
+
+
+def _parents(name: str) -> list[str]:
+    labels = name.split(".")
+    return [".".join(labels[at:]) for at in range(1, len(labels) - _LABELS + 1)][-MOST_PARENTS:]

@@ -1,0 +1,48 @@
+"""What domains do by themselves: ask DNS for what is due, and write to whom it concerns."""
+
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from builders.domains import adding, proving
+from builders.domains.records import AccountDomainStatus
+from builders.domains.schedule import GRACE
+from builders.identity import service as identity
+from builders.kit import jobs, news
+from builders.kit.db import Conn
+from builders.kit.news import News
+from builders.mail import service as mail
+from builders.mail.records import DomainUnproved
+
+
+@jobs.app.periodic(cron="* * * * *")
+@jobs.app.task(name="domains.check_due", queueing_lock="domains.check_due", pass_context=True)
+async def check_due(context: JobContext, timestamp: int) -> None:
+    """Looks for the proofs of domains, and at the records that mail needs, where it is due."""
+    del timestamp
+    await proving.check_due(jobs.database(context), settings=jobs.settings(context))
+
+
+@news.subscribe("domain.suspended")
+async def hear_of_suspended(conn: Conn, told: News) -> None:
+    """Has the owner written to."""
+    ids = {"account_id": str(told.account_id), "domain_id": str(told.read()["id"])}
+    await jobs.defer(conn, notify, once=f"domains.notify {ids['domain_id']}", **ids)
+
+
+@jobs.app.task(name="domains.notify", retry=jobs.RETRY, pass_context=True)
+async def notify(context: JobContext, account_id: str, domain_id: str) -> None:
+    """Writes to the owner of a domain that was suspended; not when it is live again, or released."""
+    owner = UUID(account_id)
+    async with jobs.database(context).transaction() as conn:
+        domain = await adding.get(conn, account_id=owner, domain_id=UUID(domain_id))
+        if domain.status is not AccountDomainStatus.SUSPENDED or domain.is_sandbox:
+            return
+        account = await identity.get_account(conn, account_id=owner)
+        letter = DomainUnproved(
+            domain=domain.unicode or domain.domain,
+            record=domain.challenge_name,
+            value=domain.challenge_value,
+            days=GRACE.days,
+        )
+        await mail.send(conn, keyring=jobs.keyring(context), account_id=owner, to=account.email, letter=letter)

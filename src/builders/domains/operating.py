@@ -1,0 +1,141 @@
+"""What the operator does: domains assigned to accounts, taken back, and looked at."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import LIVE, Filters
+from builders.catalog import service as catalog
+from builders.domains import adding
+from builders.domains.errors import DomainLimit, DomainNotFound, DomainNotInCatalog, DomainTaken
+from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, news_of
+from builders.domains.records import MOST, AccountDomain, AccountDomainStatus, DomainProof, DomainSource
+from builders.domains.store import domains as store
+from builders.domains.store import holders
+from builders.kit import clock, ids, outbox
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn
+from builders.kit.pages import MAX_LIMIT, PageRequest
+
+
+async def assign(
+    conn: Conn, *, keyring: Keyring, account_id: UUID, domain: str, source: DomainSource
+) -> AccountDomain:
+    """The domain as a live one of a real account, without any proof; a second time changes nothing.
+
+    One that the account has already goes by the new source from now on. Publishes domain.added, domain.verified.
+    Raises Invalid, DomainTaken, DomainLimit, DomainNotInCatalog.
+    """
+    label = adding.read(domain)
+    shared = (await catalog.find_domains(conn, domains=[label])).get(label)
+    if source is DomainSource.CATALOG and shared is None:
+        raise DomainNotInCatalog(f"The catalog has no domain {label}.")
+    count = await store.lock_account(conn, account_id=account_id)
+    present = await store.find_named(conn, account_id=account_id, domain=label)
+    if present is None and count >= MOST:
+        raise DomainLimit(f"An account has up to {MOST} domains.")
+    domain_id = ids.new() if present is None else present.id
+    if not await holders.hold(conn, realm=LIVE, domain=label, account_id=account_id, domain_id=domain_id):
+        raise DomainTaken(f"Another account has {label}.", next_action=f"builders domains unassign {label}")
+    if present is None:
+        token = adding.token(keyring, account_id=account_id, domain=label)
+        is_catch_all = source is DomainSource.CATALOG and shared is not None and shared.catch_all
+        return await _insert(conn, account_id, domain_id, label, source, token, catch_all=is_catch_all)
+    return await _adopt(conn, present, source)
+
+
+async def _insert(
+    conn: Conn,
+    account_id: UUID,
+    domain_id: UUID,
+    domain: str,
+    source: DomainSource,
+    token: str,
+    *,
+    catch_all: bool,
+) -> AccountDomain:
+    now = clock.now()
+    added = await store.insert(
+        conn,
+        account_id=account_id,
+        domain_id=domain_id,
+        realm=LIVE,
+        domain=domain,
+        source=source,
+        status=AccountDomainStatus.LIVE,
+        proof=DomainProof.OPERATOR,
+        token=token,
+        catch_all=catch_all,
+        default_destination=None,
+        next_check_at=now,
+        now=now,
+    )
+    if added is None:  # the account is locked, and has it not
+        raise DomainTaken(f"Another account has {domain}.")
+    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=news_of(added))
+    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=account_id, data=news_of(added))
+    return added
+
+
+async def _adopt(conn: Conn, present: AccountDomain, source: DomainSource) -> AccountDomain:
+    if (present.status, present.proof, present.source) == (AccountDomainStatus.LIVE, DomainProof.OPERATOR, source):
+        return present
+    now = clock.now()
+    live = await store.set_status(
+        conn,
+        account_id=present.account_id,
+        domain_id=present.id,
+        status=AccountDomainStatus.LIVE,
+        source=source,
+        proof=DomainProof.OPERATOR,
+        lost_at=None,
+        next_check_at=now,
+        now=now,
+    )
+    await outbox.publish(conn, DOMAIN_VERIFIED, account_id=present.account_id, data=news_of(live))
+    return live
+
+
+async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> AccountDomain:
+    """Takes a domain, of whatever source, from the account that holds it. Publishes domain.released.
+
+    Raises DomainNotFound when nobody holds it, DomainInUse while the account has names on it; `with_names`
+    releases them, and without a quarantine: whose the domain is, his the names are.
+    """
+    label = adding.read(domain)
+    held = await holders.find(conn, realm=LIVE, domain=label)
+    if held is None:
+        raise DomainNotFound(f"No account holds {label}.")
+    found = await adding.get(conn, account_id=held[0], domain_id=held[1], lock=True)
+    if found.status is AccountDomainStatus.RELEASED:
+        raise DomainNotFound(f"No account holds {label}.")
+    if with_names:
+        await _release_names(conn, found)
+    return await adding.give_up(conn, found, reason="unassigned")
+
+
+async def _release_names(conn: Conn, domain: AccountDomain) -> None:
+    some = PageRequest(limit=MAX_LIMIT, seal=lambda _: "")  # what is released is in the next page no more
+    while True:
+        page = await aliases.list_owned(
+            conn, account_id=domain.account_id, filters=Filters(domain=domain.domain), page=some
+        )
+        if not page.items:
+            return
+        await aliases.release(
+            conn,
+            realm=domain.realm,
+            account_id=domain.account_id,
+            versions={each.alias.id: each.alias.version for each in page.items},
+            quarantine=timedelta(),
+        )
+
+
+async def list_newest(
+    conn: Conn, *, account_id: UUID | None = None, status: AccountDomainStatus | None = None, limit: int
+) -> Sequence[AccountDomain]:
+    """The newest domains of a real account, or of all of them."""
+    return await store.list_newest(
+        conn, account_id=account_id, status=status, realm=LIVE, before=ids.LAST, limit=limit
+    )

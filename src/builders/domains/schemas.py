@@ -1,0 +1,240 @@
+"""What goes over the wire at domains."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, StrictBool, StringConstraints
+
+from builders.aliases.records import SeparatorPolicy
+from builders.catalog.records import MailMode, PriceInterval, PriceTier
+from builders.domains import examples
+from builders.domains.records import (
+    AccountDomain,
+    AccountDomainStatus,
+    DomainProof,
+    DomainSource,
+    Listed,
+    ProofSeen,
+    RecordHealth,
+    Verified,
+)
+from builders.kit import emails
+from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.texts import checked
+
+Destination = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=254),
+    checked(emails.canonical, "email"),
+]
+
+
+class DomainCreate(Body):
+    """A domain to be added to the account."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"domain": "ada.example"}))
+
+    domain: Annotated[str, Field(min_length=1, max_length=1024, description="In either form.")]
+    catch_all: Annotated[
+        StrictBool, Field(description="All mail goes to the destination; no names can be claimed.")
+    ] = False
+    default_destination: Annotated[
+        Destination | None, Field(description="Where mail goes that says nothing else; required with catch_all.")
+    ] = None
+
+
+class DomainUpdate(Body):
+    """A merge patch of a domain (RFC 7396): what is absent stays as it is, null clears."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"default_destination": "ada@example.net"}))
+
+    catch_all: Annotated[StrictBool | None, Field(description="Cleared, it is false.")] = None
+    default_destination: Destination | None = None
+
+    @property
+    def wants_catch_all(self) -> bool | None:
+        """What is to become of the flag; None for nothing."""
+        return bool(self.catch_all) if "catch_all" in self.model_fields_set else None
+
+    @property
+    def clears_destination(self) -> bool:
+        """Whether the destination is to go."""
+        return "default_destination" in self.model_fields_set and self.default_destination is None
+
+
+class DomainProofReply(Reply):
+    """How the domain is known to be the account's."""
+
+    method: Annotated[DomainProof, Field(description="`dns`: by the record below; it must stay there.")]
+    type: Literal["TXT"] = "TXT"
+    name: Annotated[str, Field(description="Where the record is.")]
+    value: str
+    checked_at: Annotated[datetime | None, Field(description="When DNS last said something of it.")]
+    lost_at: Annotated[datetime | None, Field(description="Since when it is gone, of a domain that was live.")]
+
+
+class DnsFindingReply(Reply):
+    """What was found of a record that mail needs."""
+
+    status: Annotated[
+        RecordHealth, Field(description="`unchecked`: DNS has not answered yet, or nobody said what it should be.")
+    ]
+    found: Annotated[list[str], Field(description="The first five values.")]
+    next_action: Annotated[str | None, Field(description="Which record to set.")]
+    checked_at: Annotated[datetime | None, Field(description="When DNS last answered.")]
+
+
+class DomainDnsReply(Reply):
+    """The records that mail needs."""
+
+    mx: DnsFindingReply
+    spf: DnsFindingReply
+    dkim: DnsFindingReply
+    dmarc: DnsFindingReply
+
+
+class DomainRulesReply(Reply):
+    """Which names can be claimed."""
+
+    min_length: Annotated[int, Field(serialization_alias="min")]
+    max_length: Annotated[int, Field(serialization_alias="max")]
+    separator_policy: SeparatorPolicy
+
+
+class DomainManagedByReply(Reply):
+    """The manifest that manages it."""
+
+    manifest: str
+    key: str
+
+
+class AccountDomainReply(Reply):
+    """A domain of the account."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.DOMAIN))
+
+    id: UUID
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    unicode: Annotated[str | None, Field(description="As people read it, where that differs.")]
+    source: DomainSource
+    status: AccountDomainStatus
+    verification: DomainProofReply
+    catch_all: bool
+    default_destination: str | None
+    claimable: Annotated[bool, Field(description="Whether names can be claimed on it; they cost nothing.")]
+    rules: DomainRulesReply
+    alias_count: Annotated[int, Field(description="Names of the account on it.")]
+    dns: DomainDnsReply
+    managed_by: DomainManagedByReply | None
+    next_action: str | None
+    added_at: datetime
+    verified_at: datetime | None
+    suspended_at: datetime | None
+    released_at: datetime | None
+    updated_at: datetime
+    version: Annotated[int, Field(description="Grows with every change but those of `dns`; the ETag is of it.")]
+    livemode: Annotated[bool, Field(description="False with a test key.")]
+
+
+class AccountDomainWritten(AccountDomainReply, WriteReply):
+    """A domain of the account after a change; at first it waits for its proof."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**examples.PENDING, "warnings": []}))
+
+
+class ProofFindingReply(Reply):
+    """What DNS says of the proof right now."""
+
+    status: Annotated[ProofSeen, Field(description="`unknown`: no answer that can be relied on; try again.")]
+    found: Annotated[list[str], Field(description="What the TXT records there say, the first five.")]
+    missing: Annotated[str | None, Field(description="What has to be there.")]
+
+
+class AccountDomainVerified(AccountDomainReply):
+    """A domain after DNS was asked."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {**examples.DOMAIN, "checked": {"status": "found", "found": [examples.TOKEN], "missing": None}}
+        )
+    )
+
+    checked: ProofFindingReply
+
+
+class ClaimablePriceReply(Reply):
+    """What a name costs."""
+
+    amount: Annotated[str, Field(description="Exact decimal digits.")]
+    currency: Annotated[str, Field(description="ISO 4217.")]
+    interval: PriceInterval
+    tier: PriceTier
+
+
+class ClaimableReply(Reply):
+    """A domain on which the account can claim names."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.CLAIMABLE))
+
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    unicode: Annotated[str | None, Field(description="As people read it, where that differs.")]
+    source: Literal["account", "catalog"]
+    mail_mode: MailMode
+    categories: list[str]
+    price: Annotated[ClaimablePriceReply | None, Field(description="Of a usual name; null: names cost nothing.")]
+    min_local_length: int
+    separator_policy: SeparatorPolicy
+    rules: DomainRulesReply
+    remaining: Annotated[int | None, Field(description="Names that can still be claimed; null: no such limit.")]
+
+
+def _next_action(domain: AccountDomain) -> str | None:
+    if domain.status is AccountDomainStatus.RELEASED:
+        return "Add it again: POST /v1/domains."
+    if domain.status is AccountDomainStatus.LIVE and domain.lost_at is None:
+        return None
+    verify = f"POST /v1/domains/{domain.id}/verify"
+    if domain.is_sandbox:
+        return f"{verify}; in a sandbox DNS is not asked."
+    return f'Set a TXT record at {domain.challenge_name} with the value "{domain.challenge_value}", then {verify}.'
+
+
+def _members(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
+    """What every reply has, by name."""
+    managed = domain.manifest and {"manifest": domain.manifest, "key": domain.manifest_key}
+    return {
+        **{name: getattr(domain, name) for name in AccountDomainReply.model_fields if hasattr(domain, name)},
+        "verification": {
+            "method": domain.proof,
+            "name": domain.challenge_name,
+            "value": domain.challenge_value,
+            "checked_at": domain.asked_at,
+            "lost_at": domain.lost_at,
+        },
+        "claimable": domain.is_claimable,
+        "alias_count": alias_count,
+        "dns": domain.health,
+        "managed_by": managed or None,
+        "next_action": _next_action(domain),
+        "livemode": not domain.is_sandbox,
+    }
+
+
+def shown(listed: Listed) -> AccountDomainReply:
+    """The answer to a read."""
+    return AccountDomainReply.model_validate(_members(listed.domain, listed.alias_count))
+
+
+def written(listed: Listed) -> AccountDomainWritten:
+    """The answer to a change, and to adding one."""
+    return AccountDomainWritten.model_validate(_members(listed.domain, listed.alias_count))
+
+
+def verified(found: Verified) -> AccountDomainVerified:
+    """The answer to a question to DNS."""
+    seen = found.proof
+    missing = None if seen.seen is ProofSeen.FOUND else found.domain.challenge_value
+    members = _members(found.domain, found.alias_count)
+    checked = {"status": seen.seen, "found": seen.found, "missing": missing}
+    return AccountDomainVerified.model_validate({**members, "checked": checked})

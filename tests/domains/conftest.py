@@ -1,0 +1,36 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from builders.app import Service
+from builders.domains import resolving
+from tests.catalog.make import Loader
+from tests.domains.make import INCLUDE, MX, SELECTOR, SIGNER, settings_of
+from tests.domains.nameserver import Nameserver, serving
+
+
+@pytest.fixture
+async def dns(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Nameserver]:
+    """A name server on loopback that the service asks, without much patience."""
+    monkeypatch.setattr(resolving, "TRY_S", 0.6)
+    monkeypatch.setattr(resolving, "LIMIT_S", 1.5)
+    before = settings_of(service)
+    async with serving() as server:
+        service.api.state.settings = before.model_copy(
+            update={
+                "dns_resolvers": (server.address,),
+                "mail_hosts": (MX, "mx2.builders.example"),
+                "spf_include": INCLUDE,
+                "dkim_selector": SELECTOR,
+                "dkim_domain": SIGNER,
+            }
+        )
+        yield server
+        service.api.state.settings = before
+
+
+@pytest.fixture
+def load(service: Service, tmp_path: Path) -> Loader:
+    """Loads files into the service's catalog."""
+    return Loader(service, tmp_path)

@@ -1,0 +1,101 @@
+"""Domains for tests, made through the doors."""
+
+import json
+from typing import Any
+
+from builders import worker
+from builders.aliases import service as aliases
+from builders.app import Service
+from builders.domains import service as domains
+from builders.domains.records import AccountDomain, DomainSource
+from builders.kit import jobs, news
+from builders.kit.db import Conn, Database
+from builders.kit.settings import Settings
+from tests.aliases.make import spec
+from tests.cast import Client, Person
+from tests.domains.nameserver import Nameserver
+
+PATH = "/v1/domains"
+MX = "mx1.builders.example"
+INCLUDE = "spf.builders.example"
+SELECTOR = "b1"
+SIGNER = "builders.example"
+KEY = "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+
+
+def settings_of(service: Service) -> Settings:
+    """The settings of the service under test as they are now."""
+    found: Settings = service.api.state.settings
+    return found
+
+
+async def add(client: Client, domain: str, **members: object) -> dict[str, Any]:
+    """A domain that waits for its proof."""
+    answer = await client.post(PATH, json={"domain": domain, **members})
+    assert answer.status_code == 201, answer.text
+    added: dict[str, Any] = answer.json()
+    return added
+
+
+def prove(dns: Nameserver, added: dict[str, Any]) -> None:
+    """Sets the record of the proof."""
+    dns.txt(added["verification"]["name"], added["verification"]["value"])
+
+
+async def make_live(client: Client, dns: Nameserver, domain: str, **members: object) -> dict[str, Any]:
+    """A domain that was added and proved."""
+    added = await add(client, domain, **members)
+    prove(dns, added)
+    answer = await client.post(f"{PATH}/{added['id']}/verify")
+    assert answer.json()["status"] == "live", answer.text
+    live: dict[str, Any] = answer.json()
+    return live
+
+
+async def assign(
+    service: Service, person: Person, domain: str, source: DomainSource = DomainSource.LEASED
+) -> AccountDomain:
+    """A domain that the operator gave to somebody."""
+    state = service.api.state
+    async with state.database.transaction() as conn:
+        return await domains.assign(
+            conn, keyring=state.keyring, account_id=person.account.id, domain=domain, source=source
+        )
+
+
+async def work(database: Database, settings: Settings) -> None:
+    """Tells the news, and does the jobs that follow."""
+    assert worker.JOBS  # which declares them
+    async with database.transaction() as conn:
+        while await news.dispatch(conn):
+            pass
+    await jobs.drain(database, settings)
+
+
+async def told(conn: Conn, person: Person, name: str) -> list[dict[str, Any]]:
+    """The events of this name that the account was told of, oldest first."""
+    cursor = await conn.execute(
+        "SELECT data FROM kit_outbox WHERE account_id = %s AND name = %s ORDER BY id", (person.account.id, name)
+    )
+    return [json.loads(row[0]) for row in await cursor.fetchall()]
+
+
+def good_records(dns: Nameserver, domain: str) -> None:
+    """Sets all records that mail needs as they should be."""
+    dns.mx(domain, f"10 {MX}.")
+    dns.txt(domain, "google-site-verification=abc", f"v=spf1 include:{INCLUDE} ~all")
+    dns.txt(f"_dmarc.{domain}", "v=DMARC1; p=none")
+    dns.cname(f"{SELECTOR}._domainkey.{domain}", f"{SELECTOR}._domainkey.{SIGNER}")
+    dns.txt(f"{SELECTOR}._domainkey.{SIGNER}", KEY)
+
+
+async def check_due(service: Service) -> None:
+    """What the worker does each minute."""
+    await domains.check_due(service.api.state.database, settings=settings_of(service))
+
+
+async def claim(conn: Conn, person: Person, address: str) -> None:
+    """A name of the person's on a domain."""
+    local_part, _, domain = address.partition("@")
+    specs = [spec(local_part, domain, manifest=None, manifest_key=None)]
+    await aliases.create(conn, account_id=person.account.id, specs=specs)

@@ -1,0 +1,151 @@
+import asyncio
+
+import pytest
+
+from builders.domains import adding
+from builders.kit.db import Conn
+from tests.cast import Client, Person
+from tests.catalog.make import Loader, fresh
+from tests.domains.make import PATH, add, told
+
+
+async def test_answers_201_with_the_record_to_set(alice: Person) -> None:
+    domain = fresh()
+
+    added = await add(alice, domain)
+
+    assert (added["domain"], added["status"], added["source"]) == (domain, "pending", "owned")
+    assert added["verification"]["name"] == f"_builders-challenge.{domain}"
+    assert added["verification"]["value"].startswith("builders-verification=")
+    assert added["verification"]["value"] in added["next_action"]
+    assert (added["alias_count"], added["claimable"], added["livemode"]) == (0, False, True)
+    assert {each["status"] for each in added["dns"].values()} == {"unchecked"}
+
+
+async def test_it_is_told(alice: Person, conn: Conn) -> None:
+    added = await add(alice, fresh())
+
+    [event] = await told(conn, alice, "domain.added")
+    assert (event["id"], event["status"]) == (added["id"], "pending")
+
+
+async def test_a_domain_is_taken_in_either_form_and_shown_in_both(alice: Person) -> None:
+    domain = fresh("bücher")
+
+    added = await add(alice, domain.upper() + ".")
+
+    assert added["unicode"] == domain
+    assert added["domain"].startswith("xn--")
+
+
+async def test_a_reserved_name_passes(alice: Person) -> None:
+    assert (await add(alice, f"{fresh()}.test"))["status"] == "pending"
+
+
+@pytest.mark.parametrize("domain", ["com", "localhost", "a b.example", "192.0.2.1", "_x.example", "", "ex..ample"])
+async def test_what_is_no_domain_is_422_at_the_member(alice: Person, domain: str) -> None:
+    answer = await alice.post(PATH, json={"domain": domain})
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["body", "domain"]
+
+
+@pytest.mark.parametrize("top", ["local", "LOCALHOST.", "internal", "in-addr.arpa", "onion", "alt"])
+async def test_what_nobody_has_in_public_is_422(alice: Person, top: str) -> None:
+    answer = await alice.post(PATH, json={"domain": f"{fresh()}.{top}"})
+
+    assert answer.status_code == 422
+    assert "in public" in answer.json()["detail"][0]["msg"]
+
+
+async def test_a_domain_that_leaves_no_room_for_the_proof_is_422(alice: Person) -> None:
+    answer = await alice.post(PATH, json={"domain": ".".join(["a" * 60] * 4)})
+
+    assert answer.status_code == 422
+    assert "up to 233 characters" in answer.json()["detail"][0]["msg"]
+
+
+async def test_a_domain_that_the_account_has_is_409(alice: Person) -> None:
+    added = await add(alice, fresh())
+
+    answer = await alice.post(PATH, json={"domain": added["domain"]})
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "domain_exists")
+
+
+async def test_of_two_who_add_one_domain_at_once_one_account_has_it_once(alice: Person) -> None:
+    domain = fresh()
+
+    answers = await asyncio.gather(*(alice.post(PATH, json={"domain": domain}) for _ in range(4)))
+
+    assert sorted(each.status_code for each in answers) == [201, 409, 409, 409]
+
+
+async def test_two_accounts_may_wait_for_one_domain_with_tokens_of_their_own(alice: Person, bob: Person) -> None:
+    domain = fresh()
+
+    hers, his = await add(alice, domain), await add(bob, domain)
+
+    assert hers["verification"]["value"] != his["verification"]["value"]
+
+
+async def test_the_token_is_the_same_when_the_domain_is_added_again(alice: Person) -> None:
+    first = await add(alice, fresh())
+    await alice.delete(f"{PATH}/{first['id']}")
+
+    again = await add(alice, first["domain"])
+
+    assert again["id"] != first["id"]
+    assert again["verification"]["value"] == first["verification"]["value"]
+
+
+async def test_a_domain_of_the_catalog_is_409(alice: Person, load: Loader) -> None:
+    domain = fresh()
+    await load({"domain": domain})
+
+    answer = await alice.post(PATH, json={"domain": domain})
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "domain_in_catalog")
+
+
+async def test_an_account_has_so_many_domains(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adding, "MOST", 2)
+
+    answers = await asyncio.gather(*(alice.post(PATH, json={"domain": fresh()}) for _ in range(4)))
+
+    refused = [each.json()["code"] for each in answers if each.status_code == 409]
+    assert refused == ["domain_limit", "domain_limit"]
+
+
+async def test_a_catch_all_needs_a_destination(alice: Person) -> None:
+    answer = await alice.post(PATH, json={"domain": fresh(), "catch_all": True})
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["body", "default_destination"]
+
+
+async def test_mail_does_not_go_round_in_a_circle(alice: Person) -> None:
+    domain = fresh()
+
+    answer = await alice.post(PATH, json={"domain": domain, "default_destination": f"me@{domain}"})
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["type"] == "destination_loop"
+
+
+async def test_an_unknown_member_is_named(alice: Person) -> None:
+    answer = await alice.post(PATH, json={"domain": fresh(), "catchall": True})
+
+    assert answer.json()["warnings"][0]["did_you_mean"] == "catch_all"
+
+
+async def test_repeating_with_an_idempotency_key_adds_it_once(alice: Person) -> None:
+    body, headers = {"domain": fresh()}, {"Idempotency-Key": "the-same"}
+
+    first, second = [await alice.post(PATH, json=body, headers=headers) for _ in range(2)]
+
+    assert first.json() == second.json()
+
+
+async def test_nobody_adds_without_credentials(anyone: Client) -> None:
+    assert (await anyone.post(PATH, json={"domain": fresh()})).status_code == 401

@@ -1,0 +1,137 @@
+from typing import Any
+
+import pytest
+
+from builders.app import Service
+from builders.domains.health import judge_mx
+from builders.domains.records import RecordHealth
+from tests.cast import Person
+from tests.catalog.make import fresh
+from tests.domains.make import INCLUDE, KEY, MX, PATH, SELECTOR, SIGNER, add, good_records, settings_of
+from tests.domains.nameserver import Manner, Nameserver
+
+OURS = ("mx1.builders.example", "mx2.builders.example")
+
+
+async def health(person: Person, domain: dict[str, Any]) -> dict[str, Any]:
+    """What DNS says of a domain now."""
+    found: dict[str, Any] = (await person.post(f"{PATH}/{domain['id']}/verify")).json()["dns"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "status", "said"),
+    [
+        ([(10, OURS[0])], RecordHealth.OK, None),
+        ([(10, OURS[0]), (20, OURS[1])], RecordHealth.OK, None),
+        (
+            [],
+            RecordHealth.MISSING,
+            "Set the MX records of ada.example: 10 mx1.builders.example, 20 mx2.builders.example.",
+        ),
+        ([(10, OURS[0]), (20, "mx.other.example")], RecordHealth.WRONG, "and remove mx.other.example."),
+        ([(0, ".")], RecordHealth.WRONG, "and remove the one that refuses all mail."),
+    ],
+)
+def test_mail_has_to_come_to_us_alone(
+    exchanges: list[tuple[int, str]], status: RecordHealth, said: str | None
+) -> None:
+    found, next_action = judge_mx("ada.example", exchanges, wanted=OURS)
+
+    assert found is status
+    assert (said or "") in (next_action or "")
+    assert (said is None) == (next_action is None)
+
+
+def test_where_nobody_said_which_hosts_mx_is_unchecked() -> None:
+    assert judge_mx("ada.example", [(10, "mx.other.example")], wanted=()) == (RecordHealth.UNCHECKED, None)
+
+
+async def test_a_new_domain_is_told_what_to_set(alice: Person, dns: Nameserver) -> None:
+    added = await add(alice, fresh())
+    domain = added["domain"]
+    dns.txt(domain, "hello")
+
+    found = await health(alice, added)
+
+    assert {each["status"] for each in found.values()} == {"missing"}
+    assert f"Set the MX records of {domain}: 10 {MX}" in found["mx"]["next_action"]
+    assert f"include:{INCLUDE}" in found["spf"]["next_action"]
+    assert f"{SELECTOR}._domainkey.{SIGNER}" in found["dkim"]["next_action"]
+    assert f"_dmarc.{domain}" in found["dmarc"]["next_action"]
+    assert all(each["checked_at"] for each in found.values())
+
+
+async def test_what_is_found_is_shown(alice: Person, dns: Nameserver) -> None:
+    added = await add(alice, fresh())
+    good_records(dns, added["domain"])
+
+    found = await health(alice, added)
+
+    assert found["mx"]["found"] == [f"10 {MX}"]
+    assert found["spf"]["found"] == [f"v=spf1 include:{INCLUDE} ~all"]
+    assert found["dkim"]["found"] == [KEY]
+    assert found["dmarc"]["found"] == ["v=DMARC1; p=none"]
+
+
+async def test_an_old_copy_of_the_key_is_wrong(alice: Person, dns: Nameserver) -> None:
+    added = await add(alice, fresh())
+    good_records(dns, added["domain"])
+    del dns.zone[f"{SELECTOR}._domainkey.{added['domain']}", "CNAME"]
+    dns.txt(f"{SELECTOR}._domainkey.{added['domain']}", "v=DKIM1; k=ed25519; p=QUJD")
+
+    assert (await health(alice, added))["dkim"]["status"] == "wrong"
+
+
+async def test_a_domain_has_the_dmarc_record_of_the_one_above(alice: Person, dns: Nameserver) -> None:
+    above = fresh()
+    added = await add(alice, f"mail.eu.{above}")
+    dns.txt(f"_dmarc.{above}", "v=DMARC1; p=reject")
+
+    found = (await health(alice, added))["dmarc"]
+
+    assert (found["status"], found["found"]) == ("ok", ["v=DMARC1; p=reject"])
+
+
+async def test_of_a_deep_one_it_is_that_of_the_organization(alice: Person, dns: Nameserver) -> None:
+    above = fresh()
+    added = await add(alice, f"a.b.c.d.{above}")
+    dns.txt(f"_dmarc.{above}", "v=DMARC1; p=reject")
+
+    assert (await health(alice, added))["dmarc"]["status"] == "ok"
+
+
+async def test_no_answer_about_the_one_above_says_nothing(alice: Person, dns: Nameserver) -> None:
+    above = fresh()
+    added = await add(alice, f"mail.{above}")
+    dns.manners[f"_dmarc.{above}"] = Manner.SERVFAIL
+
+    assert (await health(alice, added))["dmarc"]["status"] == "unchecked"
+
+
+async def test_bytes_and_line_ends_of_strangers_do_no_harm(alice: Person, dns: Nameserver) -> None:
+    added = await add(alice, fresh())
+    dns.zone[added["domain"], "TXT"] = ['"v=spf1 \\255\\000\\010\\027[2J -all"', '"' + "x" * 255 + '"']
+
+    [shown] = (await health(alice, added))["spf"]["found"]
+
+    assert shown.isprintable()
+    assert "\\xff" in shown
+
+
+async def test_without_settings_only_what_can_be_judged_is(
+    alice: Person, service: Service, dns: Nameserver
+) -> None:
+    added = await add(alice, fresh())
+    good_records(dns, added["domain"])
+    empty = {"mail_hosts": (), "spf_include": None, "dkim_selector": None, "dkim_domain": None}
+    service.api.state.settings = settings_of(service).model_copy(update=empty)
+
+    found = await health(alice, added)
+
+    assert {name: each["status"] for name, each in found.items()} == {
+        "mx": "unchecked",
+        "spf": "ok",
+        "dkim": "unchecked",
+        "dmarc": "ok",
+    }

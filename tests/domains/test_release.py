@@ -1,0 +1,47 @@
+from builders.app import Service
+from builders.kit.db import Conn, Database
+from tests.cast import Client, Person
+from tests.catalog.make import fresh
+from tests.domains.make import PATH, add, assign, claim, told
+
+
+async def test_a_domain_is_given_up_once(alice: Person, conn: Conn) -> None:
+    added = await add(alice, fresh())
+
+    first, second = [await alice.delete(f"{PATH}/{added['id']}") for _ in range(2)]
+
+    assert (first.status_code, first.json()["status"]) == (200, "released")
+    assert second.json() == first.json()
+    [event] = await told(conn, alice, "domain.released")
+    assert event["reason"] == "released"
+    assert (await alice.get(f"{PATH}/{added['id']}")).json()["status"] == "released"
+
+
+async def test_not_while_names_are_on_it(alice: Person, service: Service, database: Database) -> None:
+    given = await assign(service, alice, fresh())
+    async with database.transaction() as conn:
+        await claim(conn, alice, f"ada@{given.domain}")
+
+    answer = await alice.delete(f"{PATH}/{given.id}")
+
+    assert (answer.status_code, answer.json()["code"], answer.json()["alias_count"]) == (409, "domain_in_use", 1)
+    assert (await alice.get(f"{PATH}/{given.id}")).json()["status"] == "live"
+
+
+async def test_another_version_is_412(alice: Person) -> None:
+    added = await add(alice, fresh())
+
+    answer = await alice.delete(f"{PATH}/{added['id']}", headers={"If-Match": f'"{added["id"]}.7"'})
+
+    assert answer.status_code == 412
+
+
+async def test_bob_learns_nothing(alice: Person, bob: Person) -> None:
+    added = await add(alice, fresh())
+
+    assert (await bob.delete(f"{PATH}/{added['id']}")).status_code == 404
+    assert (await alice.get(f"{PATH}/{added['id']}")).json()["status"] == "pending"
+
+
+async def test_nobody_releases_without_credentials(anyone: Client) -> None:
+    assert (await anyone.delete(f"{PATH}/x")).status_code == 401

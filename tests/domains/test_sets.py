@@ -1,0 +1,144 @@
+"""Domains in sets, as manifests change them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders.app import Service
+from builders.domains import service as domains
+from builders.domains.records import AccountDomain, DomainChange
+from builders.kit import ids
+from builders.kit.db import Conn, Database
+from tests.cast import Person
+from tests.catalog.make import Loader, fresh
+from tests.domains.make import add, assign, make_live, told
+from tests.domains.nameserver import Nameserver
+
+MANIFEST = "acme-mail"
+
+
+def change(domain: AccountDomain, key: str | None = None, **members: object) -> DomainChange:
+    """A domain as it is, under a key of the manifest, but for the members given."""
+    wanted = DomainChange(
+        id=domain.id,
+        version=domain.version,
+        catch_all=domain.catch_all,
+        default_destination=domain.default_destination,
+        manifest=MANIFEST if key else None,
+        manifest_key=key,
+    )
+    return replace(wanted, **members)  # type: ignore[arg-type] # by their names
+
+
+async def update(database: Database, person: Person, changes: Sequence[DomainChange]) -> None:
+    """Changes domains in a transaction of their own."""
+    async with database.transaction() as conn:
+        await domains.update_many(conn, account_id=person.account.id, changes=changes)
+
+
+async def managed(database: Database, person: Person) -> dict[str, AccountDomain]:
+    """What the manifest manages, by key."""
+    async with database.reading() as conn:
+        found = await domains.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
+    return {each.manifest_key or "": each for each in found}
+
+
+async def test_live_ones_are_found_by_name(
+    alice: Person, bob: Person, service: Service, dns: Nameserver, conn: Conn
+) -> None:
+    live, given = await make_live(alice, dns, fresh()), await assign(service, alice, fresh())
+    waiting, bobs = await add(alice, fresh()), await make_live(bob, dns, fresh())
+    asked = [live["domain"], given.domain, waiting["domain"], bobs["domain"], "nowhere.example"]
+
+    found = await domains.find_domains(conn, account_id=alice.account.id, domains=asked)
+
+    assert found.keys() == {live["domain"], given.domain}
+    assert all(each.is_claimable for each in found.values())
+
+
+async def test_names_go_by_the_rules_of_the_catalog_where_it_has_the_domain(
+    alice: Person, service: Service, load: Loader, conn: Conn
+) -> None:
+    given = await assign(service, alice, fresh())
+    await load({"domain": given.domain, "min_local_length": 3})
+
+    found = await domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain])
+
+    assert found[given.domain].rules.min_length == 3
+
+
+async def test_who_claims_holds_a_domain_fast(alice: Person, service: Service, database: Database) -> None:
+    given = await assign(service, alice, fresh())
+    async with database.transaction() as conn:
+        await domains.find_domains(conn, account_id=alice.account.id, domains=[given.domain], lock=True)
+        releasing = asyncio.create_task(alice.delete(f"/v1/domains/{given.id}"))
+        done, _ = await asyncio.wait({releasing}, timeout=0.2)
+        assert not done
+    assert (await releasing).status_code == 200
+
+
+async def test_many_are_changed_and_told_in_a_few_statements(
+    alice: Person, service: Service, database: Database, conn: Conn, tmp_path: Path
+) -> None:
+    counts = []
+    for count in (2, 8):
+        given = [await assign(service, alice, fresh()) for _ in range(count)]
+        async with database.transaction() as writing:
+            with (tmp_path / "wire").open("wb") as file:
+                writing.pgconn.trace(file.fileno())
+                changes = [change(each, each.domain, default_destination="a@example.net") for each in given]
+                await domains.update_many(writing, account_id=alice.account.id, changes=changes)
+                writing.pgconn.untrace()
+        counts.append((tmp_path / "wire").read_text(errors="replace").count("\tExecute\t"))
+
+    assert counts[0] == counts[1]
+    assert len(await told(conn, alice, "domain.updated")) == 10
+    assert {each.default_destination for each in (await managed(database, alice)).values()} == {"a@example.net"}
+
+
+async def test_one_that_has_changed_stops_all(alice: Person, service: Service, database: Database) -> None:
+    first, second = [await assign(service, alice, fresh()) for _ in range(2)]
+
+    with pytest.raises(domains.DomainsChanged) as refused:
+        await update(database, alice, [change(first, "one"), change(second, "two", version=9)])
+
+    assert refused.value.ids == {second.id}
+    assert await managed(database, alice) == {}
+
+
+async def test_a_key_stands_for_one_domain_and_two_can_be_swapped(
+    alice: Person, service: Service, database: Database
+) -> None:
+    first, second = [await assign(service, alice, fresh()) for _ in range(2)]
+    await update(database, alice, [change(first, "one"), change(second, "two")])
+    before = await managed(database, alice)
+
+    with pytest.raises(domains.KeysTaken) as refused:
+        await update(database, alice, [change(before["one"], "two")])
+    await update(database, alice, [change(before["one"], "two"), change(before["two"], "one")])
+
+    assert refused.value.keys == {(MANIFEST, "two")}
+    after = await managed(database, alice)
+    assert (after["one"].id, after["two"].id) == (second.id, first.id)
+
+
+async def test_bobs_domains_cannot_be_changed(
+    alice: Person, bob: Person, service: Service, database: Database
+) -> None:
+    given = await assign(service, alice, fresh())
+
+    with pytest.raises(domains.DomainsChanged):
+        await update(database, bob, [change(given, "mine"), change(replace(given, id=ids.new()), "other")])
+
+
+async def test_a_released_domain_is_managed_by_nothing(
+    alice: Person, service: Service, database: Database
+) -> None:
+    given = await assign(service, alice, fresh())
+    await update(database, alice, [change(given, "one")])
+    await alice.delete(f"/v1/domains/{given.id}")
+
+    assert await managed(database, alice) == {}

@@ -1,0 +1,99 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.domains import spf
+from builders.domains.records import RecordHealth
+
+INCLUDE = "spf.builders.example"
+MECHANISMS = st.sampled_from(
+    ["a", "mx", "ip4:192.0.2.0/24", "ip6:2001:db8::/32", "include:x.example", "a:y.example/24"]
+)
+ENDS = st.sampled_from(["", " ~all", " -all", " ?all", " redirect=z.example"])
+
+
+def judged(*texts: str, include: str | None = INCLUDE) -> tuple[RecordHealth, str | None]:
+    return spf.judge("ada.example", texts, include=include)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"v=spf1 include:{INCLUDE} ~all",
+        f"V=SPF1 a mx +INCLUDE:{INCLUDE.upper()}. -ALL",
+        f"v=spf1  ip4:192.0.2.1   include:{INCLUDE} redirect=x.example",
+        f"v=spf1 include:{INCLUDE}",
+        f"v=spf1 mx redirect={INCLUDE.upper()}.",
+    ],
+)
+def test_a_record_with_the_include_is_ok(text: str) -> None:
+    assert judged(text) == (RecordHealth.OK, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("v=spf1 -all", f'"v=spf1 include:{INCLUDE} -all"'),
+        ("v=spf1", f'"v=spf1 include:{INCLUDE} ~all"'),
+        (f"v=spf1 -all include:{INCLUDE}", f'"v=spf1 include:{INCLUDE} -all"'),  # nothing behind all is heard
+        (f"v=spf1 -include:{INCLUDE} ~all", f"include:{INCLUDE} ~all"),
+        ("v=spf1 a redirect=x.example", f'"v=spf1 a include:{INCLUDE} redirect=x.example"'),
+        (f"v=spf1 -all redirect={INCLUDE}", f'"v=spf1 include:{INCLUDE} -all"'),  # nor a redirect beside it
+        ("v=spf1 a:\0x ~all", "does not know"),
+        (f"v=spf1 {' '.join(['ip4:192.0.2.1'] * 50)} ~all", f"Put include:{INCLUDE} in front"),
+        (f"v=spf1 include:{INCLUDE} +all", "lets everybody send"),
+        (f"v=spf1 include:{INCLUDE} all", "lets everybody send"),
+        (f"v=spf1 include:{INCLUDE} ipv4:192.0.2.1 ~all", "does not know"),
+        (f"v=spf1 include:{INCLUDE} include: ~all", "does not know"),
+        (f"v=spf1 include:{INCLUDE} {' '.join(f'a:{n}.example' for n in range(10))} ~all", "more than 10"),
+    ],
+)
+def test_one_that_does_not_do_is_wrong_and_the_right_one_is_said(text: str, said: str) -> None:
+    health, next_action = judged(text)
+
+    assert health is RecordHealth.WRONG
+    assert said in (next_action or "")
+
+
+def test_none_is_missing() -> None:
+    health, next_action = judged("v=spf10 mx", "v=spf1x", "hello")
+
+    assert health is RecordHealth.MISSING
+    assert next_action == f'Set a TXT record at ada.example with the value "v=spf1 include:{INCLUDE} ~all".'
+
+
+def test_several_are_wrong_whatever_they_say() -> None:
+    text = f"v=spf1 include:{INCLUDE} ~all"
+
+    assert judged(text, text)[0] is RecordHealth.WRONG
+    assert judged("v=spf1 -all", "v=spf1 -all", include=None)[0] is RecordHealth.WRONG
+
+
+@pytest.mark.parametrize(
+    ("texts", "health"),
+    [
+        ((), RecordHealth.UNCHECKED),
+        (("v=spf1 mx -all",), RecordHealth.OK),
+        (("v=spf1 nonsense",), RecordHealth.WRONG),
+    ],
+)
+def test_where_nothing_is_wanted_the_form_alone_counts(texts: tuple[str, ...], health: RecordHealth) -> None:
+    assert judged(*texts, include=None)[0] is health
+
+
+@given(st.lists(st.text(max_size=300) | st.text(max_size=200).map(lambda text: f"v=spf1 {text}"), max_size=3))
+def test_no_text_makes_it_raise_or_say_what_cannot_be_kept(texts: list[str]) -> None:
+    for include in (None, INCLUDE):
+        said = judged(*texts, include=include)[1] or ""
+        assert said.isprintable()
+        assert len(said) < 2 * spf.LONGEST
+
+
+@given(st.lists(MECHANISMS, max_size=5), ENDS)
+def test_what_is_said_to_be_set_is_ok_and_keeps_all_that_was_there(terms: list[str], end: str) -> None:
+    before = " ".join(["v=spf1", *terms]) + end
+
+    after = spf.written(spf.read(before), include=INCLUDE)
+
+    assert judged(after) == (RecordHealth.OK, None)
+    assert set(before.split()) <= set(after.split())

@@ -1,0 +1,108 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.domains import tags
+from builders.domains.records import RecordHealth
+
+KEY = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+NAME, TARGET = "b1._domainkey.ada.example", "b1._domainkey.builders.example"
+
+
+def dmarc(*texts: str, inherited: bool = False) -> tuple[RecordHealth, str | None]:
+    return tags.judge("ada.example", texts, inherited=inherited)
+
+
+def dkim(*texts: str, ours: str | None = KEY) -> tuple[RecordHealth, str | None]:
+    return tags.judge_key(NAME, texts, target=TARGET, ours=ours)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v=DMARC1; p=none",
+        "v=DMARC1;p=reject;",
+        " v = DMARC1 ; P=Quarantine; sp=none; pct=50; rua=mailto:a@x.example, mailto:b@x.example!10m; adkim=s",
+    ],
+)
+def test_a_dmarc_record_is_ok(text: str) -> None:
+    assert dmarc("hello", text) == (RecordHealth.OK, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("v=DMARC1", "its p"),
+        ("v=DMARC1; p=maybe", "its p"),
+        ("v=DMARC1; p=none; sp=x", "its sp"),
+        ("v=DMARC1; p=none; pct=101", "its pct"),
+        ("v=DMARC1; p=none; pct=-1", "its pct"),
+        ("v=DMARC1; p=none; rua=https://x.example", "rua"),
+        ("v=DMARC1; p=none; p=reject", "no list"),
+        ("v=DMARC1; p=none;; rua=mailto:a@x.example", "no list"),
+    ],
+)
+def test_one_that_counts_for_nothing_is_wrong(text: str, said: str) -> None:
+    health, next_action = dmarc(text)
+
+    assert health is RecordHealth.WRONG
+    assert said in (next_action or "")
+
+
+def test_several_are_wrong() -> None:
+    assert dmarc("v=DMARC1; p=none", "v=DMARC1; p=none")[0] is RecordHealth.WRONG
+
+
+@pytest.mark.parametrize("text", ["v=DMARC10; p=none", "p=none; v=DMARC1", "V=dmarc1; p=none", "hello"])
+def test_none_is_missing_unless_a_domain_above_has_one(text: str) -> None:
+    assert dmarc(text) == (
+        RecordHealth.MISSING,
+        'Set a TXT record at _dmarc.ada.example with the value "v=DMARC1; p=none".',
+    )
+    assert dmarc(text, inherited=True) == (RecordHealth.OK, None)
+
+
+@pytest.mark.parametrize("text", [f"v=DKIM1; k=ed25519; p={KEY}", f"p={KEY}", f"k=RSA; p={KEY[:10]} {KEY[10:]}"])
+def test_our_key_is_ok(text: str) -> None:
+    assert dkim(text) == (RecordHealth.OK, None)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("v=DKIM1; p=",),  # revoked
+        ("v=DKIM2; p=abcd",),
+        ("k=dsa; p=abcd",),
+        ("p=not base64!",),
+        ("hello",),
+        ("p=QUJD",),  # another's
+        (f"p={KEY}", f"p={KEY}"),
+    ],
+)
+def test_another_key_or_none_is_wrong(texts: tuple[str, ...]) -> None:
+    health, next_action = dkim(*texts)
+
+    assert health is RecordHealth.WRONG
+    assert f"Set a CNAME record at {NAME} that points to {TARGET}." in (next_action or "")
+
+
+def test_no_record_is_missing_and_one_that_cannot_be_compared_is_ok() -> None:
+    assert dkim()[0] is RecordHealth.MISSING
+    assert dkim("p=QUJD", ours=None) == (RecordHealth.OK, None)
+
+
+@given(st.lists(st.text(max_size=300) | st.text(max_size=200).map(lambda text: f"v=DMARC1; {text}"), max_size=3))
+def test_no_text_makes_it_raise(texts: list[str]) -> None:
+    dmarc(*texts)
+    dkim(*texts)
+
+
+VALUES = st.text(st.characters(codec="ascii", exclude_characters=";=", categories=("L", "N", "P")), max_size=20)
+NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True)
+
+
+@given(st.dictionaries(NAMES, VALUES, min_size=1), st.sampled_from(["", ";", " ; "]))
+def test_what_was_written_is_read(wanted: dict[str, str], end: str) -> None:
+    text = " ; ".join(f"{name} = {value}" for name, value in wanted.items()) + end
+
+    assert tags.read_tags(text) == wanted
