@@ -1,11 +1,17 @@
 """What the tests of the sandbox stand on: a catalog with a domain of the test's own."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from builders.app import Service
 from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.kit.outbound.receivers import Receiver
+from tests.profile.make import Office
 from tests.sandbox.make import Domains
+from tests.webhooks.reaching import reachable
 
 
 @pytest.fixture
@@ -18,3 +24,16 @@ def domains(database: Database, tmp_path: Path, assets: Path) -> Domains:
 async def domain(domains: Domains) -> str:
     """A live domain."""
     return await domains()
+
+
+@pytest.fixture
+async def receiver(service: Service) -> AsyncIterator[Receiver]:
+    """A receiver on loopback that the service may call; it says 200, unless told otherwise."""
+    async with reachable(service) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def office(database: Database, settings: Settings) -> Office:
+    """Has the news told and the jobs done."""
+    return Office(database, settings)

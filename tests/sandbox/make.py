@@ -3,23 +3,22 @@
 import csv
 import json
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from builders.catalog import service as catalog
-from builders.kit import ids
+from builders.kit import ids, jobs
 from builders.kit.callers import OPERATOR
 from builders.kit.db import Conn, Database
-from builders.sandbox import runner
+from builders.sandbox import beginning
 from builders.sandbox import service as sandbox
+from builders.sandbox.means import Means
 from builders.sandbox.records import Order, Promotion
-from builders.sandbox.schemas import SandboxPromoteRequest
+from builders.sandbox.schemas.promotion import SandboxPromoteRequest
 from tests.cast import Client, Person
 
 PLAN, PROMOTE, STATUS = "/v1/sandbox/plan", "/v1/sandbox/promote", "/v1/sandbox/status"
-QUARANTINE = timedelta(days=90)
 Json = dict[str, Any]
 
 
@@ -74,6 +73,34 @@ def manifest(aliases: Sequence[Json], *, name: str = "acme-mail", **members: obj
     }
 
 
+def whole(name: str = "acme-mail", **members: Any) -> Json:
+    """A manifest of any kinds: `projects`, `domains`, `webhooks` and `aliases` are its resources."""
+    kinds = ("projects", "domains", "webhooks", "aliases")
+    resources = {kind: members.pop(kind) for kind in kinds if kind in members}
+    return {**manifest([], name=name, **members), "resources": resources}
+
+
+def webhook(key: str, **members: Any) -> Json:
+    """A webhook destination of a manifest; an address, so that nothing is looked up."""
+    url = f"https://93.184.215.14/{key}"
+    return {"key": key, "label": key, "url": url, "events": ["alias.*"], **members}
+
+
+async def plan_of(client: Client, body: Json) -> Json:
+    """A plan for a manifest."""
+    answer = await client.post(PLAN, json=body)
+    assert answer.status_code == 200, answer.text
+    planned: Json = answer.json()
+    return planned
+
+
+async def apply_of(person: Person, body: Json) -> Json:
+    """Plans and promotes a manifest; the promotion, which succeeded."""
+    promotion = await promote(person, await plan_of(person, body))
+    assert promotion["status"] == "succeeded", promotion
+    return promotion
+
+
 async def plan(client: Client, *aliases: Json, **members: Any) -> Json:
     """A plan for a manifest of these aliases."""
     answer = await client.post(PLAN, json=manifest(aliases, **members))
@@ -93,7 +120,18 @@ async def promote(person: Person, planned: Json, **members: object) -> Json:
     answer = await person.post(PROMOTE, json=order(planned, **members))
     assert answer.status_code == 200, answer.text
     promotion: Json = answer.json()
-    return promotion
+    return await ended(person, promotion)
+
+
+async def ended(person: Person, promotion: Json) -> Json:
+    """The promotion when jobs have gone on with it, if it is a large one."""
+    if promotion["status"] != "running":
+        return promotion
+    state = person.service.api.state
+    await jobs.drain(state.database, state.settings)
+    answer = await person.get(f"/v1/sandbox/promotions/{promotion['id']}")
+    read: Json = answer.json()
+    return read
 
 
 async def apply(person: Person, *aliases: Json, **members: Any) -> Json:
@@ -118,6 +156,15 @@ def steps(promotion: Json) -> dict[str, str]:
     return {each["address"]: each["status"] for each in promotion["steps"]}
 
 
+async def alter(conn: Conn, person: Person, *addresses: str) -> None:
+    """What an owner can do to names without a manifest, while a promotion is under way."""
+    await conn.execute(
+        "UPDATE aliases SET note = 'altered', version = version + 1"
+        " WHERE account_id = %s AND status <> 'deleted' AND local_part || '@' || domain = ANY(%s)",
+        (person.account.id, list(addresses)),
+    )
+
+
 async def suspend(conn: Conn, person: Person, *addresses: str) -> None:
     """What the operator will do to names that are abused or not paid; no door does it yet."""
     await conn.execute(
@@ -138,9 +185,14 @@ async def events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
 
 async def begin(database: Database, person: Person, planned: Json, **members: object) -> UUID:
     """A promotion as it stands when its process dies at once: begun, its names held, nothing done yet. Its id."""
-    return await runner.begin(
-        database, account_id=person.account.id, order=_order(order(planned, **members)), actor=OPERATOR
+    promotion_id, _ = await beginning.begin(
+        database,
+        outbound=person.service.api.state.outbound,
+        account_id=person.account.id,
+        order=_order(order(planned, **members)),
+        actor=OPERATOR,
     )
+    return promotion_id
 
 
 async def run(database: Database, person: Person, body: Json) -> Promotion:
@@ -150,8 +202,15 @@ async def run(database: Database, person: Person, body: Json) -> Promotion:
         account_id=person.account.id,
         order=_order(body),
         actor=OPERATOR,
-        quarantine=QUARANTINE,
+        outbound=person.service.api.state.outbound,
+        means=means(person),
     )
+
+
+def means(person: Person) -> Means:
+    """What the service promotes with."""
+    state = person.service.api.state
+    return Means.of(state.settings, state.keyring)
 
 
 def _order(body: Json) -> Order:

@@ -16,7 +16,7 @@ from tests.cast import Person
 from tests.sandbox.cutter import Cutter, cutter
 from tests.sandbox.make import Json, alias, events, order, plan, promote, run
 
-STATEMENTS, COMMITS = 100, 10  # more than a promotion has
+STATEMENTS, COMMITS = 200, 12  # more than a promotion has
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders.kit.db import Conn
-from builders.sandbox.records import Manifest
+from builders.sandbox.wishes import Manifest
 from tests.conftest import MakePerson
 from tests.sandbox.make import Domains, Json, alias, events, manifest, order, plan, promote
 from tests.sandbox.worlds import DOMAINS, manifests

@@ -13,6 +13,7 @@ from tests.sandbox.make import (
     Domains,
     Json,
     alias,
+    alter,
     apply,
     begin,
     crew,
@@ -82,23 +83,27 @@ async def test_with_stop_the_rest_is_left_out(
 
 
 async def test_updates_fail_for_themselves_and_nothing_is_deleted_after_a_stop(
-    alice: Person, database: Database, domain: str
+    alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"), alias(f"linus@{domain}"))
     planned = await plan(alice, alias(f"ada@{domain}", note="x"), alias(f"grace@{domain}", note="x"), prune=True)
     await begin(database, alice, planned)
-    await apply(alice, alias(f"ada@{domain}", note="y"), alias(f"grace@{domain}"), alias(f"linus@{domain}"))
+    await alter(conn, alice, f"ada@{domain}")
     promotion = await promote(alice, planned)
     assert steps(promotion) == {"alias.ada": "failed", "alias.grace": "skipped", "alias.linus": "skipped"}
     assert errors(promotion) == {"alias.ada": ("alias_changed", False)}
 
 
 async def test_a_key_that_was_taken_in_the_meantime_fails_its_step(
-    alice: Person, database: Database, domain: str
+    alice: Person, database: Database, conn: Conn, domain: str
 ) -> None:
+    await apply(alice, alias(f"grace@{domain}", key="other"), name="other")
     planned = await plan(alice, alias(f"ada@{domain}", key="boss"), alias(f"linus@{domain}"))
     await begin(database, alice, planned, on_error="continue")
-    await apply(alice, alias(f"grace@{domain}", key="boss"))
+    await conn.execute(
+        "UPDATE aliases SET manifest = 'acme-mail', manifest_key = 'boss' WHERE account_id = %s",
+        [alice.account.id],
+    )
     promotion = await promote(alice, planned)
     assert steps(promotion) == {"alias.boss": "failed", "alias.linus": "succeeded"}
     assert errors(promotion) == {"alias.boss": ("key_in_use", True)}

@@ -32,6 +32,7 @@ async def test_a_free_name_is_created(alice: Person, domain: str) -> None:
         "enabled": True,
         "note": None,
         "labels": {},
+        "project_id": None,
     }
     assert action["price"] == {"amount": "12.00", "currency": "USD", "interval": "year"}
     assert action["precondition"] is None

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from builders.kit import ids
 from builders.sandbox import plan
-from builders.sandbox.records import ACTIONS, ActionKind, Manifest
+from builders.sandbox.records import ACTIONS, ActionKind
+from builders.sandbox.wishes import Manifest
 from tests.sandbox.worlds import OURS, World, manifests, name_of, worlds
 
 ALICE, BOB = ids.new(), ids.new()
@@ -64,7 +65,7 @@ def test_every_alias_of_a_manifest_has_one_action_or_an_error(world: World, mani
 def test_only_what_the_manifest_managed_is_given_up(world: World, manifest: Manifest) -> None:
     draft = world.draft(manifest)
     gone = {
-        action.alias_id for action in draft.actions if action.action in {ActionKind.DELETE, ActionKind.REPLACE}
+        action.resource_id for action in draft.actions if action.action in {ActionKind.DELETE, ActionKind.REPLACE}
     }
     ours = {alias.id: alias for alias in world.aliases if alias.manifest == OURS}
     assert gone <= ours.keys()

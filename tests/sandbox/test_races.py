@@ -12,7 +12,7 @@ from builders.identity.records import Preset
 from builders.kit.db import Conn, Database
 from builders.sandbox import service as sandbox
 from tests.cast import Person, make_person
-from tests.sandbox.make import PROMOTE, QUARANTINE, Json, alias, apply, begin, crew, events, order, plan
+from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, crew, events, means, order, plan
 
 MANY = 200
 TRIES = 50
@@ -110,7 +110,7 @@ async def test_plans_for_one_key_promoted_at_once_end_with_one_name_for_it(
     answers = await asyncio.gather(*(insist(alice, each) for each in plans))
     outcomes = Counter(map(outcome, answers))
     assert outcomes["succeeded"] == 1, outcomes
-    assert set(outcomes) <= {"succeeded", "failed", "409 plan_stale"}, outcomes
+    assert set(outcomes) <= {"succeeded", "failed", "409 plan_stale", "409 promotion_running"}, outcomes
     keys = await conn.execute("SELECT manifest_key FROM aliases WHERE domain = %s", [domain])
     assert await keys.fetchall() == [("boss",)]
 
@@ -121,7 +121,7 @@ async def test_an_alias_changed_by_many_plans_at_once_changes_once(alice: Person
     answers = await asyncio.gather(*(insist(alice, each) for each in plans))
     outcomes = Counter(map(outcome, answers))
     assert outcomes["succeeded"] == 1, outcomes
-    assert set(outcomes) <= {"succeeded", "failed", "409 plan_stale"}, outcomes
+    assert set(outcomes) <= {"succeeded", "failed", "409 plan_stale", "409 promotion_running"}, outcomes
     told = [name for name, _ in await events(conn, alice)]
     assert told.count("alias.updated") == 1
 
@@ -134,7 +134,7 @@ async def test_a_promotion_under_way_is_gone_on_with_by_one_at_a_time(
     owner = {"account_id": alice.account.id, "promotion_id": begun}
     async with database.transaction() as own:  # in the way of whoever ends it, until all are there
         await own.execute("SELECT FROM sandbox_plans WHERE id = %s FOR UPDATE", [planned["id"]])
-        asked = [asyncio.ensure_future(sandbox.finish(database, **owner, quarantine=QUARANTINE)) for _ in range(5)]
+        asked = [asyncio.ensure_future(sandbox.finish(database, **owner, means=means(alice))) for _ in range(5)]
         while await waiting(conn) < len(asked):
             pass
     promotions = await asyncio.gather(*asked)

@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
+from builders.app import Service
 from builders.kit import clock
 from builders.kit.db import Database
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.sandbox.make import STATUS, Json, alias, apply, begin, plan
+from tests.webhooks.make import create
 
 
 async def status(client: Client) -> Json:
@@ -19,25 +21,47 @@ async def status(client: Client) -> Json:
 async def test_a_live_key_plans_and_promotes(alice: Person) -> None:
     found = await status(alice)
     assert (found["mode"], found["livemode"]) == ("live", True)
-    assert (found["can"], found["reasons"]) == ({"plan": True, "promote": True}, [])
+    assert (found["can"], found["reasons"]) == ({"simulate": True, "plan": True, "promote": True}, [])
+    assert found["why_not"] == {"simulate": [], "plan": [], "promote": []}
 
 
 async def test_a_test_key_plans(alice: Person) -> None:
     found = await status(alice.test)
     assert (found["mode"], found["livemode"]) == ("test", False)
-    assert (found["can"], found["reasons"]) == ({"plan": True, "promote": False}, ["live_key_required"])
+    assert found["can"] == {"simulate": True, "plan": True, "promote": False}
+    assert found["reasons"] == found["why_not"]["promote"] == ["live_key_required"]
+
+
+async def test_who_signed_in_simulates_and_plans(alice: Person, service: Service) -> None:
+    async with Client(service, token=(await alice.sign_in()).token) as signed_in:
+        found = await status(signed_in)
+    assert (found["mode"], found["livemode"]) == ("session", True)
+    assert (found["can"], found["reasons"]) == (
+        {"simulate": True, "plan": True, "promote": False},
+        ["live_key_required"],
+    )
+
+
+async def test_support_simulates_and_promotes_nothing(alice: Person, service: Service) -> None:
+    async with Client(service, token=(await alice.admit_support(may_write=True)).token) as support:
+        found = await status(support)
+    assert found["can"] == {"simulate": False, "plan": True, "promote": False}
+    assert found["why_not"]["simulate"] == ["impersonation"]
+    assert found["why_not"]["promote"] == ["live_key_required", "insufficient_scope", "impersonation"]
 
 
 async def test_a_domainer_only_looks(dana: Person) -> None:
     found = await status(dana)
-    assert (found["can"], found["reasons"]) == ({"plan": False, "promote": False}, ["insufficient_scope"])
+    assert found["can"] == {"simulate": False, "plan": False, "promote": False}
+    assert found["why_not"] == {name: ["insufficient_scope"] for name in ("simulate", "plan", "promote")}
     assert (await status(dana.test))["reasons"] == ["live_key_required", "insufficient_scope"]
 
 
 async def test_an_account_without_a_verified_address_plans(people: MakePerson) -> None:
     una = await people("una", verified=False)
     found = await status(una)
-    assert (found["can"], found["reasons"]) == ({"plan": True, "promote": False}, ["email_unverified"])
+    assert found["can"] == {"simulate": True, "plan": True, "promote": False}
+    assert found["reasons"] == ["email_unverified"]
     assert (await status(una.test))["reasons"] == ["live_key_required", "email_unverified"]
 
 
@@ -66,12 +90,31 @@ async def test_a_promoted_plan_is_not_open(alice: Person, domain: str) -> None:
     assert (await status(alice))["counts"] == {"plans_open": 0, "promotions_running": 0}
 
 
+async def test_open_plans_are_named_the_newest_first(alice: Person, bob: Person, domain: str) -> None:
+    planned = [await plan(alice, alias(f"crew{at}@{domain}"), name=f"manifest-{at}") for at in range(6)]
+    found = (await status(alice.test))["open_plans"]
+    assert [each["id"] for each in found] == [each["id"] for each in reversed(planned[1:])]
+    assert found[0] == {
+        name: planned[-1][name] for name in ("id", "manifest", "status", "created_at", "expires_at")
+    }
+    assert (await status(bob))["open_plans"] == []
+
+
+async def test_what_the_sandbox_has_is_counted_whichever_key_asks(alice: Person, domain: str) -> None:
+    await create(alice.test)
+    await create(alice)
+    await apply(alice, alias(f"ada@{domain}"))
+    for client in (alice, alice.test):
+        assert (await status(client))["sandbox"] == {"aliases": 0, "projects": 0, "webhooks": 1}
+
+
 async def test_limits_and_what_is_supported_are_told(alice: Person) -> None:
     found = await status(alice)
     assert found["limits"]["max_resources"] == 2000
     assert found["limits"]["plan_ttl_s"] == 86400
-    assert found["limits"]["manifest_bytes"] >= 1024 * 1024
-    assert (found["supported"]["api_versions"], found["supported"]["kinds"]) == (["v1"], ["alias"])
-    assert found["supported"]["events"] == [
-        *("alias.created", "alias.deleted", "alias.updated", "promotion.completed", "promotion.failed")
-    ]
+    assert found["limits"]["manifest_bytes"] == 1024 * 1024
+    assert (found["limits"]["checks"], found["limits"]["plans_per_minute"]) == (50, 60)
+    assert found["supported"]["api_versions"] == ["v1"]
+    assert found["supported"]["kinds"] == ["project", "domain", "webhook", "alias"]
+    events = {"alias.created", "alias.deleted", "alias.updated", "promotion.completed", "promotion.failed"}
+    assert events <= {*found["supported"]["events"]}

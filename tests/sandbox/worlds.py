@@ -12,9 +12,14 @@ from builders.aliases.records import Alias, Name, Reason, Rules, Standing
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceInterval, PriceTier
 from builders.kit import clock, ids
 from builders.kit.money import Money
-from builders.sandbox import plan, state
-from builders.sandbox.promotion import ORDER
-from builders.sandbox.records import Action, AliasWish, Draft, Manifest, OnConflict
+from builders.sandbox import plan
+from builders.sandbox.kinds import alias_judging
+from builders.sandbox.kinds.alias_judging import Directory
+from builders.sandbox.kinds.live import Live
+from builders.sandbox.promotion import STAGES
+from builders.sandbox.records import Action, Draft
+from builders.sandbox.views import AliasView
+from builders.sandbox.wishes import AliasWish, Manifest, OnConflict
 
 LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
 KEYS = ("one", "two", "three", "four")
@@ -62,19 +67,20 @@ class World:
 
     def draft(self, manifest: Manifest) -> Draft:
         """The plan for a manifest."""
-        known = state.Directory(domains=DOMAINS)
+        known = Directory(domains=DOMAINS)
         routes = {alias.name: tuple(known.names(alias.destinations)) for alias in self.aliases}
-        live = plan.Live(aliases=self.aliases, standings=self.standings, domains=DOMAINS, routes=routes)
-        return plan.draft(manifest, state.judge(manifest, known), live)
+        live = Live(aliases=self.aliases, standings=self.standings, domains=DOMAINS, routes=routes)
+        foundation = plan.found(manifest, live)
+        return plan.draft(manifest, alias_judging.judge(manifest, known, foundation.homes), live, foundation)
 
     def after(self, manifest: Manifest, actions: Sequence[Action]) -> "World":
         """The world when all of it is done, kind by kind as a promotion does it; keys and names stay unique."""
         held = {alias.id: alias for alias in self.aliases}
-        for kind in ORDER:
-            batch = [action for action in actions if action.action is kind]
+        for stage in STAGES:
+            batch = [action for action in actions if (action.kind, action.action) == stage]
             for action in batch:
                 if action.after is None or action.place is not None:
-                    held.pop(action.alias_id, None)  # type: ignore[arg-type] # a creation has none to give up
+                    held.pop(action.resource_id, None)  # type: ignore[arg-type] # a creation has none to give up
             held |= {alias.id: alias for action in batch for alias in _made(manifest, action, held)}
             managed = [(alias.manifest, alias.manifest_key) for alias in held.values() if alias.manifest]
             assert len(managed) == len({*managed})
@@ -83,13 +89,13 @@ class World:
 
 
 def _made(manifest: Manifest, action: Action, held: Mapping[UUID, Alias]) -> Iterator[Alias]:
-    if action.after is None:
+    if not isinstance(action.after, AliasView):
         return
     if action.place is not None:
         old = _alias(Name(action.place.domain, action.place.key), action.place.local_part)
     else:
-        assert action.alias_id is not None
-        old = held[action.alias_id]
+        assert action.resource_id is not None
+        old = held[action.resource_id]
         assert (old.version, old.address) == (action.version, action.after.address)
     yield replace(
         old,

@@ -52,7 +52,7 @@ get_link_address, prune_requests = signing_in.get_link_address, signing_in.prune
 create_grant, redeem_grant = grants.create_grant, grants.redeem_grant
 list_grants, revoke_grant = grants.list_grants, grants.revoke_grant
 verify_email, change_email = addresses.verify_email, addresses.change_email
-real_accounts = twins.real_accounts
+real_accounts, require_twin = twins.real_accounts, twins.require_twin
 
 
 def make_bearers(database: Database, *, keyring: Keyring, settings: Settings, outbound: Outbound) -> Bearers:

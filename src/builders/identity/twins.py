@@ -23,3 +23,10 @@ async def real_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping
         while len(_known) > REMEMBERED:
             _known.popitem(last=False)
     return found
+
+
+async def require_twin(conn: Conn, *, account_id: UUID) -> None:
+    """Raises ValueError for all but a sandbox twin: who empties an account of its rows asks here first."""
+    real = await real_accounts(conn, account_ids=[account_id])
+    if real.get(account_id, account_id) == account_id:
+        raise ValueError(f"{account_id} is no sandbox account, and nothing of it is cleared")

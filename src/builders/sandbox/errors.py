@@ -55,3 +55,15 @@ class EmailUnverified(Problem):
     """The account's email address is not verified."""
 
     status, code = 403, "email_unverified"
+
+
+class PromotionRunning(Problem):
+    """Another promotion of the account is running."""
+
+    status, code = 409, "promotion_running"
+
+
+class ManifestTooLarge(Problem):
+    """The manifest is too large."""
+
+    status, code = 413, "manifest_too_large"

@@ -5,7 +5,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from builders.kit.outbox import Event, declare
-from builders.sandbox.records import PlanStatus
+from builders.sandbox.records import Kind, PlanStatus
 
 
 class PlanData(BaseModel):
@@ -25,6 +25,7 @@ class PromotionData(BaseModel):
     succeeded: int
     failed: int
     skipped: int
+    kinds: dict[Kind, int] = {}  # actions of the plan by the kind of resource; older events have none
 
 
 _EXAMPLE = PromotionData(
@@ -34,6 +35,7 @@ _EXAMPLE = PromotionData(
     succeeded=12,
     failed=0,
     skipped=0,
+    kinds={Kind.ALIAS: 12},
 )
 
 PROMOTION_COMPLETED = declare(

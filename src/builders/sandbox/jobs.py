@@ -1,11 +1,9 @@
 """What the sandbox does by itself."""
 
-from datetime import timedelta
-from uuid import UUID
-
 from procrastinate import JobContext
 
 from builders.kit import jobs
+from builders.sandbox import carrying
 from builders.sandbox import service as sandbox
 
 
@@ -16,19 +14,7 @@ async def resume(context: JobContext, timestamp: int) -> None:
     del timestamp
     async with jobs.database(context).transaction() as conn:
         for account_id, promotion_id in await sandbox.list_abandoned(conn):
-            once = f"sandbox.finish {promotion_id}"
-            await jobs.defer(conn, finish, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
-
-
-@jobs.app.task(name="sandbox.finish", retry=jobs.RETRY, pass_context=True)
-async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
-    """Goes on with one promotion."""
-    await sandbox.finish(
-        jobs.database(context),
-        account_id=UUID(account_id),
-        promotion_id=UUID(promotion_id),
-        quarantine=timedelta(days=jobs.settings(context).quarantine_days),
-    )
+            await carrying.defer(conn, account_id=account_id, promotion_id=promotion_id)
 
 
 @jobs.app.periodic(cron="41 3 * * *")

@@ -8,67 +8,67 @@ from uuid import UUID
 import rfc8785
 from pydantic import TypeAdapter
 
-from builders.aliases.records import Alias, Name, Standing
 from builders.catalog.records import CatalogDomain
 from builders.kit.money import Money
-from builders.sandbox import actions, checks
-from builders.sandbox.checks import Judged, Routes
-from builders.sandbox.records import ACTIONS, Action, Draft, Manifest, Total
+from builders.sandbox.kinds import alias_plan, domain_plan, project_plan, sites, webhook_plan
+from builders.sandbox.kinds.alias_checks import Judged
+from builders.sandbox.kinds.drafted import Drafted
+from builders.sandbox.kinds.homes import Homes, homes
+from builders.sandbox.kinds.live import Live
+from builders.sandbox.records import ACTIONS, Action, Draft, Finding, Price, Total
+from builders.sandbox.wishes import Manifest
 
 MANIFEST = TypeAdapter(Manifest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Live:
-    """The account's live state, as far as the manifest concerns it."""
+class Foundation:
+    """What is planned before the aliases, and what they then stand on."""
 
-    aliases: Sequence[Alias]
-    standings: Mapping[Name, Standing]  # of wanted names that are not free
-    domains: Mapping[str, CatalogDomain]  # on which names are to be claimed
-    routes: Routes  # from the aliases to the names that they forward to
-
-
-def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Draft:
-    """The actions that lead from the live state to the wanted one, with all errors at once."""
-    wishes = _recognised(judged, live.aliases)
-    keys, wanted = {each.wish.key for each in wishes}, {each.name for each in wishes}
-    dropped = [each for each in live.aliases if each.manifest == manifest.name and each.name not in wanted]
-    # What a key stood for is replaced by what it stands for now; what has lost its key is left over.
-    replaced = {alias.manifest_key: alias for alias in dropped if alias.manifest_key in keys}
-    left = [alias for alias in dropped if alias.manifest_key not in keys]
-    going = {alias.name for alias in (*replaced.values(), *(left if manifest.prune else ()))}
-
-    routes = {name: on for name, on in live.routes.items() if name not in going}
-    errors = list(checks.errors(wishes, routes, live.standings))
-    wrong = {error.address for error in errors}
-    planned: list[Action] = []
-    for each in wishes:
-        old = replaced.get(each.wish.key)
-        if each.mine is not None:
-            outcome = actions.keep(manifest, each, each.mine, old)
-        elif each.address in wrong:
-            continue
-        else:
-            outcome = actions.claim(each, old)
-        if isinstance(outcome, Action):
-            planned.append(outcome)
-        else:
-            errors.append(outcome)
-    removed = map(actions.delete, left) if manifest.prune else ()
-    warnings = [*actions.cautions(manifest, wishes), *(() if manifest.prune else map(actions.left_alone, left))]
-    return Draft(actions=(*planned, *removed), errors=tuple(errors), warnings=tuple(warnings))
+    drafted: tuple[Drafted, ...]  # of projects, domains, webhooks
+    homes: Homes
+    sites: Mapping[str, CatalogDomain]  # on which names can be had, by A-label
+    settled: Mapping[str, str]  # the addresses of domains that the manifest has, by A-label
 
 
-def _recognised(judged: Sequence[Judged], aliases: Sequence[Alias]) -> list[Judged]:
-    """The wishes, each with the alias that the account has of its name.
+def found(manifest: Manifest, live: Live) -> Foundation:
+    """Plans all but the aliases."""
+    projects, domains = project_plan.draft(manifest, live), domain_plan.draft(manifest, live)
+    settings = domain_plan.views(domains.actions)
+    return Foundation(
+        drafted=(projects, domains, webhook_plan.draft(manifest, live)),
+        homes=homes(projects.actions, live.projects),
+        sites=sites.sites(live.domains, live.own, {view.domain: view.catch_all for view in settings.values()}),
+        settled={view.domain: address for address, view in settings.items()},
+    )
 
-    Also by the address as it is written: a name stays the account's own when the rules of its domain change.
+
+def draft(manifest: Manifest, judged: Sequence[Judged], live: Live, foundation: Foundation) -> Draft:
+    """The actions that lead from the live state to the wanted one, with all errors at once.
+
+    In the order in which they need each other; what takes something away comes last, in the reverse order.
     """
-    by_name = {alias.name: alias for alias in aliases}
-    by_address = {alias.address: alias for alias in aliases}
-    return [
-        replace(each, mine=(each.own and by_name.get(each.own)) or by_address.get(each.written)) for each in judged
+    domain_of = foundation.settled
+    placed = [
+        replace(each, domain_address=domain_of.get(each.domain), is_own=each.domain in live.own) for each in judged
     ]
+    kinds = (*foundation.drafted, alias_plan.draft(manifest, placed, live))
+    return Draft(
+        actions=(
+            *(action for kind in kinds for action in kind.actions),
+            *(action for kind in reversed(kinds) for action in kind.removed),
+        ),
+        errors=(*_lost(manifest, foundation.homes), *(each for kind in kinds for each in kind.errors)),
+        warnings=tuple(each for kind in kinds for each in kind.warnings),
+    )
+
+
+def _lost(manifest: Manifest, known: Homes) -> Iterable[Finding]:
+    """The manifest's own project, where no alias says that it is not there."""
+    wanted = any(wish.project is None for wish in manifest.aliases)
+    if manifest.project is not None and not wanted and known.find(manifest.project) is None:
+        message = "There is no such project, by key, slug or id."
+        yield Finding(code="project_not_found", address="manifest", message=message)
 
 
 def digest(account_id: UUID, manifest: Manifest, planned: Sequence[Action]) -> str:
@@ -84,7 +84,7 @@ def digest(account_id: UUID, manifest: Manifest, planned: Sequence[Action]) -> s
 def totals(planned: Iterable[Action]) -> list[Total]:
     """What the actions cost, by currency and interval."""
     sums: dict[str, dict[str, Money]] = {}
-    for price in (action.price for action in planned if action.price is not None):
+    for price in _prices(planned):
         of = sums.setdefault(price.money.currency, {})
         of[price.interval] = of.get(price.interval, Money.zero(price.money.currency)) + price.money
     return [
@@ -101,7 +101,12 @@ def totals(planned: Iterable[Action]) -> list[Total]:
 def due(planned: Iterable[Action]) -> dict[str, Money]:
     """What is paid at once, by currency: what is paid once, and each first month or year."""
     sums: dict[str, Money] = {}
-    for price in (action.price for action in planned if action.price is not None):
+    for price in _prices(planned):
         currency = price.money.currency
         sums[currency] = sums.get(currency, Money.zero(currency)) + price.money
     return sums
+
+
+def _prices(planned: Iterable[Action]) -> Iterable[Price]:
+    """Those that are to be paid: names on own domains cost nothing, in no currency."""
+    return (action.price for action in planned if action.price is not None and action.price.money.amount)

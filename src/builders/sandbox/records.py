@@ -1,24 +1,28 @@
 """What crosses the door of the sandbox."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
-from pydantic import TypeAdapter
+from pydantic import AliasChoices, Field, TypeAdapter
 
+from builders.aliases.records import LIVE
 from builders.kit.money import Money
+from builders.sandbox.views import View
 
-MAX_RESOURCES = 2000  # in a manifest
+PLAN_LIFE = timedelta(hours=24)  # to be promoted in
 
 
-class OnConflict(StrEnum):
-    """What to do with a name that the account has already, but not by this manifest."""
+class Kind(StrEnum):
+    """What a manifest can hold, in the order in which the kinds need each other."""
 
-    FAIL = "fail"
-    ADOPT = "adopt"
+    PROJECT = "project"
+    DOMAIN = "domain"
+    WEBHOOK = "webhook"
+    ALIAS = "alias"
 
 
 class ActionKind(StrEnum):
@@ -70,42 +74,6 @@ class OnError(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasWish:
-    """An alias as the manifest wants it; domain and local part as written."""
-
-    key: str  # unique in the manifest
-    domain: str
-    local_part: str
-    destinations: tuple[str, ...]
-    enabled: bool
-    note: str | None
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
-    """Wanted state."""
-
-    name: str
-    labels: Mapping[str, str]
-    prune: bool
-    on_conflict: OnConflict
-    aliases: tuple[AliasWish, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AliasView:
-    """An alias before or after an action."""
-
-    address: str
-    key: str  # in the manifest that manages it; empty when none does
-    destinations: tuple[str, ...]
-    enabled: bool
-    note: str | None
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """What a name costs, and how often."""
 
@@ -121,23 +89,53 @@ class Place:
     local_part: str
     key: str
     skeleton: str
+    is_own: bool = False  # on a domain of the account's own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """Where the secret of a new webhook comes from: it is copied, or made when both are None."""
+
+    copied_from: UUID | None = None  # a destination that is there
+    copied_from_address: str | None = None  # one that the plan makes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Whose state is compared and changed: a live account's, or that of its sandbox twin for a rehearsal."""
+
+    account_id: UUID
+    realm: UUID = LIVE  # where names are unique
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what happens here is real."""
+        return self.realm == LIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing that a plan does, with what must still be true when it is done."""
+    """One thing that a plan does, with what must still be true when it is done.
 
-    address: str  # `alias.KEY`
+    Plans are stored: what is added has a default, and what was renamed is read by its old name too.
+    """
+
+    address: str  # `KIND.KEY`
+    kind: Kind = Kind.ALIAS
     action: ActionKind
-    before: AliasView | None
-    after: AliasView | None
+    before: View | None
+    after: View | None
     changed_fields: tuple[str, ...]
     reason: str
     risk: Literal["low", "medium", "high"]
     price: Price | None  # of a name that is claimed
-    alias_id: UUID | None  # of an alias that is there
+    # Of a resource that is there.
+    resource_id: Annotated[UUID | None, Field(validation_alias=AliasChoices("resource_id", "alias_id"))]
     version: int | None  # that it must still have
-    place: Place | None  # of a name that is claimed
+    place: Place | None = None  # of a name that is claimed
+    after_unknown: tuple[str, ...] = ()  # members of `after` that are known only when it is done
+    requires: tuple[str, ...] = ()  # addresses of what must be done before
+    secret: Secret | None = None  # of a webhook that is made
 
 
 ACTIONS = TypeAdapter(tuple[Action, ...])  # as they are stored, and digested
@@ -190,8 +188,30 @@ class Plan:
 
     @property
     def removals(self) -> int:
-        """How many names it gives up."""
+        """How many resources it gives up."""
         return sum(each.action in {ActionKind.DELETE, ActionKind.REPLACE} for each in self.actions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOverview:
+    """A plan as a list shows it."""
+
+    id: UUID
+    manifest: str
+    labels: Mapping[str, str]
+    status: PlanStatus
+    digest: str
+    summary: Mapping[ActionKind, int]
+    errors: int
+    warnings: int
+    created_by: str
+    created_at: datetime
+    expires_at: datetime
+
+    @property
+    def is_promotable(self) -> bool:
+        """Whether it can be promoted still."""
+        return self.status in {PlanStatus.READY, PlanStatus.EMPTY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +235,17 @@ class Step:
     resource_id: UUID | None
     error: StepError | None
     finished_at: datetime | None
+    invoice_id: UUID | None = None  # of what was claimed at a price
+    signing_secret: str | None = field(default=None, repr=False)  # never kept: of an answer, once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BilledOn:
+    """An invoice of a promotion."""
+
+    id: UUID
+    number: str | None
+    total: Money
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +260,7 @@ class Promotion:
     created_by: str  # who promoted, in the form of the plan's
     started_at: datetime
     finished_at: datetime | None
+    invoices: Sequence[BilledOn] = ()
 
 
 class Abandoned(NamedTuple):
@@ -248,12 +280,3 @@ class Order:
     max_total: Money | None
     on_error: OnError
     resume: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """How the sandbox stands for an account."""
-
-    plans_open: int
-    promotions_running: int
-    email_verified: bool

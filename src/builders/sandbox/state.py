@@ -1,73 +1,58 @@
-"""The live state that a manifest or a plan concerns, read in a handful of statements whatever its size."""
+"""The live state that a manifest or a plan concerns, read in a fixed number of statements whatever its size."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Name, Verdict, Wanted
+from builders.aliases.records import Wanted
 from builders.catalog import service as catalog
-from builders.catalog.records import CatalogDomain
+from builders.domains import service as domains
+from builders.domains.records import AccountDomain, AccountDomainStatus
+from builders.kit import ids
 from builders.kit.db import Conn
-from builders.sandbox.checks import Judged
-from builders.sandbox.plan import Live
-from builders.sandbox.records import Action, Manifest
+from builders.projects import service as projects
+from builders.projects.records import Project
+from builders.sandbox.kinds import alias_judging as judging
+from builders.sandbox.kinds import domain_plan, sites
+from builders.sandbox.kinds.alias_checks import Judged
+from builders.sandbox.kinds.alias_judging import Directory
+from builders.sandbox.kinds.live import Live
+from builders.sandbox.records import Action, Ground, Kind
+from builders.sandbox.views import AliasView, ProjectView
+from builders.sandbox.wishes import Manifest
+from builders.webhooks import service as webhooks
+from builders.webhooks.service import JudgedUrls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Directory:
-    """The catalog domains that a manifest speaks of, by A-label."""
-
-    domains: Mapping[str, CatalogDomain]
-
-    def find(self, written: str) -> CatalogDomain | None:
-        """The domain, in whatever form it is written."""
-        return self.domains.get(catalog.find_a_label(written) or "")
-
-    def judge(self, domain: CatalogDomain, local_part: str) -> Verdict:
-        """What the rules say of a name on the domain."""
-        return aliases.judge(local_part, domain=domain.domain, rules=domain.rules)
-
-    def names(self, destinations: Sequence[str]) -> Iterator[Name]:
-        """Those of the destinations, A-labels, that are names on these domains; name+tag is delivered to name."""
-        for destination in destinations:
-            local_part, _, label = destination.rpartition("@")
-            domain = self.domains.get(label)
-            if domain is not None:
-                key = self.judge(domain, local_part.partition("+")[0]).key
-                if key:
-                    yield Name(domain.domain, key)
-
-
-async def directory(conn: Conn, *, manifest: Manifest) -> Directory:
-    """The catalog domains that the manifest speaks of. One statement."""
-    labels = {label for wish in manifest.aliases if (label := catalog.find_a_label(wish.domain))}
-    labels |= {email.rpartition("@")[2] for wish in manifest.aliases for email in wish.destinations}
-    return Directory(domains=await catalog.find_domains(conn, domains=labels))
+async def of_manifest(conn: Conn, *, ground: Ground, manifest: Manifest, urls: JudgedUrls) -> Live:
+    """All that is there but the aliases; seven statements at most."""
+    owner = {"account_id": ground.account_id}
+    references = {wish.project for wish in manifest.aliases if wish.project} | {manifest.project or ""}
+    slugs = references | {wish.slug for wish in manifest.projects if wish.slug}
+    named = {found for each in references if (found := ids.find(each))}
+    there = await projects.list_projects(conn, **owner, manifest=manifest.name, project_ids=named, slugs=slugs)
+    mailboxes = {each.default_destination for each in manifest.projects} | {
+        each.default_destination for each in there
+    }
+    labels = judging.labels(manifest, [each for each in mailboxes if each])
+    return Live(
+        aliases=(),
+        standings={},
+        domains=await catalog.find_domains(conn, domains=labels),
+        routes={},
+        projects=there,
+        sizes=await _sizes(conn, ground, there),
+        own=await _own(conn, ground, manifest.name, labels),
+        webhooks=await webhooks.list_managed(conn, **owner),
+        refused_urls=urls.refused,
+    )
 
 
-def judge(manifest: Manifest, known: Directory) -> list[Judged]:
-    """The wishes, each with what the catalog and the rules say of its name."""
-    judged = []
-    for wish in manifest.aliases:
-        domain = known.find(wish.domain)
-        key = known.judge(domain, wish.local_part).key if domain else ""
-        judged.append(
-            Judged(
-                wish=wish,
-                written=f"{wish.local_part.strip().lower()}@{domain.domain if domain else ''}",
-                own=Name(domain.domain, key) if domain and key else None,
-                ruling=catalog.rule(wish.local_part, domain),
-                forwards=tuple(known.names(wish.destinations)),
-            )
-        )
-    return judged
-
-
-async def of_wishes(
-    conn: Conn, *, account_id: UUID, manifest: Manifest, wishes: Sequence[Judged], known: Directory
+async def with_aliases(
+    conn: Conn, *, ground: Ground, manifest: Manifest, wishes: Sequence[Judged], known: Directory, live: Live
 ) -> Live:
-    """What the account has of the manifest, and why it cannot have the rest. Two statements."""
+    """What the account has of the wanted names too, and why it cannot have the rest. Two statements."""
     wanted = [
         Wanted(domain=name.domain, key=name.key, skeleton=each.ruling.verdict.skeleton)
         for each in wishes
@@ -75,29 +60,75 @@ async def of_wishes(
     ]
     # One step beyond the manifest: a circle by way of an alias that is there already is seen too.
     names = {each.own for each in wishes if each.own} | {name for each in wishes for name in each.forwards}
-    there = await aliases.list_aliases(conn, account_id=account_id, manifest=manifest.name, names=sorted(names))
-    return Live(
+    there = await aliases.list_aliases(
+        conn, account_id=ground.account_id, manifest=manifest.name, names=sorted(names)
+    )
+    return replace(
+        live,
         aliases=there,
-        standings=await aliases.look_up(conn, realm=LIVE, wanted=wanted, account_id=account_id),
-        domains=known.domains,
+        standings=await aliases.look_up(conn, account_id=ground.account_id, realm=ground.realm, wanted=wanted),
         routes={alias.name: tuple(known.names(alias.destinations)) for alias in there},
     )
 
 
-async def of_actions(conn: Conn, *, account_id: UUID, manifest: str, actions: Sequence[Action]) -> Live:
-    """What planned actions stand on, as it is now. Three statements."""
+async def of_actions(
+    conn: Conn, *, ground: Ground, manifest: str, actions: Sequence[Action], urls: JudgedUrls
+) -> Live:
+    """What planned actions stand on, as it is now; nine statements at most."""
     places = [action.place for action in actions if action.place is not None]
     wanted = [Wanted(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
+    owner = {"account_id": ground.account_id}
+    by_kind = {kind: [each for each in actions if each.kind is kind] for kind in Kind}
     there = await aliases.list_aliases(
         conn,
-        account_id=account_id,
+        account_id=ground.account_id,
         manifest=manifest,
         names=[each.name for each in wanted],
-        alias_ids=[action.alias_id for action in actions if action.alias_id is not None],
+        alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
     )
+    found = await _projects_of(conn, ground, manifest, actions) if by_kind[Kind.PROJECT] or homes(actions) else []
+    labels = {place.domain for place in places}
+    own = await _own(conn, ground, manifest, labels | domain_plan.catch_all(actions).keys())
     return Live(
         aliases=there,
-        standings=await aliases.look_up(conn, realm=LIVE, wanted=wanted, account_id=account_id),
-        domains=await catalog.find_domains(conn, domains={place.domain for place in places}),
+        standings=await aliases.look_up(conn, **owner, realm=ground.realm, wanted=wanted) if wanted else {},
+        domains=sites.sites(await catalog.find_domains(conn, domains=labels), own, domain_plan.catch_all(actions)),
         routes={},
+        projects=found,
+        sizes=await _sizes(conn, ground, found),
+        own=own,
+        webhooks=await webhooks.list_managed(conn, **owner) if by_kind[Kind.WEBHOOK] else (),
+        refused_urls=urls.refused,
+    )
+
+
+def homes(actions: Sequence[Action]) -> set[UUID]:
+    """The projects that aliases are to be in, and are there already."""
+    views = (action.after for action in actions)
+    return {view.project_id for view in views if isinstance(view, AliasView) and view.project_id}
+
+
+async def _projects_of(conn: Conn, ground: Ground, manifest: str, actions: Sequence[Action]) -> list[Project]:
+    planned = [action for action in actions if action.kind is Kind.PROJECT]
+    return await projects.list_projects(
+        conn,
+        account_id=ground.account_id,
+        manifest=manifest,
+        project_ids=homes(actions) | {each.resource_id for each in planned if each.resource_id},
+        slugs={each.after.slug for each in planned if isinstance(each.after, ProjectView) and each.after.slug},
+    )
+
+
+async def _own(conn: Conn, ground: Ground, manifest: str, labels: set[str]) -> dict[str, AccountDomain]:
+    """The account's own live domains: those of the labels, and those that the manifest manages."""
+    found = await domains.find_domains(conn, account_id=ground.account_id, domains=labels)
+    managed = await domains.list_managed(conn, account_id=ground.account_id, manifest=manifest)
+    return {**{each.domain: each for each in managed if each.status is AccountDomainStatus.LIVE}, **found}
+
+
+async def _sizes(conn: Conn, ground: Ground, found: Sequence[Project]) -> Mapping[UUID, int]:
+    if not found:
+        return {}
+    return await aliases.count_by_project(
+        conn, account_id=ground.account_id, project_ids=[each.id for each in found]
     )

@@ -193,14 +193,15 @@ async def _judge(
     errors: list[Error] = [*matching.refusals(events or ()), *_secret_errors(secret)]
     judged = None
     try:
-        judged = None if url is None else await _judged_url(outbound, url)
+        judged = None if url is None else await judge_url(outbound, url)
     except UrlRefused as refused:
         errors.append({"loc": ("body", "url"), "msg": refused.message, "type": "url_not_allowed"})
     _refuse(errors)
     return judged
 
 
-async def _judged_url(outbound: Outbound, url: str) -> str:
+async def judge_url(outbound: Outbound, url: str) -> str:
+    """The URL as it is to be kept; asks name servers. Raises UrlRefused."""
     target = outbound.judge_url(url)
     try:
         await outbound.judge_host(target)

@@ -1,5 +1,8 @@
 """Refusals of webhooks."""
 
+from collections.abc import Iterable
+from uuid import UUID
+
 from builders.kit.errors import Problem
 
 
@@ -61,3 +64,36 @@ class TooManyTests(Problem):
     """Too many test sends."""
 
     status, code = 429, "webhook_test_limit"
+
+
+class WebhooksChanged(Problem):
+    """Some of the webhook destinations are not as they were."""
+
+    status, code = 409, "webhooks_changed"
+
+    def __init__(self, changed: Iterable[UUID]) -> None:
+        super().__init__(
+            "A destination was changed or deleted in the meantime.", next_action="Plan again."
+        )
+        self.changed = frozenset(changed)
+
+
+class WebhookKeysTaken(Problem):
+    """Some of the manifest keys stand for other webhook destinations."""
+
+    status, code = 409, "webhook_keys_taken"
+
+    def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
+        listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
+        super().__init__(f"Keys that stand for other destinations: {listed}.", next_action="Plan again.")
+        self.keys = keys
+
+
+class SecretsGone(Problem):
+    """The webhook destination whose secret was to be copied is gone."""
+
+    status, code = 409, "webhook_secret_gone"
+
+    def __init__(self, copies: Iterable[UUID]) -> None:
+        super().__init__("A secret that was to be copied is gone.", next_action="Plan again.")
+        self.copies = frozenset(copies)  # the destinations that were to have them

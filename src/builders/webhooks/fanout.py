@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from builders.identity import service as identity
@@ -51,12 +52,19 @@ def _outgoing(news: News, real_account_id: UUID) -> Outgoing:
 
 
 def payload(
-    *, event_id: UUID, name: str, at: datetime, account_id: UUID, livemode: bool, data: str, test: bool = False
+    *,
+    event_id: UUID,
+    name: str,
+    at: datetime,
+    account_id: UUID,
+    livemode: bool,
+    data: str,
+    mark: Literal["test", "simulated"] | None = None,
 ) -> str:
-    """The JSON that is sent; `data` is put in as the room wrote it."""
+    """The JSON that is sent, with what it is of if it is of no event; `data` is put in as the room wrote it."""
     moment = at.isoformat().replace("+00:00", "Z")
     mode = "true" if livemode else "false"
-    marked = '"test":true,' if test else ""
+    marked = f'"{mark}":true,' if mark else ""
     return (
         f'{{"id":"{event_id}","type":{json.dumps(name)},"timestamp":"{moment}","account_id":"{account_id}",'
         f'"livemode":{mode},{marked}"data":{data}}}'

@@ -13,7 +13,7 @@ MOST = 100  # names of one destination
 LONGEST_NAME = 80  # characters
 UNKNOWN = "event_unknown"  # the type of the error
 # Names that the specification gives: good also where the room that tells of them is not built.
-GIVEN = frozenset({"alias.created", "onboarding.completed", "invoice.paid"})
+GIVEN = frozenset({"alias.created", "onboarding.completed"})
 
 
 def list_public() -> list[Event]:

@@ -104,6 +104,7 @@ class Delivery:
     last_status: int | None
     last_error: str | None
     succeeded_at: datetime | None
+    simulated: bool  # of no event, but of what one would tell
     created_at: datetime  # of the event
 
 

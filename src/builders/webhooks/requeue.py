@@ -36,7 +36,7 @@ async def make_test_delivery(conn: Conn, *, destination: Destination, event: Eve
         account_id=real,
         livemode=real == account_id,
         data=event.example.model_dump_json(),
-        test=True,
+        mark="test",
     )
     return await store.insert_test(
         conn,

@@ -8,7 +8,7 @@ from builders.kit import clock, log, outbox
 from builders.kit.crypto import Keyring, Unsealable
 from builders.kit.db import Conn, Database
 from builders.kit.outbound import Outbound, OutboundFailed, Response
-from builders.webhooks import outcome, schedule, sealing, signing
+from builders.webhooks import outcome, rendering, schedule
 from builders.webhooks.errors import DeliveryInFlight
 from builders.webhooks.events import WEBHOOK_DISABLED, WebhookData
 from builders.webhooks.records import Attempt, Claim, Result
@@ -66,34 +66,25 @@ def unsent(claim: Claim) -> Result:
 
 
 async def _request(outbound: Outbound, keyring: Keyring, claim: Claim) -> Response:
-    body = claim.body.encode()
+    rendered = rendering.render(
+        keyring,
+        claim,
+        event_id=claim.event_id,
+        body=claim.body,
+        n=claim.attempts + 1,
+        test=claim.test,
+        now=clock.now(),
+    )
     return await outbound.request(
-        "POST",
-        claim.url,
-        headers=signing.headers(
-            _keys(keyring, claim),
-            event_id=claim.event_id,
-            body=body,
-            n=claim.attempts + 1,
-            test=claim.test,
-            now=clock.now(),
-        ),
-        body=body,
+        rendered.method,
+        rendered.url,
+        headers=rendered.headers,
+        body=rendered.body.encode(),
         total_s=TOTAL_S,
         connect_s=CONNECT_S,
         max_bytes=MOST_READ,
         keep_bytes=outcome.EXCERPT,
     )
-
-
-def _keys(keyring: Keyring, claim: Claim) -> list[bytes]:
-    sealed = [each for each in (claim.secret, claim.old_secret) if each is not None]
-    return [
-        sealing.key(
-            sealing.unseal(keyring, each, account_id=claim.account_id, destination_id=claim.destination_id)
-        )
-        for each in sealed
-    ]
 
 
 async def write(conn: Conn, *, results_: Sequence[Result]) -> int:

@@ -3,15 +3,19 @@
 from uuid import UUID
 
 from builders.webhooks import (
+    applying,
     catalog,
+    clearing,
     deliveries,
     destinations,
     errors,
+    managed,
     operating,
     requeue,
     resealing,
     resending,
     samples,
+    simulating,
 )
 
 NOBODY = UUID(int=0)  # the id of no destination
@@ -32,6 +36,24 @@ requeue_delivery, look = requeue.retry, operating.look
 
 list_catalog, get_event = catalog.list_catalog, catalog.get_event
 send_sample, send_samples = samples.send, samples.send_many
+clear, count_destinations = clearing.clear, clearing.count
+simulate = simulating.simulate
+Simulation = simulating.Simulation
+MOST_SIMULATED = simulating.MOST
+
+# In sets, for manifests.
+judge_urls, judge_events, list_managed = applying.judge_urls, applying.judge_events, applying.list_managed
+create_many, update_many, delete_many = applying.create_many, applying.update_many, applying.delete_many
+reveal_secrets = applying.reveal
+Managed = managed.Managed
+WebhookSpec = managed.WebhookSpec
+WebhookChange = managed.WebhookChange
+JudgedUrls = managed.JudgedUrls
+WebhooksChanged = errors.WebhooksChanged
+KeysTaken = errors.WebhookKeysTaken
+WebhookLimit = errors.WebhookLimit
+SecretsGone = errors.SecretsGone
+MOST = applying.MOST
 
 # What rooms above may pass on.
 WebhookNotFound, TooManyTests = errors.WebhookNotFound, errors.TooManyTests

@@ -28,6 +28,7 @@ _ITEM: JsonDict = {
     "last_status": 204,
     "last_error": None,
     "livemode": True,
+    "simulated": False,
     "created_at": "2026-01-05T09:30:00Z",
 }
 _ATTEMPT: JsonDict = {
@@ -71,6 +72,7 @@ class DeliveryReply(Reply):
     last_status: int | None
     last_error: str | None
     livemode: bool
+    simulated: Annotated[bool, Field(description="Of an event that was simulated, and did not happen.")]
     created_at: datetime
 
 

@@ -22,7 +22,8 @@ SHOWN = """
     delivery.trigger, delivery.attempts,
     CASE WHEN NOT due.leased THEN due.next_attempt_at WHEN due.next_attempt_at <= %(now)s THEN due.next_attempt_at
          END AS next_attempt_at,
-    delivery.last_attempt_at, delivery.last_status, delivery.last_error, delivery.succeeded_at, delivery.created_at
+    delivery.last_attempt_at, delivery.last_status, delivery.last_error, delivery.succeeded_at, delivery.simulated,
+    delivery.created_at
 """
 JOINED = """
     webhooks_deliveries AS delivery
@@ -48,7 +49,7 @@ BEGUN = f"""
                'trigger', trigger, 'attempt_count', attempts, 'next_attempt_at', kit_time(next_attempt_at),
                'last_attempt_at', kit_time(last_attempt_at), 'succeeded_at', kit_time(succeeded_at),
                'last_status', last_status, 'last_error', last_error, 'livemode', %(livemode)s::boolean,
-               'created_at', kit_time(created_at)
+               'simulated', simulated, 'created_at', kit_time(created_at)
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
            (array_agg(id ORDER BY id DESC) FILTER (WHERE nth = %(limit)s))[1]::text,
            coalesce(max(nth) > %(limit)s, false)

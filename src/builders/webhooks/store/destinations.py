@@ -86,7 +86,8 @@ ROTATE = """
         old_secret = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s THEN secret END,
         old_secret_until = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s
                                 THEN %(old_secret_until)s::timestamptz END,
-        secret = %(secret)s, secret_hint = %(secret_hint)s, version = version + 1, updated_at = %(now)s
+        secret = %(secret)s, secret_hint = %(secret_hint)s, secret_unseen = false,
+        version = version + 1, updated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s
 """
 DELETE = "DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s"

@@ -1,21 +1,13 @@
 """One action of a plan: what it changes, what it costs, and what must still be true when it is done. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from typing import Literal
 
 from builders.aliases.records import Alias, ReservedClass
-from builders.sandbox.checks import Judged
-from builders.sandbox.records import (
-    Action,
-    ActionKind,
-    AliasView,
-    Finding,
-    Manifest,
-    OnConflict,
-    Place,
-    Price,
-)
+from builders.sandbox.kinds.alias_checks import Judged
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Price
+from builders.sandbox.views import AliasView, changes
+from builders.sandbox.wishes import Manifest, OnConflict
 
 
 def claim(each: Judged, old: Alias | None) -> Action:
@@ -26,18 +18,25 @@ def claim(each: Judged, old: Alias | None) -> Action:
     before, after = None if old is None else view(old), _wanted(each)
     return Action(
         address=each.address,
+        kind=Kind.ALIAS,
         action=ActionKind.CREATE if old is None else ActionKind.REPLACE,
         before=before,
         after=after,
-        changed_fields=() if before is None else _changes(before, after),
+        changed_fields=() if before is None else _changes(each, before, after),
         reason="The name is wanted and free." if old is None else f"The name replaces {old.address}.",
         risk="low" if old is None else "high",
         price=Price(money=price.money, interval=price.interval.value),
-        alias_id=None if old is None else old.id,
+        resource_id=None if old is None else old.id,
         version=None if old is None else old.version,
         place=Place(
-            domain=domain.domain, local_part=verdict.normalized, key=verdict.key, skeleton=verdict.skeleton
+            domain=domain.domain,
+            local_part=verdict.normalized,
+            key=verdict.key,
+            skeleton=verdict.skeleton,
+            is_own=each.is_own,
         ),
+        after_unknown=_unknown(each),
+        requires=_requires(each),
     )
 
 
@@ -53,7 +52,7 @@ def keep(manifest: Manifest, each: Judged, mine: Alias, old: Alias | None) -> Ac
     if old is not None:
         message = f"The key stood for {old.address}, and the account has {mine.address} already: take a new key."
         return Finding(code="key_in_use", address=each.address, message=message)
-    changed = _changes(view(mine), _wanted(each))
+    changed = _changes(each, view(mine), _wanted(each))
     if mine.manifest == manifest.name:
         kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
         return _change(
@@ -74,6 +73,7 @@ def delete(alias: Alias) -> Action:
     """Gives up a name that the manifest has no more."""
     return Action(
         address=f"alias.{alias.manifest_key}",
+        kind=Kind.ALIAS,
         action=ActionKind.DELETE,
         before=view(alias),
         after=None,
@@ -81,9 +81,8 @@ def delete(alias: Alias) -> Action:
         reason="It is no longer in the manifest, which prunes.",
         risk="high",
         price=None,
-        alias_id=alias.id,
+        resource_id=alias.id,
         version=alias.version,
-        place=None,
     )
 
 
@@ -119,6 +118,7 @@ def view(alias: Alias) -> AliasView:
         enabled=alias.enabled,
         note=alias.note,
         labels=dict(alias.labels),
+        project_id=alias.project_id,
     )
 
 
@@ -134,18 +134,30 @@ def _wanted(each: Judged) -> AliasView:
         enabled=each.wish.enabled,
         note=each.wish.note,
         labels=each.wish.labels,
+        project_id=each.home.project_id if each.home else None,
     )
 
 
-def _changes(before: AliasView, after: AliasView) -> tuple[str, ...]:
-    names = (each.name for each in fields(AliasView))
-    return tuple(name for name in names if getattr(before, name) != getattr(after, name))
+def _changes(each: Judged, before: AliasView, after: AliasView) -> tuple[str, ...]:
+    changed = changes(before, after)
+    return changed if "project_id" in changed else (*changed, *_unknown(each))
+
+
+def _unknown(each: Judged) -> tuple[str, ...]:
+    return each.home.after_unknown if each.home else ()
+
+
+def _requires(each: Judged) -> tuple[str, ...]:
+    return tuple(address for address in (each.home and each.home.address, each.domain_address) if address)
 
 
 def _change(each: Judged, mine: Alias, kind: ActionKind, changed: tuple[str, ...], reason: str) -> Action:
-    risk: Literal["low", "medium"] = "medium" if {"destinations", "enabled"} & set(changed) else "low"
+    risk: Literal["low", "medium"] = (
+        "medium" if {"destinations", "enabled", "project_id"} & set(changed) else "low"
+    )
     return Action(
         address=each.address,
+        kind=Kind.ALIAS,
         action=kind,
         before=view(mine),
         after=_wanted(each) if changed else view(mine),
@@ -153,7 +165,8 @@ def _change(each: Judged, mine: Alias, kind: ActionKind, changed: tuple[str, ...
         reason=reason,
         risk=risk,
         price=None,
-        alias_id=mine.id,
+        resource_id=mine.id,
         version=mine.version,
-        place=None,
+        after_unknown=_unknown(each) if changed else (),
+        requires=_requires(each) if changed else (),
     )

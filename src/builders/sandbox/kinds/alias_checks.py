@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 
+from builders.aliases import service as aliases
 from builders.aliases.records import Alias, Name, Standing
 from builders.catalog import service as catalog
-from builders.sandbox.records import AliasWish, Finding
-
-Routes = Mapping[Name, Sequence[Name]]  # from a name to those that mail to it is sent on to
+from builders.sandbox.kinds.homes import Home
+from builders.sandbox.kinds.live import Routes
+from builders.sandbox.records import Finding
+from builders.sandbox.wishes import AliasWish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,15 @@ class Judged:
     ruling: catalog.Ruling  # if it has not
     forwards: Sequence[Name]  # those of its destinations that are on domains of the catalog
     mine: Alias | None = None  # of this name, which the account has already
+    home: Home | None = None  # its project
+    is_lost: bool = False  # it names a project that is not there
+    is_own: bool = False  # on a domain of the account's own
+    domain_address: str | None = None  # of the action on its domain, if the manifest has it
+
+    @property
+    def domain(self) -> str:
+        """The A-label of its domain; empty when that is not known."""
+        return self.own.domain if self.own else ""
 
     @property
     def address(self) -> str:
@@ -52,10 +62,16 @@ def errors(wishes: Sequence[Judged], routes: Routes, standings: Mapping[Name, St
     for each in wishes:
         if each.name is not None:
             ahead.setdefault(each.name, []).extend(each.forwards)
-    endless = _endless({**routes, **ahead})
+    endless = aliases.endless({**routes, **ahead})
     for each in wishes:
         if each.mine is None and (found := refusal(each.ruling, standings.get(each.name) if each.name else None)):
             yield Finding(code=found[0], address=each.address, message=found[1])
+        if each.is_lost:
+            message = "There is no such project, by key, slug or id."
+            yield Finding(code="project_not_found", address=each.address, message=message)
+        if not each.wish.destinations:
+            message = "An alias needs a destination, its own or its project's default_destination."
+            yield Finding(code="destination_missing", address=each.address, message=message)
         if each.name is not None and names[each.name] > 1:
             message = "Another alias of the manifest has this name."
             yield Finding(code="duplicate_name", address=each.address, message=message)
@@ -70,19 +86,3 @@ def refusal(ruling: catalog.Ruling, standing: Standing | None) -> tuple[str, str
     if reason is None:
         return None
     return ruling.verdict.detail or reason, catalog.say(reason, ruling.verdict)
-
-
-def _endless(routes: Routes) -> set[Name]:
-    """The names from which mail gets into a circle: what is left when all that end somewhere are taken away."""
-    sorter = TopologicalSorter(routes)
-    try:
-        sorter.prepare()
-    except CycleError:
-        pass  # the sorter still gives all that does not lead into one
-    else:
-        return set()
-    endless = {name for name, ahead in routes.items() if ahead}
-    while sorter.is_active() and (ends := sorter.get_ready()):
-        endless.difference_update(ends)
-        sorter.done(*ends)
-    return endless

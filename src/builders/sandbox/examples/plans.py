@@ -1,18 +1,28 @@
-"""What is sent to the sandbox and what it answers, by example: one name from its manifest to its promotion."""
+"""One name from its manifest to its promotion, by example."""
 
 from pydantic.config import JsonDict
 
 _PLAN_ID = "0193a1b2-0000-7000-8000-000000000004"
 _DIGEST = "sha256:ea78b2c4292ca5c7a7ba798a299ffa9b4228fc168f02705dd56623af42fcfed9"
 _KEY_ID = "0193a1b2-0000-7000-8000-000000000001"
+_INVOICE_ID = "0193a1b2-0000-7000-8000-000000000006"
 _NOTHING: JsonDict = {"amount": "0.00", "currency": "USD"}
 
 MANIFEST: JsonDict = {
     "api_version": "v1",
     "kind": "Manifest",
     "metadata": {"name": "acme-mail", "labels": {"team": "mail"}},
+    "project": "acme",
+    "prune": True,
     "resources": {
-        "aliases": [{"key": "ada", "address": "ada@harbour.example", "destinations": ["ada@example.net"]}]
+        "projects": [{"key": "acme", "name": "Acme", "slug": "acme", "default_destination": "ops@example.net"}],
+        "webhooks": [
+            {"key": "main", "label": "main", "url": "https://hooks.example.com/builders", "events": ["alias.*"]}
+        ],
+        "aliases": [
+            {"key": "ada", "address": "ada@harbour.example", "destinations": ["ada@example.net"]},
+            {"key": "sales", "address": "sales@harbour.example"},
+        ],
     },
 }
 
@@ -42,11 +52,15 @@ PLAN: JsonDict = {
                 "enabled": True,
                 "note": None,
                 "labels": {},
+                "project_id": None,
             },
+            "after_unknown": [],
             "changed_fields": [],
             "reason": "The name is wanted and free.",
             "risk": "low",
             "price": {"amount": "24.00", "currency": "USD", "interval": "year"},
+            "requires": [],
+            "signing_secret_from": None,
             "precondition": None,
         }
     ],
@@ -68,6 +82,21 @@ PLAN: JsonDict = {
     "expires_at": "2026-01-06T09:30:00Z",
 }
 
+PLAN_ITEM: JsonDict = {
+    "id": _PLAN_ID,
+    "status": "ready",
+    "manifest": "acme-mail",
+    "labels": {"team": "mail"},
+    "digest": _DIGEST,
+    "summary": {"create": 1},
+    "errors": 0,
+    "warnings": 0,
+    "promotable": True,
+    "created_by": _KEY_ID,
+    "created_at": "2026-01-05T09:30:00Z",
+    "expires_at": "2026-01-06T09:30:00Z",
+}
+
 PROMOTION: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-000000000003",
     "plan_id": _PLAN_ID,
@@ -82,31 +111,29 @@ PROMOTION: JsonDict = {
             "resource_id": "0193a1b2-0000-7000-8000-000000000002",
             "error": None,
             "finished_at": "2026-01-05T09:31:00Z",
+            "invoice_id": _INVOICE_ID,
         }
     ],
     "summary": {"succeeded": 1},
+    "invoices": [
+        {"id": _INVOICE_ID, "number": "INV-2026-000123", "total": {"amount": "24.00", "currency": "USD"}}
+    ],
     "next_actions": [],
     "created_by": _KEY_ID,
     "started_at": "2026-01-05T09:31:00Z",
     "finished_at": "2026-01-05T09:31:00Z",
 }
 
-STATUS: JsonDict = {
-    "mode": "test",
-    "livemode": False,
-    "can": {"plan": True, "promote": False},
-    "reasons": ["live_key_required"],
-    "counts": {"plans_open": 1, "promotions_running": 0},
-    "limits": {"max_resources": 2000, "manifest_bytes": 2097152, "plan_ttl_s": 86400},
-    "supported": {
-        "api_versions": ["v1"],
-        "kinds": ["alias"],
-        "events": [
-            "alias.created",
-            "alias.deleted",
-            "alias.updated",
-            "promotion.completed",
-            "promotion.failed",
-        ],
-    },
+# The frame of it; what is in `properties` and `$defs` is in the answer.
+SCHEMA: JsonDict = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": "https://api.builders.example/v1/sandbox/manifest.schema.json",
+    "title": "SandboxManifest",
+    "description": "Wanted state.",
+    "type": "object",
+    "required": ["api_version", "kind", "metadata", "resources"],
+    "properties": {"api_version": {"const": "v1", "title": "Api Version", "type": "string"}},
+    "$defs": {},
+    "additionalProperties": False,
+    "examples": [],
 }

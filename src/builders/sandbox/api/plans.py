@@ -1,0 +1,183 @@
+"""/v1/sandbox: plans and their promotions."""
+
+from enum import Enum
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+from starlette.responses import PlainTextResponse, Response
+
+from builders.kit import ids
+from builders.kit.bodies import Answer
+from builders.kit.callers import Caller, LiveKeyRequired, needs
+from builders.kit.db import Pool, Reads
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.limits import Policy, declare, within
+from builders.kit.pages import Page, PageQuery, PageReply
+from builders.kit.routes import Router
+from builders.kit.supplies import Config, Keys, Outside
+from builders.sandbox import errors
+from builders.sandbox import service as sandbox
+from builders.sandbox.means import Means
+from builders.sandbox.records import Ground, Plan, PlanStatus
+from builders.sandbox.replies import plans as replies
+from builders.sandbox.replies import promotions as promotion_replies
+from builders.sandbox.replies.rendering import render, wants_text
+from builders.sandbox.replies.schema import ManifestSchemaReply
+from builders.sandbox.schemas import manifest as schemas
+from builders.sandbox.schemas import promotion as promotion_schemas
+from builders.sandbox.service import ProjectArchived
+from builders.sandbox.wishes import MAX_BYTES
+
+router = Router(prefix="/v1/sandbox", tags=["sandbox"])
+Reader = Annotated[Caller, needs("sandbox:read")]
+Writer = Annotated[Caller, needs("sandbox:write")]
+BEYOND: list[str | Enum] = ["beyond"]
+Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
+
+# A plan shows whether an address has a mailbox, masked: nobody should go through many of them.
+PLAN = declare(Policy(name="plan", quota=60, window_s=60, by="account", counts="Plans that are made."))
+
+REFUSALS = problems(
+    LiveKeyRequired,
+    errors.EmailUnverified,
+    errors.PlanNotFound,
+    errors.PlanBlocked,
+    errors.PlanStale,
+    errors.PlanDigestMismatch,
+    errors.PlanExpired,
+    errors.ConfirmDeletesMismatch,
+    errors.TotalExceeded,
+    errors.PromotionRunning,
+    ProjectArchived,
+    InFlight,
+)
+
+
+async def bounded(request: Request) -> None:
+    """Refuses a manifest that is too large for a plan, though other bodies may be larger."""
+    if len(await request.body()) > MAX_BYTES:
+        raise errors.ManifestTooLarge(
+            f"A manifest is larger than {MAX_BYTES} bytes.", next_action="Part it into manifests of other names."
+        )
+
+
+Bounded = Annotated[None, Depends(bounded)]
+
+# What follows a plan, for clients that can follow (OpenAPI 3.1, "Link Object").
+READABLE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/plain": {"schema": {"type": "string", "description": "The plan, like a diff."}}}}
+}
+PROMOTION: dict[int | str, dict[str, Any]] = {
+    200: {
+        **READABLE[200],
+        "links": {
+            "promote": {
+                "operationId": "sandbox_promote",
+                "requestBody": {"plan_id": "$response.body#/id", "digest": "$response.body#/digest"},
+            }
+        },
+    }
+}
+
+
+def _shown(plan: Plan, caller: Caller, request: Request) -> replies.PlanReply | Response:
+    """The plan as the client wants it: as JSON, or like a diff; masked for a test key."""
+    reply = replies.plan_reply(plan, masked=caller.mode == "test")
+    if wants_text(request.headers.get("accept", "")):
+        return PlainTextResponse(render(reply))
+    return reply
+
+
+@router.get("/manifest.schema.json", response_model=ManifestSchemaReply, tags=BEYOND)
+async def get_manifest_schema(config: Config) -> Answer:
+    """The JSON Schema of a manifest, for editors and for checks before it is sent."""
+    address = f"{config.base_url}/v1/sandbox/manifest.schema.json"
+    return Answer(schemas.json_schema(address), {"Cache-Control": "public, max-age=3600"})
+
+
+@router.post(
+    "/plan",
+    response_model=replies.PlanReply,
+    responses={**problems(InFlight, ProjectArchived, errors.ManifestTooLarge), **PROMOTION},
+    dependencies=[within(PLAN)],
+)
+async def make_plan(
+    body: schemas.SandboxManifest,
+    request: Request,
+    caller: Writer,
+    database: Pool,
+    outbound: Outside,
+    bounds: Bounded,
+) -> replies.PlanReply | Response:
+    """Build a reviewable plan from an apply manifest; preferably called with a test key."""
+    del bounds
+    plan = await sandbox.make_plan(
+        database,
+        outbound=outbound,
+        ground=Ground(account_id=caller.live_account_id),
+        manifest=body.manifest(),
+        actor=caller.actor,
+    )
+    return _shown(plan, caller, request)
+
+
+@router.get("/plans", response_model=PageReply[replies.PlanItemReply], tags=BEYOND)
+async def list_plans(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    status: Annotated[PlanStatus | None, Query(description="Only those that stand so.")] = None,
+) -> Page[replies.PlanItemReply]:
+    """List the account's plans of the last 30 days, newest first, without their actions."""
+    found = await sandbox.list_plans(conn, account_id=caller.live_account_id, page=page, status=status)
+    return replies.plan_items(found)
+
+
+@router.get(
+    "/plans/{plan_id}",
+    response_model=replies.PlanReply,
+    responses={**problems(errors.PlanNotFound), **READABLE},
+    tags=BEYOND,
+)
+async def get_plan(plan_id: str, request: Request, caller: Reader, conn: Reads) -> replies.PlanReply | Response:
+    """Read a plan."""
+    plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=ids.find(plan_id))
+    return _shown(plan, caller, request)
+
+
+@router.post("/promote", response_model=promotion_replies.PromotionReply, responses=REFUSALS)
+async def promote(
+    body: promotion_schemas.SandboxPromoteRequest,
+    caller: Promoter,
+    database: Pool,
+    config: Config,
+    keyring: Keys,
+    outbound: Outside,
+) -> Answer:
+    """Execute a reviewed plan with a live key; real side effects. Repeating the call does nothing twice."""
+    if caller.mode != "live" or caller.method != "api_key":
+        raise LiveKeyRequired("A plan is promoted with a live API key.", next_action="Repeat with a live key.")
+    promotion = await sandbox.promote(
+        database,
+        outbound=outbound,
+        account_id=caller.live_account_id,
+        order=body.order(ids.find(body.plan_id)),
+        actor=caller.actor,
+        means=Means.of(config, keyring),
+    )
+    return promotion_replies.promotion_answer(promotion)
+
+
+@router.get(
+    "/promotions/{promotion_id}",
+    response_model=promotion_replies.PromotionReply,
+    responses=problems(errors.PromotionNotFound),
+    tags=BEYOND,
+)
+async def get_promotion(promotion_id: str, caller: Reader, conn: Reads) -> promotion_replies.PromotionReply:
+    """Read a promotion with its steps."""
+    found = await sandbox.get_promotion(
+        conn, account_id=caller.live_account_id, promotion_id=ids.find(promotion_id)
+    )
+    return promotion_replies.promotion_reply(found)

@@ -1,0 +1,129 @@
+"""/v1/sandbox/simulate."""
+
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+from builders.kit.callers import Actor, Caller, ImpersonationForbidden, needs
+from builders.kit.crypto import Keyring
+from builders.kit.db import Database, Pool
+from builders.kit.errors import problems
+from builders.kit.idempotency import InFlight
+from builders.kit.limits import Policy, declare, within
+from builders.kit.outbound import Outbound
+from builders.kit.routes import Router
+from builders.kit.supplies import Config, Keys, Outside
+from builders.sandbox import errors
+from builders.sandbox import service as sandbox
+from builders.sandbox.api.plans import Bounded
+from builders.sandbox.means import Means
+from builders.sandbox.replies import rehearsal as rehearsal_replies
+from builders.sandbox.replies import simulation as replies
+from builders.sandbox.replies.rehearsal import ManifestSimulatedReply, ResetReply
+from builders.sandbox.replies.simulation import ChecksSimulatedReply, EventSimulatedReply
+from builders.sandbox.schemas import simulation as schemas
+from builders.webhooks.service import TooManyTests
+
+router = Router(prefix="/v1/sandbox", tags=["sandbox"])
+Writer = Annotated[Caller, needs("sandbox:write")]
+Simulated = EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply | ResetReply
+SIMULATE = declare(
+    Policy(name="simulate", quota=60, window_s=60, by="account", counts="Simulations, of whatever type.")
+)
+
+
+@router.post(
+    "/simulate",
+    response_model=Simulated,
+    responses=problems(
+        ImpersonationForbidden, sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight
+    ),
+    dependencies=[within(SIMULATE)],
+)
+async def simulate(
+    body: schemas.SandboxSimulateRequest,
+    caller: Writer,
+    database: Pool,
+    keyring: Keys,
+    outbound: Outside,
+    settings: Config,
+    bounds: Bounded,
+) -> Simulated:
+    """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""
+    del bounds
+    if caller.impersonation is not None:
+        raise ImpersonationForbidden("Support simulates nothing: what is rendered is signed.")
+    supplies = _Supplies(
+        database=database,
+        outbound=outbound,
+        keyring=keyring,
+        means=Means.of(settings, keyring),
+        actor=caller.actor,
+    )
+    return await _answer(supplies, body.root, account_id=caller.live_account_id)
+
+
+class _Supplies(NamedTuple):
+    """What simulations need besides what is asked."""
+
+    database: Database
+    outbound: Outbound
+    keyring: Keyring
+    means: Means
+    actor: Actor
+
+
+async def _answer(supplies: _Supplies, asked: schemas.Asked, *, account_id: UUID) -> Simulated:
+    match asked:
+        case schemas.SimulateEvent():
+            return await _event(supplies, asked, account_id)
+        case schemas.SimulateManifest():
+            return await _manifest(supplies, asked, account_id)
+        case schemas.SimulateCheck():
+            return await _check(supplies, asked, account_id)
+        case schemas.SimulateReset():
+            return await _reset(supplies, account_id)
+
+
+async def _event(supplies: _Supplies, asked: schemas.SimulateEvent, account_id: UUID) -> EventSimulatedReply:
+    async with supplies.database.transaction() as conn:
+        found = await sandbox.simulate_event(
+            conn,
+            keyring=supplies.keyring,
+            account_id=account_id,
+            event=asked.event,
+            overrides=asked.overrides,
+            webhook_id=asked.webhook_id,
+            deliver=asked.deliver,
+            seed=asked.seed,
+        )
+    return replies.event_reply(found)
+
+
+async def _manifest(
+    supplies: _Supplies, asked: schemas.SimulateManifest, account_id: UUID
+) -> ManifestSimulatedReply:
+    found = await sandbox.rehearse(
+        supplies.database,
+        outbound=supplies.outbound,
+        account_id=account_id,
+        script=sandbox.Script(
+            manifest=asked.manifest.manifest(),
+            fail_at=asked.fail_at,
+            on_error=asked.on_error,
+            persist=asked.persist,
+            actor=supplies.actor,
+        ),
+        means=supplies.means,
+    )
+    return rehearsal_replies.manifest_reply(found)
+
+
+async def _check(supplies: _Supplies, asked: schemas.SimulateCheck, account_id: UUID) -> ChecksSimulatedReply:
+    async with supplies.database.reading() as conn:
+        found = await sandbox.check_names(conn, account_id=account_id, addresses=asked.addresses)
+    return replies.checks_reply(found)
+
+
+async def _reset(supplies: _Supplies, account_id: UUID) -> ResetReply:
+    async with supplies.database.transaction() as conn:
+        return rehearsal_replies.reset_reply(await sandbox.reset_account(conn, account_id=account_id))

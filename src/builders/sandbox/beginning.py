@@ -1,0 +1,201 @@
+"""Beginning a promotion: once for a plan, after all checks, with every new name held."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.identity import service as identity
+from builders.identity.records import About, AuditAction
+from builders.kit import clock, ids
+from builders.kit.callers import Actor
+from builders.kit.db import Conn, Database
+from builders.kit.outbound import Outbound
+from builders.projects import service as projects
+from builders.sandbox import carrying, state, turns
+from builders.sandbox import plan as plans
+from builders.sandbox import promotion as promotions
+from builders.sandbox.errors import (
+    ConfirmDeletesMismatch,
+    EmailUnverified,
+    PlanBlocked,
+    PlanDigestMismatch,
+    PlanExpired,
+    PlanNotFound,
+    PlanStale,
+    TotalExceeded,
+)
+from builders.sandbox.promotion import CLAIMS
+from builders.sandbox.records import (
+    Action,
+    ActionKind,
+    Finding,
+    Ground,
+    OnError,
+    Order,
+    Plan,
+    PlanStatus,
+    Promotion,
+    PromotionStatus,
+    Step,
+    StepError,
+    StepStatus,
+)
+from builders.sandbox.store import plans as plan_store
+from builders.sandbox.store import promotions as store
+from builders.sandbox.store import steps as journal
+from builders.sandbox.views import WebhookView
+from builders.webhooks import service as webhooks
+from builders.webhooks.service import JudgedUrls
+
+HELD = timedelta(minutes=15)  # names of a promotion under way, so that one cut short loses none
+
+
+async def begin(
+    database: Database, *, outbound: Outbound, account_id: UUID, order: Order, actor: Actor
+) -> tuple[UUID, bool]:
+    """The plan's promotion: a new one after all checks, or the one there is. Its id, and whether a job runs it."""
+    urls = await _judge(database, outbound, account_id, order)
+    async with database.transaction() as conn:
+        plan = await _locked_plan(conn, account_id, order)
+        known = await store.find_promotion(conn, account_id=account_id, plan_id=plan.id)
+        if known is None:
+            _check_order(plan, order)
+            promotion_id = await _start(conn, plan, order, str(actor), urls)
+        elif order.resume and known.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
+            await _reopen(conn, plan, known, order.on_error, urls)
+            promotion_id = known.id
+        else:
+            return known.id, carrying.is_large(plan)
+        about: About = {"plan_id": str(plan.id), "promotion_id": str(promotion_id), "resumed": known is not None}
+        await identity.audit(
+            conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
+        )
+        if carrying.is_large(plan):
+            await carrying.defer(conn, account_id=account_id, promotion_id=promotion_id)
+        return promotion_id, carrying.is_large(plan)
+
+
+async def _judge(database: Database, outbound: Outbound, account_id: UUID, order: Order) -> JudgedUrls:
+    """The URLs of the plan's destinations once more: names may lead elsewhere by now. No transaction is open."""
+    async with database.reading() as conn:
+        plan = None
+        if order.plan_id is not None:
+            plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id)
+    views = [] if plan is None or plan.digest != order.digest else [each.after for each in plan.actions]
+    urls = {view.url for view in views if isinstance(view, WebhookView)}
+    return await webhooks.judge_urls(outbound, urls)
+
+
+async def _locked_plan(conn: Conn, account_id: UUID, order: Order) -> Plan:
+    plan = None
+    if order.plan_id is not None:
+        plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id, lock=True)
+    if plan is None:
+        raise PlanNotFound("There is no such plan.")
+    if plan.digest != order.digest:
+        raise PlanDigestMismatch(
+            "The digest is not this plan's.", next_action="Review the plan and send the digest it shows."
+        )
+    return plan
+
+
+def _check_order(plan: Plan, order: Order) -> None:
+    """Whether the caller may have this plan as it stands, and agreed to what it does."""
+    if plan.status is PlanStatus.BLOCKED:
+        raise PlanBlocked("The plan has errors.", next_action="Mend the manifest and plan again.")
+    if plan.expires_at <= clock.now():
+        raise PlanExpired("The plan has expired.", next_action="Plan again.")
+    if (order.confirm_deletes or 0) != plan.removals:
+        raise ConfirmDeletesMismatch(
+            f"The plan gives up {plan.removals} resources.",
+            next_action=f"Send confirm_deletes: {plan.removals} if that is meant.",
+            removals=plan.removals,
+        )
+    if order.max_total is not None:
+        for currency, due in plans.due(plan.actions).items():
+            if currency != order.max_total.currency or due > order.max_total:
+                raise TotalExceeded(f"The plan costs {due} now, more than max_total allows.", due=due.to_wire())
+
+
+async def _start(conn: Conn, plan: Plan, order: Order, created_by: str, urls: JudgedUrls) -> UUID:
+    """Writes the promotion with its steps and holds every new name, if all is as it was planned on."""
+    await _check_email(conn, plan.account_id)
+    now, promotion_id = clock.now(), ids.new()
+    await turns.take(conn, account_id=plan.account_id, promotion_id=promotion_id)
+    if drifted := await _drift(conn, plan, plan.actions, urls):
+        raise _stale([(each.address, each.code, each.message) for each in drifted])
+    made = {at: ids.new() for at, action in enumerate(plan.actions) if action.action in CLAIMS}
+    steps = promotions.steps(plan.actions, made)
+    await _hold(conn, plan, steps)
+    await store.insert_promotion(
+        conn,
+        account_id=plan.account_id,
+        promotion_id=promotion_id,
+        plan_id=plan.id,
+        on_error=order.on_error,
+        created_by=created_by,
+        steps=steps,
+        now=now,
+    )
+    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
+    return promotion_id
+
+
+async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnError, urls: JudgedUrls) -> None:
+    """Makes what failed or was left out pending again, but for what is not as it was planned on.
+
+    Else an old promotion would claim at prices and on terms that are long over. Raises PlanStale when there is
+    such a step and the caller wants to stop at errors.
+    """
+    await _check_email(conn, plan.account_id)
+    await turns.take(conn, account_id=plan.account_id, promotion_id=promotion.id)
+    undone = [step for step in promotion.steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
+    drifted = await _drift(conn, plan, [plan.actions[step.position] for step in undone], urls)
+    if drifted and on_error is OnError.STOP:
+        raise _stale([(each.address, each.code, each.message) for each in drifted])
+    why = {each.address: StepError(code=each.code, message=each.message, retryable=True) for each in drifted}
+    lost = {step.position: why[step.address] for step in undone if step.address in why}
+    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
+    await store.reopen(conn, **owner, on_error=on_error)
+    await journal.finish_steps(conn, **owner, outcomes=journal.failures(lost), now=clock.now())
+    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
+    await _hold(conn, plan, [step for step in undone if step.position not in lost])
+
+
+async def _check_email(conn: Conn, account_id: UUID) -> None:
+    account = await identity.get_account(conn, account_id=account_id)
+    if account.email_verified_at is None:
+        raise EmailUnverified("Verify the account's email address before promoting.")
+
+
+async def _drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: JudgedUrls) -> list[Finding]:
+    """Where it is not as it was planned on. Raises ProjectArchived: no other plan would do better."""
+    ground = Ground(account_id=plan.account_id)
+    live = await state.of_actions(conn, ground=ground, manifest=plan.manifest, actions=actions, urls=urls)
+    drifted = list(promotions.drift(plan.manifest, actions, live))
+    archived = {project.id for project in live.projects if project.is_archived}
+    if archived & state.homes([each for each in actions if each.action is not ActionKind.NO_OP]):
+        raise projects.ProjectArchived("A project of the plan is archived.", next_action="Restore it.")
+    return drifted
+
+
+async def _hold(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
+    tasks = promotions.tasks(plan, steps)
+    wanted = promotions.wanted(tasks)
+    if not wanted:
+        return
+    realm, until = Ground(account_id=plan.account_id).realm, clock.now() + HELD
+    try:
+        await aliases.hold(conn, realm=realm, account_id=plan.account_id, wanted=wanted, until=until)
+    except aliases.NamesRefused as refused:
+        blamed = promotions.blame(plan.manifest, tasks, refused)
+        raise _stale([(plan.actions[at].address, why.code, why.message) for at, why in blamed.items()]) from None
+
+
+def _stale(changed: Sequence[tuple[str, str, str]]) -> PlanStale:
+    return PlanStale(
+        "The live state is not what was planned on.",
+        next_action="Plan again and review what changed.",
+        changed=[{"address": address, "code": code, "message": message} for address, code, message in changed],
+    )

@@ -1,0 +1,1 @@
+"""What is sent to the sandbox and what it answers, by example."""

@@ -1,0 +1,125 @@
+"""How a promotion ends: its status, its invoices, the names it does not need any more, and the news of it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import Alias
+from builders.invoices import service as invoices
+from builders.invoices.records import NewLine
+from builders.kit import clock, outbox
+from builders.kit.db import Conn
+from builders.kit.money import Money
+from builders.sandbox import promotion as promotions
+from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
+from builders.sandbox.means import Means
+from builders.sandbox.records import (
+    BilledOn,
+    Ground,
+    Plan,
+    PlanStatus,
+    Promotion,
+    PromotionStatus,
+    Step,
+    StepStatus,
+)
+from builders.sandbox.store import plans as plan_store
+from builders.sandbox.store import promotions as store
+from builders.sandbox.store import steps as journal
+from builders.sandbox.views import AliasView
+
+
+def outcome(counts: Mapping[StepStatus, int]) -> PromotionStatus:
+    """How a promotion ended whose steps stand so."""
+    if not counts.get(StepStatus.FAILED, 0) + counts.get(StepStatus.SKIPPED, 0):
+        return PromotionStatus.SUCCEEDED
+    return PromotionStatus.PARTIAL if counts.get(StepStatus.SUCCEEDED, 0) else PromotionStatus.FAILED
+
+
+async def finish(conn: Conn, plan: Plan, promotion: Promotion, means: Means) -> None:
+    """Ends a promotion with nothing left to do, in the transaction that has its row."""
+    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
+    now, steps = clock.now(), await journal.list_steps(conn, **owner)
+    counts = Counter(step.status for step in steps)
+    status = outcome(counts)
+    whole = status is PromotionStatus.SUCCEEDED
+    await store.finish_promotion(conn, **owner, status=status, now=now)
+    done = PlanStatus.PROMOTED if whole else PlanStatus.PARTIAL
+    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=done)
+    await _let_go(conn, plan, steps)
+    data = PromotionData(
+        id=promotion.id,
+        plan_id=plan.id,
+        manifest=plan.manifest,
+        succeeded=counts[StepStatus.SUCCEEDED],
+        failed=counts[StepStatus.FAILED],
+        skipped=counts[StepStatus.SKIPPED],
+        kinds=dict(Counter(action.kind for action in plan.actions)),
+    )
+    event = PROMOTION_COMPLETED if whole else PROMOTION_FAILED
+    await outbox.publish(conn, event, account_id=plan.account_id, data=data)
+    await _bill(conn, plan, promotion.id, steps, means)  # last: who issues an invoice next waits for our end
+
+
+async def _let_go(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
+    """Ends the holds on names that were not claimed: somebody else may want them."""
+    undone = [step for step in steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
+    if names := promotions.claimed(promotions.tasks(plan, undone)):
+        realm = Ground(account_id=plan.account_id).realm
+        await aliases.let_go(conn, realm=realm, account_id=plan.account_id, names=names)
+
+
+async def _bill(conn: Conn, plan: Plan, promotion_id: UUID, steps: Sequence[Step], means: Means) -> None:
+    """An invoice in each currency for what was claimed and is on none yet; resuming never bills twice."""
+    owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
+    for currency, priced in (await lines(conn, plan, steps)).items():
+        invoice = await invoices.issue(
+            conn,
+            **owner,
+            is_test=False,
+            seller=means.seller,
+            lines=list(priced.values()),
+            currency=currency,
+            due_at=clock.now() + means.payable_within,
+        )
+        await journal.mark_billed(conn, **owner, positions=list(priced), invoice_id=invoice.id)
+        billed_on = BilledOn(id=invoice.id, number=invoice.number, total=invoice.total)
+        await store.add_invoice(conn, **owner, invoice=billed_on)
+
+
+async def lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
+    """What is to be paid for what the steps claimed, if it is on no invoice yet: by currency and position."""
+    done = [each for each in steps if each.status is StepStatus.SUCCEEDED and each.invoice_id is None]
+    priced = [each for each in done if _price(plan, each)]
+    if not priced:
+        return {}
+    claimed = [each.resource_id for each in priced if each.resource_id]
+    there = await aliases.list_aliases(conn, account_id=plan.account_id, alias_ids=claimed)
+    by_id, now = {alias.id: alias for alias in there}, clock.now()
+    billed: dict[str, dict[int, NewLine]] = {}
+    for step in priced:
+        line = _line(plan, step, by_id.get(step.resource_id or plan.id), now)
+        billed.setdefault(line.unit_amount.currency, {})[step.position] = line
+    return dict(sorted(billed.items()))
+
+
+def _price(plan: Plan, step: Step) -> Money | None:
+    """What is to be paid for what a step made; None for nothing."""
+    price = plan.actions[step.position].price
+    return price.money if price is not None and price.money.amount else None
+
+
+def _line(plan: Plan, step: Step, alias: Alias | None, now: datetime) -> NewLine:
+    """For the time until the name is paid for anew; it may have been given up since."""
+    after, price = plan.actions[step.position].after, _price(plan, step)
+    assert isinstance(after, AliasView) and price is not None  # noqa: S101, PT018 - only names have prices
+    return NewLine(
+        description=after.address,
+        alias_id=step.resource_id,
+        quantity=1,
+        unit_amount=price,
+        period_start=alias.claimed_at if alias else step.finished_at or now,
+        period_end=alias.renews_at if alias else None,
+    )

@@ -1,0 +1,1 @@
+"""What a manifest can hold: for each kind of resource its drafting (pure) and its steps."""

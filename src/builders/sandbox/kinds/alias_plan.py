@@ -1,0 +1,65 @@
+"""Planning aliases. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from builders.aliases.records import Alias
+from builders.sandbox.kinds import alias_actions as actions
+from builders.sandbox.kinds import alias_checks as checks
+from builders.sandbox.kinds import alias_limits as limits
+from builders.sandbox.kinds.alias_checks import Judged
+from builders.sandbox.kinds.drafted import Drafted
+from builders.sandbox.kinds.live import Live
+from builders.sandbox.records import Action
+from builders.sandbox.wishes import Manifest
+
+
+def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Drafted:
+    """The actions on aliases that lead from the live state to the wanted one, with all errors at once."""
+    wishes = _recognised(judged, live.aliases)
+    keys, wanted = {each.wish.key for each in wishes}, {each.name for each in wishes}
+    dropped = [each for each in live.aliases if each.manifest == manifest.name and each.name not in wanted]
+    # What a key stood for is replaced by what it stands for now; what has lost its key is left over.
+    replaced = {alias.manifest_key: alias for alias in dropped if alias.manifest_key in keys}
+    left = [alias for alias in dropped if alias.manifest_key not in keys]
+    going = {alias.name for alias in (*replaced.values(), *(left if manifest.prune else ()))}
+
+    routes = {name: on for name, on in live.routes.items() if name not in going}
+    errors = list(checks.errors(wishes, routes, live.standings))
+    wrong = {error.address for error in errors}
+    planned: list[Action] = []
+    for each in wishes:
+        old = replaced.get(each.wish.key)
+        if each.mine is not None:
+            outcome = actions.keep(manifest, each, each.mine, old)
+        elif each.address in wrong:
+            continue
+        else:
+            outcome = actions.claim(each, old)
+        if isinstance(outcome, Action):
+            planned.append(outcome)
+        else:
+            errors.append(outcome)
+    homes = {each.address: each.home for each in wishes if each.home}
+    errors += limits.refusals(planned, homes, live.sizes)
+    return Drafted(
+        actions=tuple(planned),
+        removed=tuple(map(actions.delete, left)) if manifest.prune else (),
+        errors=tuple(errors),
+        warnings=(
+            *actions.cautions(manifest, wishes),
+            *(() if manifest.prune else map(actions.left_alone, left)),
+        ),
+    )
+
+
+def _recognised(judged: Sequence[Judged], aliases: Sequence[Alias]) -> list[Judged]:
+    """The wishes, each with the alias that the account has of its name.
+
+    Also by the address as it is written: a name stays the account's own when the rules of its domain change.
+    """
+    by_name = {alias.name: alias for alias in aliases}
+    by_address = {alias.address: alias for alias in aliases}
+    return [
+        replace(each, mine=(each.own and by_name.get(each.own)) or by_address.get(each.written)) for each in judged
+    ]

@@ -1,0 +1,206 @@
+"""Promoting aliases: what must still be so, and how a batch is done."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import AliasChange, AliasSpec, Name, ReservedClass, Wanted
+from builders.catalog import service as catalog
+from builders.domains import service as domains
+from builders.kit.db import Conn
+from builders.projects import service as projects
+from builders.sandbox.kinds import alias_limits as limits
+from builders.sandbox.kinds.alias_checks import refusal
+from builders.sandbox.kinds.alias_limits import CLAIMS
+from builders.sandbox.kinds.live import Live
+from builders.sandbox.kinds.work import Doer, StepsRefused, Task, Work
+from builders.sandbox.records import Action, ActionKind, Finding, Price, StepError
+from builders.sandbox.views import AliasView
+
+KEY_IN_USE = "The key stands for another name by now."
+CHANGED = "The alias was changed or released in the meantime."
+DOMAIN_CHANGED = StepError(
+    code="domain_changed", message="No name can be claimed on the domain any more.", retryable=True
+)
+
+
+def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Finding]:
+    """Where the live state is no longer what was planned on."""
+    by_id = {alias.id: alias for alias in live.aliases}
+    mine = {alias.name for alias in live.aliases}
+    planned = {action.resource_id for action in actions}
+    keys = {each.manifest_key for each in live.aliases if each.manifest == manifest and each.id not in planned}
+    for action in actions:
+        alias = None if action.resource_id is None else by_id.get(action.resource_id)
+        if action.resource_id is not None and (alias is None or alias.version != action.version):
+            yield Finding(code="alias_changed", address=action.address, message=CHANGED)
+        elif action.place is not None and (claims := list(_claim_drift(action, live, mine))):
+            yield from claims
+        elif action.after is not None and action.after.key in keys:
+            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
+    yield from _project_drift(actions, live)
+
+
+def _project_drift(actions: Sequence[Action], live: Live) -> Iterator[Finding]:
+    """Where a project refuses what it did not when the plan was made; not where this plan changes it first."""
+    changed = {address for action in actions for address in action.requires}
+    tasks = [
+        Task(position=at, action=each, resource_id=each.resource_id)
+        for at, each in enumerate(actions)
+        if limits.enters(each) and not changed & {*each.requires}
+    ]
+    there = {project.id: project for project in live.projects}
+    for at, fault in limits.faults(tasks, _goals(tasks, {}), there, live.sizes).items():
+        yield Finding(code=fault.code, address=actions[at].address, message=fault.message)
+
+
+def _claim_drift(action: Action, live: Live, mine: set[Name]) -> Iterator[Finding]:
+    assert action.place is not None  # noqa: S101 - only claims come here
+    place, name = action.place, Name(action.place.domain, action.place.key)
+    if name in mine:
+        yield Finding(code="alias_exists", address=action.address, message="The account has this name by now.")
+        return
+    ruling = catalog.rule(place.local_part, live.domains.get(place.domain))
+    if found := refusal(ruling, live.standings.get(name)):
+        yield Finding(code=found[0], address=action.address, message=found[1])
+        return
+    domain, verdict = ruling.domain, ruling.verdict
+    assert domain is not None  # noqa: S101 - or the ruling would refuse
+    if verdict.key != place.key:
+        yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
+        return
+    now = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+    if Price(money=now.money, interval=now.interval.value) != action.price:
+        yield Finding(code="price_changed", address=action.address, message="The price is another by now.")
+
+
+def wanted(tasks: Sequence[Task]) -> list[Wanted]:
+    """The names that the tasks claim."""
+    return [
+        Wanted(
+            domain=task.action.place.domain,
+            key=task.action.place.key,
+            skeleton=task.action.place.skeleton,
+            alias_id=task.resource_id,
+        )
+        for task in tasks
+        if task.action.place is not None
+    ]
+
+
+async def execute(conn: Conn, work: Work) -> None:
+    """Does a batch of actions of one sort, all or none. Raises one of the refusals."""
+    kind = work.tasks[0].action.action
+    owner = {"account_id": work.ground.account_id}
+    goals = _goals(work.tasks, work.made)
+    await _check_projects(conn, work, goals)
+    await _check_own(conn, work)
+    if kind in {ActionKind.REPLACE, ActionKind.DELETE}:
+        versions = {task.action.resource_id: task.action.version for task in work.tasks}
+        gone = {each: version for each, version in versions.items() if each and version}
+        realm, quarantine = work.ground.realm, work.means.quarantine
+        await aliases.release(conn, **owner, realm=realm, versions=gone, quarantine=quarantine)
+    if kind in CLAIMS:
+        specs = [each for task in work.tasks for each in _specs(task, work)]
+        await aliases.create(conn, **owner, realm=work.ground.realm, specs=specs)
+    if kind in {ActionKind.ADOPT, ActionKind.UPDATE}:
+        changes = [each for task in work.tasks for each in _changes(task, work)]
+        await aliases.update(conn, **owner, changes=changes)
+
+
+async def _check_projects(conn: Conn, work: Work, goals: Mapping[int, UUID]) -> None:
+    """Holds the projects to their limits; locked, so that two at once hold to them too. Raises StepsRefused."""
+    if not goals:
+        return
+    owner = {"account_id": work.ground.account_id}
+    found = await projects.lock_projects(conn, **owner, project_ids={*goals.values()})
+    sizes = await aliases.count_by_project(conn, **owner, project_ids={*goals.values()})
+    if refused := limits.faults(work.tasks, goals, {each.id: each for each in found}, sizes):
+        raise StepsRefused(refused)
+
+
+async def _check_own(conn: Conn, work: Work) -> None:
+    """Keeps the account's own domains as they are while names on them are claimed. Raises StepsRefused."""
+    places = {task.position: task.action.place for task in work.tasks}
+    own = {at: place.domain for at, place in places.items() if place is not None and place.is_own}
+    if not own:
+        return
+    found = await domains.find_domains(conn, account_id=work.ground.account_id, domains={*own.values()}, lock=True)
+    claimable = {label for label, domain in found.items() if domain.is_claimable}
+    if lost := {at: DOMAIN_CHANGED for at, label in own.items() if label not in claimable}:
+        raise StepsRefused(lost)
+
+
+def _goals(tasks: Sequence[Task], made: Mapping[str, UUID]) -> dict[int, UUID]:
+    """The projects that the tasks bring names into, by position."""
+    ids = {task.position: project_of(task.action, made) for task in tasks if limits.enters(task.action)}
+    return {at: project_id for at, project_id in ids.items() if project_id is not None}
+
+
+def project_of(action: Action, made: Mapping[str, UUID]) -> UUID | None:
+    """The project that the alias of an action is to be in, also one that the plan makes."""
+    if "project_id" in action.after_unknown:
+        return next(made[each] for each in action.requires if each.startswith("project."))
+    return action.after.project_id if isinstance(action.after, AliasView) else None
+
+
+def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
+    """What a refusal of the batch says of this task."""
+    action = task.action
+    match refusal:
+        case aliases.NamesRefused():
+            standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
+            if standing:
+                return StepError(code=standing.reason, message=catalog.say(standing.reason), retryable=True)
+        case aliases.KeysTaken():
+            if action.after is not None and (manifest, action.after.key) in refusal.keys:
+                return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
+        case aliases.AliasesChanged():
+            if action.resource_id in refusal.changed:
+                return StepError(code="alias_changed", message=CHANGED, retryable=False)
+    return None
+
+
+def _specs(task: Task, work: Work) -> Iterator[AliasSpec]:
+    place, after, price = task.action.place, task.action.after, task.action.price
+    if place and isinstance(after, AliasView) and price and task.resource_id:
+        yield AliasSpec(
+            id=task.resource_id,
+            domain=place.domain,
+            local_part=place.local_part,
+            key=place.key,
+            skeleton=place.skeleton,
+            destinations=after.destinations,
+            enabled=after.enabled,
+            note=after.note,
+            labels=after.labels,
+            manifest=work.manifest,
+            manifest_key=after.key,
+            price=price.money,
+            interval=price.interval,
+            project_id=project_of(task.action, work.made),
+        )
+
+
+def _changes(task: Task, work: Work) -> Iterator[AliasChange]:
+    action, after = task.action, task.action.after
+    if isinstance(after, AliasView) and action.resource_id is not None and action.version is not None:
+        yield AliasChange(
+            id=action.resource_id,
+            version=action.version,
+            destinations=after.destinations,
+            enabled=after.enabled,
+            note=after.note,
+            labels=after.labels,
+            manifest=work.manifest,
+            manifest_key=after.key,
+            project_id=project_of(action, work.made),
+        )
+
+
+DOER = Doer(
+    drift=drift,
+    execute=execute,
+    fault=fault,
+    refusals=(aliases.NamesRefused, aliases.KeysTaken, aliases.AliasesChanged, StepsRefused),
+)

@@ -1,0 +1,55 @@
+"""How the sandbox stands for an account: what is open, and what the sandbox account has."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.identity import service as identity
+from builders.kit import clock
+from builders.kit.db import Conn
+from builders.projects import service as projects
+from builders.sandbox.store import overview as store
+from builders.sandbox.store import promotions
+from builders.sandbox.store.overview import OpenPlan
+from builders.webhooks import service as webhooks
+
+NEWEST = 5  # open plans that are named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """How much the sandbox account has."""
+
+    aliases: int
+    projects: int
+    webhooks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """How the sandbox stands."""
+
+    plans_open: int
+    promotions_running: int
+    email_verified: bool
+    open_plans: Sequence[OpenPlan]  # the newest
+    sandbox: Contents
+
+
+async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
+    """How the sandbox of a real account stands; six statements."""
+    account = await identity.get_account(conn, account_id=account_id)
+    now, twin_id = clock.now(), account.sandbox_id
+    plans_open, running = await promotions.count_open(conn, account_id=account_id, now=now)
+    return Overview(
+        plans_open=plans_open,
+        promotions_running=running,
+        email_verified=account.email_verified_at is not None,
+        open_plans=await store.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
+        sandbox=Contents(
+            aliases=await aliases.count(conn, account_id=twin_id),
+            projects=await projects.count(conn, account_id=twin_id),
+            webhooks=await webhooks.count_destinations(conn, account_id=twin_id),
+        ),
+    )

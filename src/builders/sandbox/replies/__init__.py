@@ -1,0 +1,1 @@
+"""What the sandbox answers: a file for each of plans, promotions and the status."""

@@ -1,0 +1,42 @@
+"""The consent to a plan, as it is sent."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    StrictBool,
+)
+
+from builders.kit.bodies import StrictBody, by_example
+from builders.kit.money import Money
+from builders.sandbox.examples import plans as examples
+from builders.sandbox.records import OnError, Order
+from builders.sandbox.schemas.values import Count
+
+
+class SandboxPromoteRequest(StrictBody):
+    """Consent to a plan as it was reviewed."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(examples.CONSENT))
+
+    plan_id: str
+    digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
+    confirm_deletes: Annotated[Count | None, Field(description="How many names the plan gives up.")] = None
+    max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
+    on_error: OnError = OnError.STOP
+    resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (
+        False
+    )
+
+    def order(self, plan_id: UUID | None) -> Order:
+        """The record."""
+        return Order(
+            plan_id=plan_id,
+            digest=self.digest,
+            confirm_deletes=self.confirm_deletes,
+            max_total=self.max_total,
+            on_error=self.on_error,
+            resume=self.resume,
+        )

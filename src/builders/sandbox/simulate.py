@@ -1,0 +1,112 @@
+"""Simulations: always in the sandbox account, whoever asks, and nothing outside it changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import Name, Reason, ReservedClass, Wanted
+from builders.catalog import service as catalog
+from builders.domains import service as domains
+from builders.identity import service as identity
+from builders.kit import ids
+from builders.kit.crypto import Keyring
+from builders.kit.db import Conn
+from builders.sandbox.kinds import sites
+from builders.sandbox.records import Price
+from builders.webhooks import service as webhooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Whether the sandbox account could claim a name."""
+
+    address: str  # as it was asked for
+    reason: str
+    message: str  # empty when the name is free
+    normalized: str | None  # the address as it would be delivered to
+    price: Price | None
+
+    @property
+    def available(self) -> bool:
+        """Nothing stands against it."""
+        return self.reason == Reason.OK
+
+
+async def find_twin(conn: Conn, *, account_id: UUID) -> UUID:
+    """The sandbox account of a real one. Raises AccountNotFound."""
+    return (await identity.get_account(conn, account_id=account_id)).sandbox_id
+
+
+async def simulate_event(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    account_id: UUID,
+    event: str,
+    overrides: Mapping[str, Any],
+    webhook_id: str | None,
+    deliver: bool,
+    seed: str | None,
+) -> webhooks.Simulation:
+    """What the sandbox account's destinations would get of an event; `account_id` is the real account's.
+
+    Raises Invalid at the members of the body, TooManyTests.
+    """
+    twin_id = await find_twin(conn, account_id=account_id)
+    named = None if webhook_id is None else ids.find(webhook_id) or webhooks.NOBODY
+    return await webhooks.simulate(
+        conn,
+        keyring=keyring,
+        account_id=twin_id,
+        event=event,
+        overrides=overrides,
+        destination_id=named,
+        deliver=deliver,
+        seed=seed,
+    )
+
+
+async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str]) -> list[Checked]:
+    """Whether the sandbox account could claim each name, by the rules of a plan; four statements for any number.
+
+    Judged in the sandbox's own realm: who has a name outside it is not said, and does not count.
+    """
+    twin_id = await find_twin(conn, account_id=account_id)
+    parts = [
+        (each.rpartition("@")[0], each.rpartition("@")[2]) if "@" in each else (each, "") for each in addresses
+    ]
+    labels = [catalog.find_a_label(domain) or domain for _, domain in parts]
+    own = await domains.find_domains(conn, account_id=twin_id, domains=labels)
+    known = sites.sites(await catalog.find_domains(conn, domains=labels), own, {})
+    rulings = [
+        catalog.rule(local_part, known.get(label)) for (local_part, _), label in zip(parts, labels, strict=True)
+    ]
+    wanted = {
+        Name(label, each.verdict.key): Wanted(domain=label, key=each.verdict.key, skeleton=each.verdict.skeleton)
+        for label, each in zip(labels, rulings, strict=True)
+        if each.refusal is None
+    }
+    standings = await aliases.look_up(conn, realm=twin_id, wanted=list(wanted.values()), account_id=twin_id)
+    taken = {name: standing.reason for name, standing in standings.items()}
+    return [
+        _checked(address, ruling, taken.get(Name(label, ruling.verdict.key), Reason.OK))
+        for address, label, ruling in zip(addresses, labels, rulings, strict=True)
+    ]
+
+
+def _checked(address: str, ruling: catalog.Ruling, standing: Reason) -> Checked:
+    domain, verdict = ruling.domain, ruling.verdict
+    reason = ruling.refusal or standing
+    price = None
+    if domain is not None and verdict.key:
+        found = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+        price = Price(money=found.money, interval=found.interval.value)
+    return Checked(
+        address=address,
+        reason=reason.value,
+        message=catalog.say(reason, verdict),
+        normalized=f"{verdict.normalized}@{domain.domain}" if domain is not None and verdict.normalized else None,
+        price=price,
+    )

@@ -1,0 +1,1 @@
+"""All SQL of the sandbox: a file for each of its tables."""

@@ -1,0 +1,108 @@
+"""Plans."""
+
+from collections import Counter
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
+
+from builders.kit.db import Conn
+from builders.sandbox.records import (
+    ACTIONS,
+    Finding,
+    Plan,
+    PlanOverview,
+    PlanStatus,
+)
+
+_FINDINGS = TypeAdapter(tuple[Finding, ...])
+_PLAN = TypeAdapter(Plan)
+_OVERVIEW = TypeAdapter(PlanOverview)
+
+INSERT_PLAN = """
+    INSERT INTO sandbox_plans
+        (account_id, id, manifest, labels, status, digest, actions, summary, errors, warnings,
+         created_by, created_at, expires_at)
+    VALUES (%(account_id)s, %(id)s, %(manifest)s, %(labels)s, %(status)s, %(digest)s, %(actions)s, %(summary)s,
+            %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s)
+"""
+# What a list shows: `expired` is read off the expiry, as everywhere.
+LIST_PLANS = """
+    SELECT * FROM (
+        SELECT id, manifest, labels, digest, summary, jsonb_array_length(errors) AS errors,
+               jsonb_array_length(warnings) AS warnings, created_by, created_at, expires_at,
+               CASE WHEN status IN ('ready', 'empty') AND expires_at <= %(now)s THEN 'expired' ELSE status
+               END AS status
+        FROM sandbox_plans WHERE account_id = %(account_id)s AND id < %(before)s
+    ) AS plan
+    WHERE %(status)s::text IS NULL OR status = %(status)s ORDER BY id DESC LIMIT %(limit)s
+"""
+FIND_PLAN = """
+    SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
+           expires_at
+    FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s
+"""
+LOCK_PLAN = """
+    SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
+           expires_at
+    FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s FOR UPDATE
+"""
+MARK_PLAN = """
+    UPDATE sandbox_plans SET status = %(status)s WHERE account_id = %(account_id)s AND id = %(plan_id)s
+"""
+PRUNE_PLANS = """
+    DELETE FROM sandbox_plans AS plan WHERE plan.created_at < %(before)s AND NOT EXISTS (
+        SELECT FROM sandbox_promotions AS promotion
+        WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
+    )
+"""
+
+
+async def insert_plan(conn: Conn, *, plan: Plan) -> None:
+    """A new plan."""
+    row = {
+        "account_id": plan.account_id,
+        "id": plan.id,
+        "manifest": plan.manifest,
+        "labels": Jsonb(plan.labels),
+        "status": plan.status,
+        "digest": plan.digest,
+        "actions": Jsonb(ACTIONS.dump_python(tuple(plan.actions), mode="json")),
+        "summary": Jsonb(Counter(str(action.action) for action in plan.actions)),
+        "errors": Jsonb(_FINDINGS.dump_python(tuple(plan.errors), mode="json")),
+        "warnings": Jsonb(_FINDINGS.dump_python(tuple(plan.warnings), mode="json")),
+        "created_by": plan.created_by,
+        "created_at": plan.created_at,
+        "expires_at": plan.expires_at,
+    }
+    await conn.execute(INSERT_PLAN, row)
+
+
+async def find_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, lock: bool = False) -> Plan | None:
+    """One plan of the account; locked, so that two promotions of it begin one after the other."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LOCK_PLAN if lock else FIND_PLAN, {"account_id": account_id, "plan_id": plan_id})
+        row = await cursor.fetchone()
+    return None if row is None else _PLAN.validate_python(row)
+
+
+async def list_plans(
+    conn: Conn, *, account_id: UUID, status: PlanStatus | None, before: UUID, limit: int, now: datetime
+) -> list[PlanOverview]:
+    """The account's plans without their actions, newest first."""
+    row = {"account_id": account_id, "status": status, "before": before, "limit": limit, "now": now}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LIST_PLANS, row)
+        return [_OVERVIEW.validate_python(each) for each in await cursor.fetchall()]
+
+
+async def mark_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, status: PlanStatus) -> None:
+    """Where the plan stands now."""
+    await conn.execute(MARK_PLAN, {"account_id": account_id, "plan_id": plan_id, "status": status})
+
+
+async def prune_plans(conn: Conn, *, before: datetime) -> int:
+    """Forgets plans made before then that were never promoted; their number."""
+    return (await conn.execute(PRUNE_PLANS, {"before": before})).rowcount

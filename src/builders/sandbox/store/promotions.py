@@ -1,0 +1,145 @@
+"""Promotions."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
+
+from builders.kit.db import Conn
+from builders.sandbox.records import (
+    Abandoned,
+    BilledOn,
+    OnError,
+    Promotion,
+    PromotionStatus,
+    Step,
+)
+from builders.sandbox.store import steps as journal
+
+_BILLED = TypeAdapter(tuple[BilledOn, ...])
+
+INSERT_PROMOTION = """
+    INSERT INTO sandbox_promotions (account_id, id, plan_id, status, on_error, created_by, started_at)
+    VALUES (%(account_id)s, %(id)s, %(plan_id)s, 'running', %(on_error)s, %(created_by)s, %(now)s)
+"""
+FIND_PROMOTION = """
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices FROM sandbox_promotions
+    WHERE account_id = %(account_id)s
+      AND (id = %(promotion_id)s::uuid OR plan_id = %(plan_id)s::uuid)
+"""
+LOCK_RUNNING = """
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices FROM sandbox_promotions
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s AND status = 'running' FOR UPDATE
+"""
+REOPEN = """
+    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+"""
+MARK_PROMOTION = """
+    UPDATE sandbox_promotions SET status = %(status)s, finished_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+"""
+ADD_INVOICE = """
+    UPDATE sandbox_promotions SET invoices = invoices || %(invoice)s
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s
+"""
+COUNT_OPEN = """
+    SELECT (SELECT count(*) FROM sandbox_plans
+            WHERE account_id = %(account_id)s AND status = 'ready' AND expires_at > %(now)s) AS plans_open,
+           (SELECT count(*) FROM sandbox_promotions
+            WHERE account_id = %(account_id)s AND status = 'running') AS promotions_running
+"""
+LIST_ABANDONED = """
+    SELECT account_id, id FROM sandbox_promotions
+    WHERE status = 'running' AND started_at < %(before)s ORDER BY started_at LIMIT %(limit)s
+"""
+
+
+async def insert_promotion(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    promotion_id: UUID,
+    plan_id: UUID,
+    on_error: OnError,
+    created_by: str,
+    steps: Sequence[Step],
+    now: datetime,
+) -> None:
+    """A new promotion with all its steps."""
+    row = {"account_id": account_id, "id": promotion_id, "plan_id": plan_id, "on_error": on_error}
+    await conn.execute(INSERT_PROMOTION, {**row, "created_by": created_by, "now": now})
+    await journal.insert_steps(conn, account_id=account_id, promotion_id=promotion_id, steps=steps, now=now)
+
+
+async def find_promotion(
+    conn: Conn, *, account_id: UUID, promotion_id: UUID | None = None, plan_id: UUID | None = None
+) -> Promotion | None:
+    """A promotion with its steps, by its own id or its plan's."""
+    row = {"account_id": account_id, "promotion_id": promotion_id, "plan_id": plan_id}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND_PROMOTION, row)
+        found = await cursor.fetchone()
+    if found is None:
+        return None
+    steps = await journal.list_steps(conn, account_id=account_id, promotion_id=found["id"])
+    return _promotion(found, steps)
+
+
+async def lock_running(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion | None:
+    """A promotion that still runs, without its steps, for this transaction alone."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LOCK_RUNNING, {"account_id": account_id, "promotion_id": promotion_id})
+        found = await cursor.fetchone()
+    return None if found is None else _promotion(found, [])
+
+
+async def reopen(conn: Conn, *, account_id: UUID, promotion_id: UUID, on_error: OnError) -> None:
+    """Makes what failed or was left out pending again."""
+    row = {"account_id": account_id, "promotion_id": promotion_id, "on_error": on_error}
+    await journal.reopen_steps(conn, account_id=account_id, promotion_id=promotion_id)
+    await conn.execute(REOPEN, row)
+
+
+async def finish_promotion(
+    conn: Conn, *, account_id: UUID, promotion_id: UUID, status: PromotionStatus, now: datetime
+) -> None:
+    """Ends a promotion."""
+    row = {"account_id": account_id, "promotion_id": promotion_id, "status": status, "now": now}
+    await conn.execute(MARK_PROMOTION, row)
+
+
+async def add_invoice(conn: Conn, *, account_id: UUID, promotion_id: UUID, invoice: BilledOn) -> None:
+    """Says what was billed for it."""
+    row = {"account_id": account_id, "promotion_id": promotion_id}
+    await conn.execute(ADD_INVOICE, {**row, "invoice": Jsonb(_BILLED.dump_python((invoice,), mode="json"))})
+
+
+async def count_open(conn: Conn, *, account_id: UUID, now: datetime) -> tuple[int, int]:
+    """Open plans and running promotions."""
+    row = await (await conn.execute(COUNT_OPEN, {"account_id": account_id, "now": now})).fetchone()
+    return (0, 0) if row is None else (row[0], row[1])
+
+
+async def list_abandoned(conn: Conn, *, before: datetime, limit: int) -> list[Abandoned]:
+    """Promotions that have been running since before then."""
+    rows = await (await conn.execute(LIST_ABANDONED, {"before": before, "limit": limit})).fetchall()
+    return [Abandoned(*row) for row in rows]
+
+
+def _promotion(row: dict[str, Any], steps: Sequence[Step]) -> Promotion:
+    return Promotion(
+        id=row["id"],
+        plan_id=row["plan_id"],
+        status=PromotionStatus(row["status"]),
+        on_error=OnError(row["on_error"]),
+        steps=steps,
+        created_by=row["created_by"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        invoices=_BILLED.validate_python(row["invoices"]),
+    )

@@ -1,0 +1,64 @@
+"""What a resource is before an action and after it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasView:
+    """An alias before or after an action."""
+
+    address: str
+    key: str  # in the manifest that manages it; empty when none does, as in the other views
+    destinations: tuple[str, ...]
+    enabled: bool
+    note: str | None
+    labels: Mapping[str, str]
+    project_id: UUID | None = None  # None too where the plan itself makes the project: see after_unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectView:
+    """A project before or after an action."""
+
+    key: str
+    name: str
+    slug: str | None  # None where it is derived from the name
+    description: str | None
+    website: str | None
+    allowed_domains: tuple[str, ...]
+    default_destination: str | None
+    webhook_ids: tuple[UUID, ...]
+    alias_limit: int | None
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookView:
+    """A webhook destination before or after an action, without its secret."""
+
+    key: str
+    label: str
+    url: str
+    enabled: bool
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainView:
+    """The settings of an account domain before or after an action."""
+
+    key: str
+    domain: str
+    default_destination: str | None
+    catch_all: bool
+
+
+View = AliasView | ProjectView | WebhookView | DomainView
+
+
+def changes(before: View, after: View) -> tuple[str, ...]:
+    """The names of what differs, in their order."""
+    names = (each.name for each in fields(before))
+    return tuple(name for name in names if getattr(before, name) != getattr(after, name))

@@ -1,0 +1,61 @@
+"""Simulations for tests, and a count of every row that an account has."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx
+from psycopg import sql
+
+from builders.kit.db import Conn
+from tests.cast import Client
+from tests.sandbox.make import Json
+
+SIMULATE = "/v1/sandbox/simulate"
+# Not what asking itself leaves behind: idempotency keys, and below when an API key was last used.
+TABLES = """
+    SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+      AND attname = 'account_id' AND NOT attisdropped AND relname <> 'kit_idempotency' ORDER BY 1
+"""
+
+
+async def ask(client: Client, **body: Any) -> httpx.Response:
+    """The answer to a simulation, whatever it is."""
+    return await client.post(SIMULATE, json=body)
+
+
+async def simulate(client: Client, **body: Any) -> Json:
+    """A simulation that is done."""
+    answer = await ask(client, **body)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    assert (found["simulated"], found["livemode"]) == (True, False)
+    return found
+
+
+async def event(client: Client, name: str = "alias.created", **members: Any) -> Json:
+    """A simulated event."""
+    return await simulate(client, type="event", event=name, **members)
+
+
+def refused(answer: httpx.Response) -> set[tuple[str, str]]:
+    """Where a body was wrong, and how."""
+    assert answer.status_code == 422, answer.text
+    return {(".".join(map(str, each["loc"])), each["type"]) for each in answer.json()["detail"]}
+
+
+async def rows_of(conn: Conn, account_id: UUID) -> dict[str, tuple[int, str]]:
+    """How many rows the account has in each table that has any, and a digest of them."""
+    tables = [name for (name,) in await (await conn.execute(TABLES)).fetchall()]
+    found = {}
+    for table in tables:
+        query = sql.SQL(
+            "SELECT count(*), coalesce(md5(string_agg(said, ',' ORDER BY said)), '')"
+            " FROM (SELECT (to_jsonb(row) - 'last_used_at')::text AS said FROM {} AS row"
+            " WHERE account_id = %s) AS rows"
+        ).format(sql.Identifier(table))
+        counted = await (await conn.execute(query, (account_id,))).fetchone()
+        assert counted is not None
+        if counted[0]:
+            found[table] = (counted[0], counted[1])
+    return found

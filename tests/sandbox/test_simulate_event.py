@@ -1,0 +1,310 @@
+"""Simulated events: the exact signed request of each destination of the sandbox account, sent only when asked."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from standardwebhooks.webhooks import Webhook
+
+from builders.app import Service
+from builders.kit import clock, outbox
+from builders.kit.db import Conn
+from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.webhooks import overriding
+from tests.cast import Client, Person
+from tests.kit.outbound.receivers import Receiver, saying
+from tests.sandbox.make import Json
+from tests.sandbox.simulating import SIMULATE, ask, event, refused, rows_of
+from tests.webhooks.make import create, deliveries, send_due
+from tests.webhooks.reaching import reachable
+
+ID = "0193a1b2-0000-7000-8000-0000000000aa"
+BROKEN = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+MEMBERS = st.sampled_from(["id", "address", "enabled", "destinations", "manifest", "labels", "domain"]) | st.text()
+
+
+def verify(made: Json, rendered: Json) -> Json:
+    """The payload, if the destination's secret verifies what would be sent."""
+    Webhook(made["signing_secret"]).verify(rendered["body"], rendered["headers"])
+    payload: Json = json.loads(rendered["body"])
+    return payload
+
+
+async def test_whichever_key_asks_the_destinations_are_the_sandboxs(alice: Person, service: Service) -> None:
+    await create(alice)
+    made = await create(alice.test)
+    token = (await alice.sign_in()).token
+
+    async with Client(service, token=token) as signed_in:
+        for client in (alice, alice.test, signed_in):
+            found = await event(client)
+            assert [each["webhook_id"] for each in found["matched"]] == [made["id"]]
+
+
+async def test_the_cookie_simulates_from_our_own_pages(alice: Person, service: Service) -> None:
+    made = await create(alice.test)
+    async with Client(service, cookie=(await alice.sign_in()).token) as browser:
+        body = {"type": "event", "event": "alias.created"}
+        answer = await browser.post(SIMULATE, json=body, headers={"Origin": "http://builders.test"})
+
+    assert [each["webhook_id"] for each in answer.json()["matched"]] == [made["id"]]
+
+
+async def test_what_is_rendered_is_verified_with_the_secret_and_holds_what_was_wanted(alice: Person) -> None:
+    made = await create(alice.test)
+    found = await event(alice, overrides={"id": ID, "address": "ada@harbour.example", "manifest": None})
+    (rendered,) = found["rendered"]
+    payload = verify(made, rendered)
+
+    assert (rendered["method"], rendered["url"]) == ("POST", made["url"])
+    assert rendered["headers"]["webhook-id"] == payload["id"] == found["event_id"]
+    assert (payload["livemode"], payload["simulated"], payload["type"]) == (False, True, "alias.created")
+    assert payload["account_id"] == str(alice.account.id)
+    assert payload["data"]["id"] == ID
+    assert payload["data"]["address"] == "ada@harbour.example"
+    assert payload["data"]["manifest"] is None
+    assert payload["data"]["domain"]  # of the example, since nothing else was said
+
+
+async def test_the_secret_is_nowhere_in_the_answer(alice: Person) -> None:
+    made = await create(alice.test, signing_secret="a secret of our own, and long enough")
+    answer = await ask(alice, type="event", event="alias.created")
+
+    assert made["signing_secret"] is None
+    assert "a secret of our own" not in answer.text
+    assert "secret" not in answer.text
+
+
+async def test_after_a_rotation_both_secrets_sign_as_they_do_in_a_delivery(alice: Person) -> None:
+    made = await create(alice.test)
+    rotated = (await alice.test.post(f"/v1/notifications/webhooks/{made['id']}/rotate-secret")).json()
+    (rendered,) = (await event(alice))["rendered"]
+
+    assert verify(made, rendered) == verify(rotated, rendered)
+
+
+async def test_each_destination_says_whether_it_would_get_it_and_why_not(alice: Person) -> None:
+    wanting = await create(alice.test, label="wanting")
+    other = await create(alice.test, label="other", events=["promotion.*"])
+    disabled = await create(alice.test, label="disabled", enabled=False)
+    found = await event(alice)
+
+    assert [(each["label"], each["would_deliver"], each["skip_reason"]) for each in found["matched"]] == [
+        ("wanting", True, None),
+        ("other", False, "not_subscribed"),
+        ("disabled", False, "disabled"),
+    ]
+    assert [each["webhook_id"] for each in found["rendered"]] == [wanting["id"]]
+    for made, reason in ((other, "not_subscribed"), (disabled, "disabled")):
+        named = await event(alice, webhook_id=made["id"])
+        assert [each["skip_reason"] for each in named["matched"]] == [reason]
+        assert verify(made, named["rendered"][0])["data"]
+
+
+async def test_with_a_seed_the_payload_is_the_same_each_time(alice: Person) -> None:
+    await create(alice.test)
+    first, second = [(await event(alice, seed="april"))["rendered"][0] for _ in range(2)]
+    other = (await event(alice, seed="may"))["rendered"][0]
+    without = (await event(alice))["rendered"][0]
+
+    assert first["body"] == second["body"]
+    assert len({each["headers"]["webhook-id"] for each in (first, other, without)}) == 3
+
+
+async def test_nothing_is_sent_or_written_unless_it_is_asked_for(
+    alice: Person, service: Service, conn: Conn, receiver: Receiver
+) -> None:
+    await create(alice.test, url=receiver.url)
+    before = await rows_of(conn, alice.account.id), await rows_of(conn, alice.account.sandbox_id)
+    await event(alice)
+
+    assert (await rows_of(conn, alice.account.id), await rows_of(conn, alice.account.sandbox_id)) == before
+    assert await send_due(service, account_id=alice.account.sandbox_id) == 0
+    assert receiver.requests == []
+
+
+async def test_what_is_delivered_is_what_was_rendered_and_says_that_it_is_simulated(
+    alice: Person, service: Service, conn: Conn, receiver: Receiver
+) -> None:
+    made = await create(alice.test, url=receiver.url)
+    live = await create(alice, url=receiver.url)
+    before = await rows_of(conn, alice.account.id)
+    found = await event(alice, deliver=True, overrides={"id": ID})
+    assert await send_due(service, account_id=alice.account.sandbox_id) == 1
+
+    (rendered,), (listed,) = found["rendered"], await deliveries(alice.test)
+    assert receiver.body.decode() == rendered["body"]
+    Webhook(made["signing_secret"]).verify(receiver.body.decode(), dict(receiver.head))
+    assert receiver.head["webhook-id"] == rendered["headers"]["webhook-id"]
+    assert found["delivery_ids"] == [listed["id"]]
+    assert (listed["simulated"], listed["livemode"], listed["status"]) == (True, False, "succeeded")
+    assert await rows_of(conn, alice.account.id) == before
+    assert await deliveries(alice, webhook_id=live["id"]) == []
+
+
+async def test_only_those_that_would_get_it_are_sent_it(alice: Person) -> None:
+    await create(alice.test, enabled=False)
+    await create(alice.test, events=["promotion.*"])
+
+    assert (await event(alice, deliver=True))["delivery_ids"] == []
+    assert await deliveries(alice.test) == []
+
+
+async def test_a_failed_one_is_tried_again_like_any_delivery(alice: Person, service: Service) -> None:
+    async with reachable(service) as receiver:
+        await create(alice.test, url=receiver.url)
+        receiver.answer = saying(BROKEN)
+        await event(alice, deliver=True)
+        await send_due(service, account_id=alice.account.sandbox_id)
+    (listed,) = await deliveries(alice.test)
+
+    assert (listed["status"], listed["attempt_count"], listed["simulated"]) == ("pending", 1, True)
+    assert listed["next_attempt_at"]
+
+
+async def test_sixty_a_minute_are_delivered(alice: Person) -> None:
+    for at in range(10):
+        await create(alice.test, label=f"number {at}")
+    for _ in range(6):
+        await event(alice, deliver=True)
+    late = await ask(alice, type="event", event="alias.created", deliver=True)
+
+    assert (late.status_code, late.json()["code"]) == (429, "webhook_test_limit")
+    assert 0 < int(late.headers["Retry-After"]) <= 60
+    assert (await event(alice))["rendered"]
+    clock.move(timedelta(seconds=late.json()["retry_after"]))
+    assert len((await event(alice, deliver=True))["delivery_ids"]) == 10
+
+
+async def test_the_same_key_sends_once(alice: Person) -> None:
+    await create(alice.test)
+    body = {"type": "event", "event": "alias.created", "deliver": True}
+    first, again = [await alice.post(SIMULATE, json=body, headers={"Idempotency-Key": "once"}) for _ in range(2)]
+
+    assert first.json() == again.json()
+    assert len(await deliveries(alice.test)) == 1
+
+
+async def test_a_live_webhook_and_bobs_are_as_unknown_as_none(alice: Person, bob: Person) -> None:
+    live, bobs = await create(alice), await create(bob.test)
+
+    for webhook_id in (live["id"], bobs["id"], ID, "", "no id"):
+        answer = await ask(alice, type="event", event="alias.created", webhook_id=webhook_id)
+        assert refused(answer) == {("body.webhook_id", "webhook_not_found")}
+    assert (await event(alice))["matched"] == []
+
+
+async def test_an_unknown_event_is_named_and_an_internal_one_is_none(alice: Person) -> None:
+    internal = next(each.name for each in outbox.list_events() if each.internal)
+    for name in ("alias.creatd", internal):
+        assert refused(await ask(alice, type="event", event=name)) == {("body.event", "event_unknown")}
+    typo = await ask(alice, type="event", event="alias.creatd")
+
+    assert typo.json()["detail"][0]["did_you_mean"] == "alias.created"
+
+
+async def test_overrides_are_held_against_the_events_own_data(alice: Person) -> None:
+    answer = await ask(
+        alice, type="event", event="alias.created", overrides={"id": "5", "enabled": "true", "address": None}
+    )
+    assert refused(answer) == {
+        ("body.overrides.id", "override_wrong"),
+        ("body.overrides.enabled", "override_wrong"),
+        ("body.overrides.address", "override_wrong"),
+    }
+    answer = await ask(alice, type="event", event="alias.created", overrides={"addres": "ada@harbour.example"})
+    assert refused(answer) == {("body.overrides.addres", "override_unknown")}
+    assert answer.json()["detail"][0]["did_you_mean"] == "address"
+    answer = await ask(alice, type="event", event="alias.created", overrides={"address": "a" * 70_000})
+    assert refused(answer) == {("body.overrides", "event_too_large")}
+
+
+def test_of_many_unknown_overrides_the_first_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+
+    def look(name: str, *_: object, **__: object) -> list[str]:
+        looks.append(name)
+        return []
+
+    monkeypatch.setattr(overriding, "get_close_matches", look)
+    [alias_created] = [each for each in outbox.list_events() if each.name == "alias.created"]
+    with pytest.raises(Invalid) as refusal:
+        overriding.override(alias_created, {f"a{at}": 1 for at in range(2000)}, loc=("body",))
+
+    assert len(looks) == len(refusal.value.errors) == MOST_ERRORS
+
+
+async def test_the_body_is_strict_and_says_where(alice: Person) -> None:
+    asked: list[tuple[Json, set[tuple[str, str]]]] = [
+        ({"type": "evnt"}, {("body.type", "simulation_type")}),
+        ({}, {("body.type", "simulation_type")}),
+        ({"type": "event"}, {("body.event", "missing")}),
+        ({"type": "event", "event": "alias.created", "overide": {}}, {("body.overide", "unknown_field")}),
+        ({"type": "check", "addresses": ["a"], "event": "x"}, {("body.event", "unknown_field")}),
+        ({"type": "event", "event": "alias.created", "deliver": 1}, {("body.deliver", "bool_type")}),
+        (
+            {"type": "event", "event": "alias.created", "deliver": True, "seed": "x"},
+            {("body", "seed_of_delivery")},
+        ),
+    ]
+    for body, said in asked:
+        assert refused(await alice.post(SIMULATE, json=body)) == said
+    typo = await alice.post(SIMULATE, json={"type": "event", "event": "alias.created", "overide": {}})
+    assert "overrides" in typo.json()["detail"][0]["msg"]
+    assert "'event'" in (await alice.post(SIMULATE, json={"type": "evnt"})).json()["detail"][0]["msg"]
+
+
+async def test_whose_key_may_only_read_is_told_the_scope(dana: Person, alice: Person, anyone: Client) -> None:
+    for client in (dana, dana.test):
+        answer = await ask(client, type="event", event="alias.created")
+        assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
+        assert answer.json()["scope"] == "sandbox:write"
+    assert (await ask(anyone, type="event", event="alias.created")).status_code == 401
+    del alice
+
+
+@pytest.mark.parametrize("may_write", [False, True])
+async def test_support_gets_nothing_signed(alice: Person, service: Service, *, may_write: bool) -> None:
+    await create(alice.test)
+    session = await alice.admit_support(may_write=may_write)
+    async with Client(service, token=session.token) as support:
+        answer = await ask(support, type="event", event="alias.created")
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "impersonation_forbidden")
+
+
+def test_every_event_that_leaves_the_house_can_be_simulated() -> None:
+    public = [each for each in outbox.list_events() if not each.internal]
+    assert public
+    for each in public:
+        assert json.loads(overriding.override(each, {}, loc=())) == json.loads(each.example.model_dump_json())
+
+
+@given(overrides=st.dictionaries(MEMBERS, VALUES, max_size=4))
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+async def test_whatever_the_overrides_are_it_is_an_answer_or_a_422(
+    alice: Person, overrides: dict[str, Any]
+) -> None:
+    answer = await _sent(alice, overrides)
+
+    assert answer.status_code in {200, 422}
+    if answer.status_code == 422:
+        assert all(each["loc"][0] == "body" for each in answer.json()["detail"])
+
+
+async def _sent(alice: Person, overrides: dict[str, Any]) -> httpx.Response:
+    content = json.dumps({"type": "event", "event": "alias.created", "overrides": overrides})
+    return await alice.post(SIMULATE, content=content, headers={"Content-Type": "application/json"})

@@ -1,0 +1,65 @@
+"""Rehearsals with failures wherever they may be: what persists is what succeeded, and two at once take turns."""
+
+import asyncio
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cast import Person
+from tests.sandbox.make import Json, alias, crew, manifest
+from tests.sandbox.simulating import SIMULATE, simulate
+
+NAMES = 6
+CODES = st.sampled_from(["taken", "held", "x"])
+QUIET = settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def rehearsal(domain: str, **members: object) -> Json:
+    """The body that rehearses a crew."""
+    return {"type": "manifest", "manifest": manifest([alias(each) for each in crew(NAMES, domain)]), **members}
+
+
+@given(
+    fails=st.dictionaries(st.integers(0, NAMES - 1), CODES),
+    on_error=st.sampled_from(["stop", "continue"]),
+)
+@QUIET
+async def test_what_persists_is_what_succeeded(
+    alice: Person, domain: str, fails: dict[int, str], on_error: str
+) -> None:
+    await simulate(alice, type="reset")
+    fail_at = {f"alias.crew{at:04}": code for at, code in fails.items()}
+    body = rehearsal(domain, fail_at=fail_at, on_error=on_error, persist=True)
+    promotion = (await simulate(alice, **body))["promotion"]
+    ended = {each["address"]: each["status"] for each in promotion["steps"]}
+
+    assert {address for address, status in ended.items() if status == "failed"} == fail_at.keys()
+    assert {(each["error"] or {}).get("code") for each in promotion["steps"]} - {None} == {*fail_at.values()}
+    done = {address for address, status in ended.items() if status == "succeeded"}
+    assert len(done) == (NAMES - len(fail_at) if on_error == "continue" or not fail_at else 0)
+    again = (await simulate(alice, **rehearsal(domain)))["plan"]
+    assert {each["address"] for each in again["actions"] if each["action"] == "no_op"} == done
+    assert {each["address"] for each in again["actions"] if each["action"] == "create"} == ended.keys() - done
+
+
+async def test_two_at_once_take_turns(alice: Person, domain: str) -> None:
+    body = rehearsal(domain, persist=True)
+    answers = await asyncio.gather(*(alice.post(SIMULATE, json=body) for _ in range(3)))
+
+    assert [each.status_code for each in answers] == [200, 200, 200]
+    summaries = [each.json()["plan"]["summary"] for each in answers]
+    assert sorted(map(str, summaries)) == sorted(map(str, [{"create": NAMES}, {"no_op": NAMES}, {"no_op": NAMES}]))
+    assert (await alice.get("/v1/sandbox/status")).json()["sandbox"]["aliases"] == NAMES
+
+
+async def test_the_same_idempotency_key_rehearses_once(alice: Person, domain: str) -> None:
+    body = rehearsal(domain, persist=True)
+    first, again = [await alice.post(SIMULATE, json=body, headers={"Idempotency-Key": "r1"}) for _ in range(2)]
+
+    assert first.json() == again.json()
+    assert first.json()["plan"]["summary"] == {"create": NAMES}
+    assert again.headers["Idempotent-Replayed"] == "true"

@@ -1,0 +1,143 @@
+"""The sandbox account made empty, and nothing else."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from psycopg import sql
+
+from builders.aliases import service as aliases
+from builders.app import Service
+from builders.domains import service as domains
+from builders.invoices import service as invoices
+from builders.kit.db import Conn, Database
+from builders.projects import service as projects
+from builders.sandbox import rehearsal
+from builders.webhooks import service as webhooks
+from tests.cast import Person
+from tests.kit.outbound.receivers import Receiver
+from tests.profile.make import Office
+from tests.sandbox.make import alias, apply, fresh, manifest, whole
+from tests.sandbox.simulating import event, rows_of, simulate
+from tests.sandbox.test_races import WAITING
+from tests.webhooks.make import create, deliveries, send_due
+
+# What the sandbox account keeps: the history of events, its turns at credit, and the steps of its onboarding.
+KEPT = {"kit_outbox", "invoices_purses", "profile_profiles", "profile_steps"}
+NOTHING = {"aliases": 0, "projects": 0, "domains": 0, "invoices": 0, "webhooks": 0, "deliveries": 0}
+
+
+@pytest.fixture
+async def busy(alice: Person, service: Service, office: Office, domain: str, receiver: Receiver) -> Person:
+    """Alice, whose sandbox has some of everything, and whose live account has too."""
+    own = fresh("own")
+    for client in (alice, alice.test):
+        await create(client, url=receiver.url, events=["*"])
+        await client.post("/v1/builders/projects", json={"name": "Shop"})
+        await client.post("/v1/domains", json={"domain": own})
+    await apply(alice, alias(f"ada@{domain}"))
+    await simulate(alice, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
+    await event(alice, deliver=True)
+    await office.work()
+    await send_due(service, account_id=alice.account.sandbox_id)
+    return alice
+
+
+async def test_all_of_the_sandbox_goes_and_is_counted(busy: Person, conn: Conn) -> None:
+    sent = len(await deliveries(busy.test, limit=100))
+    found = await simulate(busy, type="reset")
+
+    assert found["cleared"] == NOTHING | {
+        "aliases": 1,
+        "projects": 1,
+        "domains": 1,
+        "invoices": 1,
+        "webhooks": 1,
+        "deliveries": sent,
+    }
+    assert (await rows_of(conn, busy.account.sandbox_id)).keys() <= KEPT
+    assert (await busy.get("/v1/sandbox/status")).json()["sandbox"] == {
+        "aliases": 0,
+        "projects": 0,
+        "webhooks": 0,
+    }
+
+
+async def test_nothing_live_and_nothing_of_bobs_is_touched(
+    busy: Person, bob: Person, conn: Conn, domain: str
+) -> None:
+    await simulate(bob, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
+    ids = [busy.account.id, bob.account.id, bob.account.sandbox_id]
+    before = [await rows_of(conn, each) for each in ids], await registry(conn, busy)
+    await simulate(busy.test, type="reset")
+
+    assert ([await rows_of(conn, each) for each in ids], await registry(conn, busy)) == before
+
+
+async def test_a_second_reset_clears_nothing_and_names_can_be_had_again(busy: Person, domain: str) -> None:
+    await simulate(busy, type="reset")
+    again = await simulate(busy, type="reset")
+    found = await simulate(busy, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
+
+    assert again["cleared"] == NOTHING
+    assert found["promotion"]["summary"] == {"succeeded": 1}
+
+
+async def test_a_rehearsal_under_way_is_waited_for_and_goes_too(
+    alice: Person, conn: Conn, domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = whole(projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")])
+    tell, resets = rehearsal._tell, []
+
+    async def meanwhile(*args: Any) -> None:
+        resets.append(asyncio.create_task(simulate(alice, type="reset")))
+        while not resets[0].done() and not (await (await conn.execute(WAITING)).fetchall())[0][0]:
+            pass
+        await tell(*args)
+
+    monkeypatch.setattr(rehearsal, "_tell", meanwhile)
+    await simulate(alice, type="manifest", manifest=wanted, persist=True)
+
+    cleared = (await resets[0])["cleared"]
+    assert (cleared["aliases"], cleared["projects"]) == (1, 1)
+    assert (await rows_of(conn, alice.account.sandbox_id)).keys() <= KEPT
+
+
+async def test_a_test_number_is_never_given_again(busy: Person, domain: str) -> None:
+    numbers = []
+    for _ in range(2):
+        await simulate(busy, type="reset")
+        wanted = manifest([alias(f"ada@{domain}")])
+        found = await simulate(busy, type="manifest", manifest=wanted, persist=True)
+        numbers.append(found["invoices"][0]["number"])
+
+    assert len({*numbers}) == 2
+
+
+async def test_what_was_still_to_be_done_for_it_is_left_alone(
+    alice: Person, conn: Conn, office: Office, domain: str
+) -> None:
+    await create(alice.test, events=["*"])
+    await simulate(alice, type="manifest", manifest=manifest([alias(f"ada@{domain}")]), persist=True)
+    await simulate(alice, type="reset")
+    await office.work()
+
+    query = "SELECT task_name FROM procrastinate_jobs WHERE args::text LIKE %s"
+    assert await (await conn.execute(query, (f"%{alice.account.sandbox_id}%",))).fetchall() == []
+    assert await deliveries(alice.test) == []
+
+
+@pytest.mark.parametrize("room", [aliases, projects, domains, invoices, webhooks])
+async def test_no_room_clears_a_live_account(alice: Person, database: Database, room: object) -> None:
+    with pytest.raises(ValueError, match="no sandbox account"):
+        async with database.transaction() as conn:
+            await room.clear(conn, account_id=alice.account.id)  # type: ignore[attr-defined]
+
+
+async def registry(conn: Conn, person: Person) -> list[object]:
+    """What stands in the registries for the account outside its sandbox."""
+    found: list[object] = []
+    for table in ("aliases_names", "aliases_skeletons", "domains_holders"):
+        query = sql.SQL("SELECT * FROM {} WHERE realm <> %s ORDER BY 1, 2, 3").format(sql.Identifier(table))
+        found.append(await (await conn.execute(query, (person.account.sandbox_id,))).fetchall())
+    return found

@@ -1,0 +1,75 @@
+"""Ten times the names cost at most twelve times as much to plan and to promote, in one run."""
+
+import gc
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from builders.kit.callers import OPERATOR
+from builders.kit.db import Conn, Database
+from builders.sandbox import service as sandbox
+from builders.sandbox.records import Ground, Plan
+from builders.sandbox.schemas.manifest import SandboxManifest
+from tests.cast import Person
+from tests.sandbox.make import alias, crew, manifest, means, order, run
+
+FEW, MANY, MOST = 200, 2000, 12
+
+
+@pytest.fixture
+def collected() -> Iterator[None]:
+    """The collector leaves alone what was there before, as in a serving process, and not all of the tests."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("collected")
+async def test_ten_times_the_names_cost_at_most_twelve_times(
+    alice: Person, database: Database, conn: Conn, domain: str
+) -> None:
+    """From beginning to end with PostgreSQL's part; the best of a few runs."""
+    planning: list[tuple[int, float]] = []
+    promoting: list[tuple[int, float]] = []
+    for tag, size in (("w", 10), ("a", FEW), ("b", FEW), ("c", FEW), ("d", MANY), ("e", MANY)):
+        names = [alias(f"{tag}{each}") for each in crew(size, domain)]
+        for _ in range(3):
+            begun = time.perf_counter()
+            plan = await planned(alice, database, tag, names)
+            planning.append((size, time.perf_counter() - begun))
+        await conn.execute("ANALYZE aliases_names, aliases_skeletons, aliases")  # as autovacuum does in time
+        begun = time.perf_counter()
+        await promoted(alice, database, plan)
+        promoting.append((size, time.perf_counter() - begun))
+    ratios = [best(times, MANY) / best(times, FEW) for times in (planning, promoting)]
+    print(  # noqa: T201 - figures for whoever runs it with -s
+        f"planning {ratios[0]:.1f} times, {best(planning, MANY):.2f} s for {MANY}; "
+        f"promoting {ratios[1]:.1f} times, {best(promoting, MANY):.2f} s for {MANY}"
+    )
+    assert max(ratios) <= MOST
+
+
+def best(times: list[tuple[int, float]], size: int) -> float:
+    """The shortest time of a size."""
+    return min(seconds for each, seconds in times if each == size)
+
+
+async def planned(person: Person, database: Database, name: str, names: list[dict[str, object]]) -> Plan:
+    body = SandboxManifest.model_validate(manifest(names, name=name))
+    return await sandbox.make_plan(
+        database,
+        outbound=person.service.api.state.outbound,
+        ground=Ground(account_id=person.account.id),
+        manifest=body.manifest(),
+        actor=OPERATOR,
+    )
+
+
+async def promoted(person: Person, database: Database, plan: Plan) -> None:
+    consent = {"id": str(plan.id), "digest": plan.digest, "confirm_deletes": 0}
+    begun = await run(database, person, order(consent))
+    owner = {"account_id": person.account.id, "promotion_id": begun.id}
+    ended = await sandbox.finish(database, **owner, means=means(person))
+    assert {step.status for step in ended.steps} == {"succeeded"}

@@ -1,0 +1,69 @@
+"""A plan as people read it: `Accept: text/plain`."""
+
+import pytest
+
+from builders.sandbox.replies.rendering import wants_text
+from tests.cast import Person
+from tests.sandbox.make import PLAN, alias, apply, manifest, plan
+
+TEXT = {"Accept": "text/plain"}
+
+
+async def test_it_reads_like_a_diff(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"), alias(f"linus@{domain}", key="boss"))
+    wanted = [
+        alias(f"ada@{domain}", "new@example.net", note="moved"),
+        alias(f"alan@{domain}", key="boss"),
+        alias(f"norman@{domain}"),
+    ]
+    answer = await alice.post(PLAN, json=manifest(wanted, prune=True), headers=TEXT)
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = [line.rstrip() for line in answer.text.splitlines()]
+    assert lines[0].startswith("Plan ")
+    assert "  ~ update alias.ada (risk medium)" in lines
+    assert '      destinations: ["ada@example.net"] -> ["new@example.net"]' in lines
+    assert '      note: null -> "moved"' in lines
+    assert "  -/+ replace alias.boss (risk high, 12.00 USD per year)" in lines
+    assert "  + create alias.norman (risk low, 12.00 USD per year)" in lines
+    assert "  - delete alias.grace (risk high)" in lines
+    assert "Totals: 24.00 USD per year" in lines
+    assert '"confirm_deletes": 2' in lines[-1]
+
+
+async def test_errors_and_what_to_do_are_said(alice: Person, domain: str) -> None:
+    answer = await alice.post(PLAN, json=manifest([alias(f"postmaster@{domain}")]), headers=TEXT)
+    assert "  ! alias.postmaster: reserved: " in answer.text
+    assert answer.text.endswith("It cannot be promoted: mend the manifest and plan again.\n")
+
+
+async def test_with_a_test_key_mailboxes_are_masked(alice: Person, domain: str) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}", "private@example.net"))
+    answer = await alice.test.get(f"/v1/sandbox/plans/{planned['id']}", headers=TEXT)
+    assert "p***@example.net" in answer.text
+    assert "private" not in answer.text
+
+
+async def test_no_text_of_ours_steers_a_terminal(alice: Person, domain: str) -> None:
+    wanted = alias(f"ada@{domain}", note="\u202e\u001b[2Jgone\u009b\r\n+ create alias.fake")
+    answer = await alice.post(PLAN, json=manifest([wanted]), headers=TEXT)
+    assert {char for char in answer.text if not char.isprintable()} == {"\n"}
+    assert "\n+ create" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_text"),
+    [
+        ("", False),
+        ("*/*", False),
+        ("application/json", False),
+        ("text/plain", True),
+        ("text/plain, */*", True),
+        ("application/json, text/plain, */*", False),
+        ("application/json;q=0.5, text/plain", True),
+        ("text/plain;q=0, */*", False),
+        ("text/plain;q=x", False),
+        ("TEXT/PLAIN; charset=utf-8", True),
+    ],
+)
+def test_what_the_client_prefers_decides(accept: str, *, is_text: bool) -> None:
+    assert wants_text(accept) is is_text
