@@ -1,7 +1,7 @@
 """Pages on other sites: where the vendor named their origins, browsers may read what public forms answer there.
 
-The Fetch Standard's CORS, for a few paths that are posted to without credentials. Refusals can be read too: a page
-can then say what is wrong.
+The Fetch Standard's CORS, for a few paths that are asked without credentials. Refusals can be read too: a page can
+then say what is wrong.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,9 +16,9 @@ _KNOWN_FOR_S = "86400"  # what a browser was told of a path
 class Cors:
     """Wraps the application: answers what browsers ask beforehand, and marks what they may show to a page."""
 
-    def __init__(self, app: ASGIApp, *, paths: Collection[str], origins: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, *, paths: Mapping[str, str], origins: Collection[str]) -> None:
         self.app = app
-        self.paths = frozenset(paths)
+        self.paths = paths  # each with its methods, as a header lists them
         self.origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -26,7 +26,7 @@ class Cors:
         if scope["type"] != "http" or scope["path"] not in self.paths:
             await self.app(scope, receive, send)
         elif scope["method"] == "OPTIONS":
-            await self._preflight(_origin(scope))(scope, receive, send)
+            await self._preflight(scope["path"], _origin(scope))(scope, receive, send)
         else:
             await self.app(scope, receive, self._marking(_origin(scope), send))
 
@@ -37,13 +37,13 @@ class Cors:
             return vary
         return {**vary, "Access-Control-Allow-Origin": str(origin), "Access-Control-Allow-Credentials": "true"}
 
-    def _preflight(self, origin: str | None) -> Response:
+    def _preflight(self, path: str, origin: str | None) -> Response:
         headers = dict(self._readable(origin))
         if origin in self.origins:
-            headers["Access-Control-Allow-Methods"] = "POST"
+            headers["Access-Control-Allow-Methods"] = self.paths[path]
             headers["Access-Control-Allow-Headers"] = "Content-Type"
             headers["Access-Control-Max-Age"] = _KNOWN_FOR_S
-        return Response(status_code=204, headers={**headers, "Allow": "OPTIONS, POST"})
+        return Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {self.paths[path]}"})
 
     def _marking(self, origin: str | None, send: Send) -> Send:
         added = [

@@ -1,0 +1,143 @@
+"""What a service can do to the script of the manifest in git: be busy, be away, take long, answer nonsense."""
+
+import importlib.util
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "manifest-in-git" / "names.py"
+
+Json = dict[str, Any]
+
+
+class Canned(BaseHTTPRequestHandler):
+    """Gives one answer after the other, and keeps what was asked."""
+
+    answers: list[tuple[int, Json, Json]]
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(f"{self.command} {self.path}")
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        status, headers, body = self.answers.pop(0)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    do_POST = do_GET  # noqa: N815 - the library's word
+
+    def log_message(self, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script as a module, whose waits take no time and are kept in `waited`."""
+    spec = importlib.util.spec_from_file_location("names", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    waited: list[float] = []
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=waited.append, monotonic=lambda: 0.0))
+    monkeypatch.setattr(module, "waited", waited, raising=False)
+    monkeypatch.setenv("BUILDERS_KEY", "svc_live_x")
+    return module
+
+
+@pytest.fixture
+def service_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Canned]]:
+    """A service that says what it is told to."""
+    handler = type("Handler", (Canned,), {"answers": [], "asked": []})
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setenv("BUILDERS_URL", f"http://127.0.0.1:{server.server_port}/")
+        yield handler
+        server.shutdown()
+        thread.join()
+
+
+def command(monkeypatch: pytest.MonkeyPatch, names: ModuleType, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["names.py", *words])
+    code: int = names.main()
+    return code
+
+
+STEP = {"status": "succeeded", "action": "create", "address": "alias.sales", "error": None}
+RUNNING: Json = {"id": "p1", "status": "running", "steps": [], "next_actions": []}
+DONE: Json = {"id": "p1", "status": "succeeded", "steps": [STEP], "next_actions": []}
+NAMED = ("promote", "--plan-id", "x", "--digest", "y")
+
+
+def test_a_busy_service_is_asked_again_when_it_says(
+    monkeypatch: pytest.MonkeyPatch, names: ModuleType, service_of: type[Canned]
+) -> None:
+    service_of.answers += [
+        (503, {"Retry-After": "7"}, {}),
+        (429, {"Retry-After": "900"}, {}),
+        (409, {}, {"code": "promotion_running"}),
+        (200, {}, DONE),
+    ]
+    assert command(monkeypatch, names, *NAMED) == 0
+    assert names.waited == [7, 60, 8]
+    assert service_of.asked == ["POST /v1/sandbox/promote"] * 4
+
+
+def test_a_service_that_stays_away_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, names: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BUILDERS_URL", "http://127.0.0.1:9")
+    assert command(monkeypatch, names, *NAMED) == 1
+    assert "No answer from http://127.0.0.1:9" in capsys.readouterr().err
+    assert len(names.waited) == names.ATTEMPTS - 1
+
+
+def test_a_promotion_that_runs_as_a_job_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, names: ModuleType, service_of: type[Canned]
+) -> None:
+    service_of.answers += [(200, {}, RUNNING), (200, {}, RUNNING), (200, {}, DONE)]
+    assert command(monkeypatch, names, *NAMED) == 0
+    assert service_of.asked[1:] == ["GET /v1/sandbox/promotions/p1"] * 2
+
+
+def test_a_step_that_failed_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+    names: ModuleType,
+    service_of: type[Canned],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failed = STEP | {"status": "failed", "error": {"code": "taken", "message": "The name is taken."}}
+    partial = DONE | {"status": "partial", "steps": [STEP, failed], "next_actions": ["resume", "replan"]}
+    service_of.answers += [(200, {}, partial)]
+
+    assert command(monkeypatch, names, *NAMED) == 1
+    said = capsys.readouterr()
+    assert "failed    create   alias.sales: The name is taken.\n" in said.out
+    assert said.err == "What to do now: resume or replan.\n"
+
+
+def test_what_is_no_service_of_ours_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+    names: ModuleType,
+    service_of: type[Canned],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    service_of.answers += [(404, {}, {"not": "ours"})]
+    assert command(monkeypatch, names, *NAMED) == 1
+    assert capsys.readouterr().err.startswith("404")
+    monkeypatch.setenv("BUILDERS_URL", "file:///etc/passwd")
+    assert command(monkeypatch, names, *NAMED) == 1
+    assert capsys.readouterr().err == "BUILDERS_URL is to be an http or https address.\n"
+    monkeypatch.delenv("BUILDERS_URL")
+    assert command(monkeypatch, names, *NAMED) == 1
+    assert capsys.readouterr().err == "The environment has no BUILDERS_URL.\n"
