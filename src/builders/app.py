@@ -11,8 +11,11 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from starlette.types import Receive, Scope, Send
 
+from builders.aliases.api import destinations as alias_destinations_api
+from builders.aliases.api import names as aliases_api
 from builders.catalog import api as catalog_api
 from builders.catalog import service as catalog
+from builders.domains import api as domains_api
 from builders.identity import service as identity
 from builders.identity.api import audit as audit_api
 from builders.identity.api import jwks as jwks_api
@@ -20,6 +23,9 @@ from builders.identity.api import keys as keys_api
 from builders.identity.api import login as login_api
 from builders.identity.api import login_page as login_page_api
 from builders.identity.api import sessions as sessions_api
+from builders.invoices.api import billing as billing_api
+from builders.invoices.api import invoices as invoices_api
+from builders.invoices.api import stripe as stripe_api
 from builders.kit import crypto, documents, log
 from builders.kit.allowances import Limits
 from builders.kit.cors import Cors
@@ -36,7 +42,10 @@ from builders.mail import api as mail_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.probes import api as probes_api
 from builders.profile import api as profile_api
-from builders.sandbox import api as sandbox_api
+from builders.projects import api as projects_api
+from builders.sandbox.api import plans as sandbox_plans_api
+from builders.sandbox.api import simulation as sandbox_simulation_api
+from builders.sandbox.api import status as sandbox_status_api
 from builders.tracking import api as tracking_api
 from builders.tracking import service as tracking
 from builders.webhooks.api import deliveries as deliveries_api
@@ -44,18 +53,25 @@ from builders.webhooks.api import destinations as destinations_api
 from builders.webhooks.api import events as events_api
 
 ROUTERS = [
-    *(probes_api.router, catalog_api.router, sandbox_api.router),
+    *(probes_api.router, catalog_api.router, sandbox_status_api.router, sandbox_plans_api.router),
+    sandbox_simulation_api.router,
     *(keys_api.router, sessions_api.router, jwks_api.router, audit_api.router),
     *(login_api.router, login_page_api.router),
-    *(profile_api.router, mail_api.router),
+    *(profile_api.router, mail_api.router, projects_api.router),
+    *(alias_destinations_api.router, aliases_api.router),  # in this order: a literal path before a parameter
+    *(billing_api.router, stripe_api.router, invoices_api.router),  # in this order, as above
     *(tracking_api.router, tracking_api.messages_router),
     *(leads_api.router, leads_api.waitlist_router),
+    domains_api.router,
     *(destinations_api.router, deliveries_api.router, events_api.router, portfolio_notifications_api.router),
 ]
 # Tokens of mail links stand in the path.
 SECRET_PATHS = ("/v1/t/", "/v1/mail/unsubscribe/")
-# What the vendor's pages on other sites may post to.
-OPEN_PATHS = ("/v1/catalog/events", "/v1/leads", "/public/v1/builders/waitlist")
+# What the vendor's pages on other sites may ask and post to, with its methods.
+OPEN_PATHS = {
+    **dict.fromkeys(("/v1/catalog/check", "/v1/catalog/suggest"), "GET, HEAD"),
+    **dict.fromkeys(("/v1/catalog/events", "/v1/leads", "/public/v1/builders/waitlist"), "POST"),
+}
 FLUSH_S = 30
 CACHE_S = 0.1  # for any answer of the cache store; without it the service goes on
 

@@ -7,7 +7,9 @@ from contextlib import suppress
 
 from builders.aliases import jobs as aliases_jobs
 from builders.catalog import jobs as catalog_jobs
+from builders.domains import jobs as domains_jobs
 from builders.identity import jobs as identity_jobs
+from builders.invoices import jobs as invoices_jobs
 from builders.kit import jobs, log, news
 from builders.kit.db import Database
 from builders.kit.settings import Settings
@@ -31,6 +33,8 @@ JOBS = [
     tracking_jobs,
     catalog_jobs,
     leads_jobs,
+    invoices_jobs,
+    domains_jobs,
 ]
 
 logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells each periodic job, each minute

@@ -20,8 +20,14 @@ GLOBAL: Mapping[str, str] = {
     "mail_optouts": "an opt-out is of a reader's address, whichever account writes to it",
     "catalog_*": "reference data of the vendor, the same for all",
     "profile_tokens": "a mailed link arrives without its account",
+    "invoices_series": "numbers have no gaps across all accounts, as tax offices ask",
+    "invoices_numbers": "a bank transfer names a number, and nobody's account",
+    "invoices_stripe_events": "an event of Stripe arrives without its account, and may be of none of ours",
     "aliases_names": "a name is unique in its realm, whoever claims it",
     "aliases_skeletons": "as above, for names that look alike",
+    "aliases_links": "a mailed link arrives without its account",
+    "aliases_readers": "who reads an address is not to be flooded, by however many accounts",
+    "domains_holders": "a domain has one holder in its realm, whoever proved it first",
 }
 
 READ = """

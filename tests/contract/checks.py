@@ -173,7 +173,8 @@ def examples(document: Json) -> Iterator[str]:
         for example in schema["examples"]:
             for error in judge.iter_errors(example):
                 yield f"{name}: its example is wrong at {error.instance_path}: {error.message}"
-            unknown = example.keys() - schema.get("properties", {}).keys()
+            choices = [resolve(document, each) for each in branches(schema)]
+            unknown = example.keys() - {name for each in choices for name in each.get("properties", {})}
             yield from (f"{name}: its example has {each}, which is no member" for each in sorted(unknown))
 
 

@@ -156,6 +156,10 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "GET /v1/auth/login",
         "POST /v1/auth/login/page",
         "POST /v1/account/email-verification/confirm/page",
+        "GET /v1/aliases/destinations/confirm",
+        "POST /v1/aliases/destinations/confirm/page",
+        "POST /v1/invoices/stripe",
+        "GET /v1/sandbox/manifest.schema.json",
         "GET /v1/mail/unsubscribe/{token}",
         "POST /v1/mail/unsubscribe/{token}",
     }

@@ -2,14 +2,6 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/builders/projects",
-        "POST /v1/builders/projects",
-        "GET /v1/builders/projects/{project_id}",
-        "PATCH /v1/builders/projects/{project_id}",
-        "DELETE /v1/builders/projects/{project_id}",
-        "POST /v1/sandbox/simulate",
-        "GET /v1/domains",
-        "GET /v1/domains/claimable",
         "GET /v1/portfolio/domains",
         "POST /v1/portfolio/domains",
         "GET /v1/portfolio/domains/{domain_id}/finance",

@@ -21,6 +21,8 @@ BEYOND_A_SCHEMA = {
     "address_form",  # either address, or local_part and domain
     "country",  # of a closed list
     "cursor_invalid",  # signed by us
+    "destination_loop",  # not to the domain itself
+    "destination_missing",  # of a catch-all
     "domain_name",  # labels there can be
     "domain_required",  # unless it is a view
     "domain_unknown",  # one of the catalog
@@ -28,6 +30,9 @@ BEYOND_A_SCHEMA = {
     "entity_tag",  # quotes, and commas between
     "event_form",  # either kind or events
     "event_unknown",  # of an open list
+    "fail_at_unknown",  # an action of the plan
+    "override_unknown",  # a member of the event
+    "override_wrong",  # as the event's data schema says, which depends on the event
     "email",  # which domains and local parts there can be
     "key_length",  # of an Idempotency-Key; quotes around it are not counted
     "key_reused",  # an Idempotency-Key goes with one body
@@ -35,17 +40,22 @@ BEYOND_A_SCHEMA = {
     "money_amount",  # no more decimals than the currency has
     "locale",  # a language tag
     "local_part_required",  # of a claim
+    "metadata_full",  # with the pairs that are there already
     "login_form",  # either email and code, or token
     "nul_character",  # in no text
+    "patch_empty",  # at least one member that is known
     "result_mismatch",  # each kind has its own
     "secret_not_allowed",  # base64 of so many bytes behind a prefix, or any text without it
     "text_form",  # something to see, nothing that steers
     "timezone",  # of a closed list
+    "seed_of_delivery",  # what is delivered is new each time
     "url_not_allowed",  # a public address
+    "webhook_not_found",  # one of the account's
     "web_address",  # a host there can be
+    "webhook_unknown",  # one of the account's
 }
-# Codes of 400 for a secret that only we can have made.
-NOT_OURS = {"token_invalid", "grant_invalid", "link_altered", "unsubscribe_link_invalid"}
+# Codes of 400 for a secret that only we, or Stripe, can have made.
+NOT_OURS = {"signature_invalid", "token_invalid", "grant_invalid", "link_altered", "unsubscribe_link_invalid"}
 
 
 @schemathesis.hook

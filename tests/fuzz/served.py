@@ -60,6 +60,7 @@ def serve(folder: Path, *, conninfo: str) -> Iterator[Served]:
         "BUILDERS_DATABASE_URL": conninfo,
         "BUILDERS_DATA_DIR": str(folder / "data"),
         "BUILDERS_LOG_LEVEL": "warning",
+        "BUILDERS_DNS_RESOLVERS": "127.0.0.1:9",  # where nobody answers: no test asks the world
         "BUILDERS_LIMITS": "off",  # hostile requests by the thousand, all from here
     }
     with log.open("w") as errors:

@@ -3,9 +3,12 @@
 import click
 
 from builders.cli.accounts import accounts
+from builders.cli.aliases import aliases
 from builders.cli.catalog import catalog
 from builders.cli.deliveries import deliveries
+from builders.cli.domains import domains
 from builders.cli.funnel import funnel
+from builders.cli.invoices import invoices
 from builders.cli.keys import keys
 from builders.cli.leads import leads
 from builders.cli.login_as import login_as
@@ -26,6 +29,20 @@ def main() -> None:
 for command in (
     *(serve, http_command, worker_command),
     *(migrate_command, doctor_command, demo),
-    *(accounts, keys, token, login_as, catalog, funnel, mail, deliveries, leads, secrets),
+    *(
+        accounts,
+        keys,
+        token,
+        login_as,
+        catalog,
+        aliases,
+        domains,
+        funnel,
+        mail,
+        deliveries,
+        invoices,
+        leads,
+        secrets,
+    ),
 ):
     main.add_command(command)

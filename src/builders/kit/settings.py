@@ -1,6 +1,7 @@
 """Settings: every knob of the service, read once from the environment and then frozen."""
 
 import re
+from decimal import Decimal
 from email.utils import parseaddr
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from builders.kit import issuers
+from builders.kit import hosts, issuers
 from builders.kit.proxies import Proxies
 
 
@@ -116,6 +117,20 @@ class Settings(BaseSettings):
     dkim_key: SecretStr | None = Field(
         None, description="RSA or Ed25519 key that signs mail (DKIM): PEM text, or the path of a PEM file."
     )
+    dns_resolvers: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated name servers that account domains are looked up at: `192.0.2.53`, "
+        "`192.0.2.53:5353`, `[2001:db8::53]:53`. Unset: those of the system.",
+    )
+    mail_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated hosts that take mail for account domains, the first preferred: what their MX "
+        "must point to. Unset: MX is not checked.",
+    )
+    spf_include: str | None = Field(
+        None,
+        description="Domain that the SPF record of account domains must include. Unset: only its form is checked.",
+    )
     outbound_allow: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="Comma-separated `HOST:PORT` that outgoing calls may reach although they are not public, for "
@@ -134,6 +149,37 @@ class Settings(BaseSettings):
         description="Port of the worker's `/metrics`, for Prometheus. Unset: none. Each worker of a machine needs "
         "its own.",
     )
+    seller_name: str = Field("Builders", min_length=1, max_length=120, description="Who sells, on invoices.")
+    seller_address: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), max_length=6, description="Address of the seller on invoices; its lines parted by `|`."
+    )
+    seller_tax_id: str | None = Field(None, max_length=40, description="Tax number of the seller, on invoices.")
+    seller_bank: str | None = Field(
+        None, max_length=120, description="Where a bank transfer goes, as invoices say it: bank, account number."
+    )
+    tax_rate: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=100,
+        max_digits=7,
+        decimal_places=4,
+        allow_inf_nan=False,
+        description="Percent of tax that is added to the prices on invoices, exact: `19`, `8.875`.",
+    )
+    invoice_font: Path | None = Field(
+        None,
+        description="TrueType or OpenType font that invoices in PDF are set in, for names in any script. Unset: "
+        "Helvetica, and letters that it lacks are written with Latin ones.",
+    )
+    stripe_key: SecretStr | None = Field(
+        None, description="Secret key of Stripe, for links to pay invoices by. Unset: there are none."
+    )
+    stripe_webhook_secret: SecretStr | None = Field(
+        None, description="Signing secret (`whsec_…`) of Stripe's webhook to `/v1/invoices/stripe`."
+    )
+    stripe_api_base: str = Field(
+        "https://api.stripe.com", description="Where Stripe is, for tests; `http` only to BUILDERS_OUTBOUND_ALLOW."
+    )
     log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
 
     @field_validator("limits", mode="before")
@@ -147,6 +193,23 @@ class Settings(BaseSettings):
         Proxies(value)
         return value
 
+    @field_validator("dns_resolvers")
+    @classmethod
+    def _read_resolvers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            hosts.read_resolver(each)
+        return value
+
+    @field_validator("mail_hosts")
+    @classmethod
+    def _read_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(hosts.read_host, value))
+
+    @field_validator("spf_include")
+    @classmethod
+    def _read_include(cls, value: str | None) -> str | None:
+        return value if value is None else hosts.read_host(value)
+
     @field_validator("lander_origins")
     @classmethod
     def _read_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,12 +218,25 @@ class Settings(BaseSettings):
                 raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
         return value
 
-    @field_validator("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", mode="before")
+    @field_validator(
+        "secret_keys",
+        "outbound_allow",
+        "trusted_proxies",
+        "lander_origins",
+        "dns_resolvers",
+        "mail_hosts",
+        mode="before",
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         return (
             tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
         )
+
+    @field_validator("seller_address", mode="before")
+    @classmethod
+    def _read_lines(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split("|")))) if isinstance(value, str) else value
 
     @field_validator("mail_from", "mail_reply_to", "mail_bounces_to")
     @classmethod
