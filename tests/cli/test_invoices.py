@@ -47,6 +47,7 @@ def test_invoices_are_listed(builders: Cli, account: str, number: str) -> None:
     assert builders(*words, "--status", "paid").stdout.strip() == "No invoices."
     assert builders(*words, "--sandbox").stdout.strip() == "No invoices."
     assert number in builders("invoices", "list", "--status", "open", "--limit", "1000").stdout
+    assert "needs an --account" in builders("invoices", "list", "--sandbox").output
 
 
 def test_a_transfer_is_booked_once(builders: Cli, number: str) -> None:
@@ -54,6 +55,9 @@ def test_a_transfer_is_booked_once(builders: Cli, number: str) -> None:
     assert first.stdout.strip() == f"4.00 USD for {number}; 6.00 USD is left."
     again = builders("invoices", "pay", number, "--reference", "R-1", "--amount", "4.00")
     assert again.stdout.startswith("Booked before: 4.00 USD")
+    other = builders("invoices", "pay", number, "--reference", "R-1", "--amount", "5.00")
+    assert other.exit_code != 0
+    assert "was booked with 4.00 USD before" in other.output
     rest = json.loads(builders("invoices", "pay", number, "--reference", "R-2", "--json").stdout)
     assert (rest["invoice"]["status"], rest["payment"]["amount"]["amount"]) == ("paid", "6.00")
     assert [each["reference"] for each in show(builders, number)["payments"]] == ["R-1", "R-2"]

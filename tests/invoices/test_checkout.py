@@ -11,8 +11,9 @@ from builders.invoices import service as invoices
 from builders.invoices.records import Invoice
 from builders.kit import clock
 from builders.kit.db import Conn, Database
+from builders.kit.money import Money
 from tests.cast import Client, Person
-from tests.invoices.make import make_invoice, usd
+from tests.invoices.make import line, make_invoice, usd
 from tests.invoices.stripe_server import KEY, StripeServer, failure
 
 Json = dict[str, Any]
@@ -184,6 +185,23 @@ async def test_what_cannot_be_paid_has_no_link(
     )
     assert (await alice.post(path(paid))).json()["code"] == "nothing_due"
     assert stripe.asked == []
+
+
+async def test_what_stripe_has_no_coin_for_gets_no_link(
+    database: Database, alice: Person, stripe: StripeServer
+) -> None:
+    fine = line(unit_amount=Money.of("10.50", "MGA"))
+    made = await make_invoice(database, account_id=alice.account.id, lines=[fine], currency="MGA")
+    answer = await alice.post(path(made))
+    assert (answer.status_code, answer.json()["code"]) == (502, "stripe_refused")
+    assert "bank transfer" in answer.json()["detail"]
+    assert stripe.asked == []
+
+
+async def test_what_is_no_safe_address_is_no_link(alice: Person, invoice: Invoice, stripe: StripeServer) -> None:
+    stripe.failures = [(200, {"id": "cs_1", "object": "checkout.session", "url": "javascript:alert(1)"})]
+    answer = await alice.post(path(invoice))
+    assert (answer.status_code, answer.json()["code"]) == (502, "stripe_refused")
 
 
 async def test_support_gets_no_link(

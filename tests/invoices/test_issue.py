@@ -44,6 +44,17 @@ async def test_a_sandbox_counts_in_a_series_of_its_own(conn: Conn, database: Dat
     assert await counted(conn, f"INV-{clock.now().year}") == before
 
 
+async def test_a_sandbox_takes_no_real_number_and_gives_none(
+    conn: Conn, database: Database, alice: Person
+) -> None:
+    series = [f"{each}-{clock.now().year}" for each in ("INV", "TEST")]
+    before = [await counted(conn, each) for each in series]
+    for account_id, is_test in ((alice.account.id, True), (alice.account.sandbox_id, False)):
+        with pytest.raises(ValueError, match="sandbox"):
+            await make_invoice(database, account_id=account_id, is_test=is_test)
+    assert [await counted(conn, each) for each in series] == before
+
+
 async def test_a_year_begins_a_series(database: Database, alice: Person) -> None:
     with clock.moved(timedelta(days=366 * 40)):
         year = clock.now().year

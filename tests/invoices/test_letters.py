@@ -74,6 +74,17 @@ async def test_reminders_say_what_comes_next(database: Database, alice: Person, 
     assert "are released" in text(letters[3])
 
 
+async def test_after_a_long_silence_only_the_newest_reminder_is_mailed(
+    database: Database, alice: Person, office: Office
+) -> None:
+    await make_invoice(database, account_id=alice.account.id)
+    await office.letters(alice.account.email)
+    clock.move(DUE + timedelta(days=20))
+    assert await invoices.advance(database) == 3
+    (letter,) = (await office.letters(alice.account.email))[1:]
+    assert "are suspended now" in text(letter)
+
+
 async def test_who_has_paid_meanwhile_is_not_reminded(database: Database, alice: Person, office: Office) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     clock.move(DUE)

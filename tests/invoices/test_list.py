@@ -1,7 +1,9 @@
 """GET /v1/invoices."""
 
 from builders.invoices import service as invoices
-from builders.kit.db import Database
+from builders.invoices.store.invoices import LIST, LIST_BY_STATUS
+from builders.kit import ids
+from builders.kit.db import Conn, Database
 from tests.cast import Person
 from tests.invoices.make import make_invoice
 
@@ -49,3 +51,37 @@ async def test_a_test_key_sees_the_sandboxs(database: Database, alice: Person) -
     (shown,) = (await alice.test.get(PATH)).json()["items"]
     assert (shown["number"], shown["livemode"]) == (made.number, False)
     assert (await alice.get(PATH)).json()["items"] == []
+
+
+MANY = """
+    INSERT INTO invoices_invoices (
+        account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total, total, seller, buyer,
+        created_at, issued_at, due_at
+    )
+    SELECT %s, gen_random_uuid(), 'X-' || at, false, CASE WHEN at %% 500 = 0 THEN 'open' ELSE 'uncollectible' END,
+           'USD', 0, 10, 0, 10, '{}', '{}', now(), now(), now()
+    FROM generate_series(1, 5000) AS at
+"""
+
+
+async def test_a_page_costs_the_same_of_many_whatever_is_asked_for(conn: Conn, alice: Person) -> None:
+    types = {"account_id": "uuid", "before": "uuid", "status": "text", "limit": "bigint"}
+    async with conn.transaction(force_rollback=True):
+        await conn.execute(MANY, [alice.account.id])
+        await conn.execute("ANALYZE invoices_invoices")
+        await conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")  # as of a statement that is kept
+        for statement, index, values in (
+            (LIST, "invoices_invoices_issued", ["open"]),
+            (LIST_BY_STATUS, "invoices_invoices_by_status", ["open", "void"]),
+        ):
+            form = statement
+            for at, name in enumerate(types, 1):
+                form = form.replace(f"%({name})s", f"${at}")
+            await conn.execute(f"PREPARE page ({', '.join(types.values())}) AS {form}".encode())
+            for value in values:
+                asked = f"EXPLAIN (ANALYZE) EXECUTE page ('{alice.account.id}', '{ids.LAST}', '{value}', 51)"
+                plan = "\n".join(row[0] for row in await (await conn.execute(asked.encode())).fetchall())
+                assert index in plan
+                assert "Removed by Filter" not in plan
+                assert "Sort" not in plan
+            await conn.execute("DEALLOCATE page")

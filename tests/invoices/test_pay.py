@@ -51,6 +51,21 @@ async def test_the_same_reference_twice_is_one_payment(conn: Conn, database: Dat
     assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
 
 
+async def test_a_reference_with_another_amount_is_no_repetition(database: Database, invoice: Invoice) -> None:
+    await pay(database, invoice, amount="4.00")
+    with pytest.raises(ValueError, match=r"booked with 4\.00 USD before, and not 5\.00 USD"):
+        await pay(database, invoice, amount="5.00")
+    assert (await pay(database, invoice)).payment.amount == usd("4.00")
+
+
+async def test_blanks_around_a_reference_make_no_second_payment(database: Database, invoice: Invoice) -> None:
+    await pay(database, invoice, amount="4.00")
+    again = await pay(database, invoice, " R-1\n", "4.00")
+    assert (again.repeated, again.invoice.amount_due) == (True, usd("6.00"))
+    with pytest.raises(ValueError, match="a reference"):
+        await pay(database, invoice, " ")
+
+
 async def test_what_is_over_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
     paid = await pay(database, invoice, amount="12.50")
     assert (paid.invoice.amount_paid, paid.payment.overpaid) == (usd("10.00"), usd("2.50"))

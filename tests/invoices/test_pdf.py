@@ -112,5 +112,11 @@ def test_a_font_that_is_none_stops_nothing(tmp_path: Path, name: str) -> None:
     assert "INV-2026-000001" in text_of(SHEET, font=tmp_path / name)
 
 
+def test_what_stands_for_the_count_of_pages_is_no_name() -> None:
+    text = text_of(replace(SHEET, buyer=["{nb}", " {nb} of  {nb}"], number="INV-2026-000001"))
+    assert "{nb} of {nb}" in text
+    assert "1 / 1" in " ".join(text.split())
+
+
 def test_a_sandboxs_says_so() -> None:
     assert "not a real invoice" in text_of(replace(SHEET, is_test=True))

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition
 from builders.invoices.records import MOVES, Invoice, Status
+from builders.kit import clock
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
 from tests.cast import Person
-from tests.invoices.make import make_invoice, told, usd
+from tests.invoices.make import SELLER, line, make_invoice, told, usd
 
 TOLD = {"invoice.paid": Status.PAID, "invoice.voided": Status.VOID, "invoice.uncollectible": Status.UNCOLLECTIBLE}
 STEPS = st.lists(
@@ -27,7 +28,7 @@ async def take(conn: Conn, invoice: Invoice, step: str, reference: int) -> Invoi
     whose: dict[str, Any] = {"account_id": invoice.account_id, "invoice_id": invoice.id}
     if step in {"pay", "part"}:
         amount = Money.of("10.00" if step == "pay" else "3.00", "USD")
-        paid = await invoices.pay(conn, **whose, method="bank", reference=f"R{reference}", amount=amount)
+        paid = await invoices.pay(conn, **whose, method=step, reference=f"R{reference}", amount=amount)
         return paid.invoice
     return await {"void": invoices.void, "give_up": invoices.give_up}[step](conn, **whose)
 
@@ -56,7 +57,7 @@ async def test_every_history_keeps_the_states_and_the_money(
                 continue
             assert after.status is invoice.status or after.status in MOVES[invoice.status]
             if step in {"pay", "part"}:
-                arrived.setdefault(f"R{reference}", usd("10.00" if step == "pay" else "3.00"))
+                arrived.setdefault(f"{step} R{reference}", usd("10.00" if step == "pay" else "3.00"))
             invoice = after
             assert zero <= invoice.amount_due <= invoice.total
             if invoice.status is not Status.VOID:
@@ -83,6 +84,10 @@ CHANGES = [
     "UPDATE invoices_lines SET amount = 0 WHERE invoice_id = %s",
     "DELETE FROM invoices_lines WHERE invoice_id = %s",
     "UPDATE invoices_payments SET amount = 1 WHERE invoice_id = %s",
+    "DELETE FROM invoices_payments WHERE invoice_id = %s",
+    "DELETE FROM invoices_numbers WHERE invoice_id = %s",
+    "UPDATE invoices_numbers SET number = 'INV-0' WHERE invoice_id = %s",
+    ("DELETE FROM invoices_credit WHERE account_id = (SELECT account_id FROM invoices_invoices WHERE id = %s)"),
 ]
 ISSUED = [
     "UPDATE invoices_invoices SET total = 1, subtotal = 1 WHERE id = %s",
@@ -90,6 +95,7 @@ ISSUED = [
     "UPDATE invoices_invoices SET buyer = '{}' WHERE id = %s",
     "UPDATE invoices_invoices SET due_at = issued_at WHERE id = %s",
     "UPDATE invoices_invoices SET is_test = true WHERE id = %s",
+    "UPDATE invoices_invoices SET credit_applied = 1 WHERE id = %s",
     "DELETE FROM invoices_invoices WHERE id = %s",
     "UPDATE invoices_lines SET description = 'x' WHERE invoice_id = %s",
     (
@@ -106,7 +112,12 @@ async def test_no_statement_changes_a_paid_one(
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as inside:
         await invoices.pay(
-            inside, account_id=alice.account.id, invoice_id=invoice.id, method="bank", reference="R"
+            inside,
+            account_id=alice.account.id,
+            invoice_id=invoice.id,
+            method="bank",
+            reference="R",
+            amount=usd("11.00"),
         )
     with pytest.raises(psycopg.errors.RestrictViolation):
         await conn.execute(statement.encode(), [invoice.id])
@@ -121,11 +132,47 @@ async def test_what_an_issued_one_says_never_changes(
         await conn.execute(statement.encode(), [invoice.id])
 
 
+async def test_what_came_for_an_open_one_never_shrinks(conn: Conn, database: Database, alice: Person) -> None:
+    whose: dict[str, Any] = {"account_id": alice.account.id}
+    invoice = await make_invoice(database, **whose)
+    async with database.transaction() as inside:
+        await invoices.pay(
+            inside, **whose, invoice_id=invoice.id, method="bank", reference="R", amount=usd("4.00")
+        )
+        await invoices.give_up(inside, **whose, invoice_id=invoice.id)
+    for change in (
+        "UPDATE invoices_invoices SET amount_paid = 3 WHERE id = %s",
+        "UPDATE invoices_invoices SET status = 'open', uncollectible_at = NULL WHERE id = %s",
+    ):
+        with pytest.raises(psycopg.errors.RestrictViolation):
+            await conn.execute(change.encode(), [invoice.id])
+
+
+async def test_no_line_is_given_to_another_invoice(conn: Conn, database: Database, alice: Person) -> None:
+    whose: dict[str, Any] = {"account_id": alice.account.id}
+    invoice = await make_invoice(database, **whose)
+    async with database.transaction() as inside:
+        draft = await invoices.draft(
+            inside,
+            **whose,
+            is_test=False,
+            seller=SELLER,
+            lines=[line(), line()],
+            currency="USD",
+            due_at=clock.now(),
+        )
+    with pytest.raises(psycopg.errors.RestrictViolation):
+        await conn.execute(
+            "UPDATE invoices_lines SET invoice_id = %s WHERE invoice_id = %s AND position = 2", [invoice.id, draft]
+        )
+
+
 async def test_a_sandbox_is_cleared_and_a_real_account_never(database: Database, alice: Person) -> None:
     live = await make_invoice(database, account_id=alice.account.id)
     twin: dict[str, Any] = {"account_id": alice.account.sandbox_id}
-    await make_invoice(database, **twin, is_test=True)
+    made = await make_invoice(database, **twin, is_test=True)
     async with database.transaction() as conn:
+        await invoices.pay(conn, **twin, invoice_id=made.id, method="bank", reference="R", amount=usd("11.00"))
         with pytest.raises(ValueError, match="no sandbox"):
             await invoices.clear(conn, account_id=alice.account.id)
         assert await invoices.clear(conn, **twin) == 1

@@ -68,6 +68,20 @@ def test_what_is_no_line_is_refused(wrong: object) -> None:
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [
+        line("1.00", quantity=2**31),
+        line("999999999999999.00", quantity=11),
+        line(unit_amount=Money(Decimal("0.00001"), "USD")),
+        line(unit_amount=Money(Decimal(10) ** 60, "USD")),
+    ],
+)
+def test_what_no_row_would_hold_as_it_is_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"charges|finer|over"):
+        totals.sum_up([wrong], currency="USD", rate=Decimal(0))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
     ("rate", "shown"), [("19.0000", "19"), ("8.8750", "8.875"), ("0", "0"), ("100", "100"), ("20.5", "20.5")]
 )
 def test_a_rate_is_written_as_short_as_it_is_exact(rate: str, shown: str) -> None:
@@ -86,3 +100,8 @@ def test_a_rate_is_written_as_short_as_it_is_exact(rate: str, shown: str) -> Non
 )
 def test_stripe_counts_in_its_own_units(amount: str, currency: str, units: int) -> None:
     assert stripes.minor_units(Money.of(amount, currency)) == units
+
+
+def test_what_stripe_has_no_coin_for_is_not_cut_off() -> None:
+    assert stripes.minor_units(Money.of("10.50", "MGA")) is None
+    assert stripes.minor_units(Money.of("10.00", "MGA")) == 10

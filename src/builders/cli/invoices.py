@@ -63,6 +63,8 @@ def _or_fail(work: Callable[[], T]) -> T:
 @json_option
 def list_command(email: str | None, status: str | None, limit: int, *, sandbox: bool, as_json: bool) -> None:
     """List invoices, newest first."""
+    if sandbox and email is None:
+        raise click.UsageError("--sandbox needs an --account.")
 
     async def work(database: Database, _: Settings) -> Sequence[Invoice]:
         async with database.reading() as conn:
@@ -121,7 +123,9 @@ def _event(event: StripeEvent) -> str:
 
 @invoices.command()
 @number_argument
-@click.option("--reference", required=True, help="Of the bank; the same one twice is one payment.")
+@click.option(
+    "--reference", required=True, help="Of the bank; the same one twice is one payment, and of one amount."
+)
 @click.option("--amount", help="What came, such as 24.00; all that is due when absent.")
 @click.option("--method", default="bank", show_default=True, help="How it came.")
 @json_option

@@ -35,7 +35,8 @@ async def issue(
     """A numbered invoice, on which the account's credit is used; publishes invoice.created, maybe invoice.paid.
 
     A total of nothing, or one that credit covers, is paid at once. Issue as late in a transaction as you can: who
-    issues next waits for its end. Raises ValueError for lines of another currency.
+    issues next waits for its end. Raises ValueError for lines of another currency, and for a test invoice of a
+    real account or a real one of a sandbox.
     """
     invoice_id = await draft(
         conn,
@@ -61,7 +62,9 @@ async def draft(
     due_at: datetime,
     promotion_id: UUID | None = None,
 ) -> UUID:
-    """An invoice without a number, which nobody is shown; its id."""
+    """An invoice without a number, which nobody is shown; its id. Raises as `issue`."""
+    if is_test != ((await buyers.get_holder(conn, account_id=account_id)).id != account_id):
+        raise ValueError("A sandbox has test invoices alone, and a real account has none.")
     invoice_id = ids.new()
     await store.insert(
         conn,

@@ -77,7 +77,7 @@ class _Paper(FPDF):
         """The number on each page, as fpdf2 asks for it."""
         self.set_y(-16)
         self.ink(8, color=SOFT)
-        page = f"{self.page_no()} /{PAGES}"
+        page = f"{self.page_no()} / {PAGES}"
         self.cell(0, LINE, f"{self.said(self.sheet.number)}   {page}", align="C")
 
 

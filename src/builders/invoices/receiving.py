@@ -79,22 +79,28 @@ async def prune(conn: Conn) -> None:
 
 async def _judge(conn: Conn, kind: str, event: dict[str, Any], settings: Settings) -> _Verdict:
     told = _read(event)
-    if told is not None and stripes.is_of_other_mode(event, settings=settings):
-        return _amiss(told, "One of it and our key is of Stripe's test mode, and the other is not.")
     if told is None or kind not in {COMPLETED, SUCCEEDED, *ENDED}:
         return _Verdict(outcome=Outcome.IGNORED, detail="Of nothing that is ours.")
     whose = {"account_id": told.account_id, "checkout_id": told.checkout_id}
     stored = await store.find(conn, **whose)
     if stored is None or stored.invoice_id != told.invoice_id:
         return _amiss(told, "We have no such checkout.")
-    if stored.session_id not in {None, told.session_id}:
-        return _amiss(told, f"The checkout has another session, {stored.session_id}.")
+    if wrong := _wrong(told, stored, is_of_other_mode=stripes.is_of_other_mode(event, settings=settings)):
+        return _amiss(told, wrong)
     if kind in ENDED:
         await store.end(conn, **whose, session_id=told.session_id, status=ENDED[kind])
         return _Verdict(outcome=Outcome.NOTED, detail=f"The checkout has {ENDED[kind]}.", told=told)
     if kind == COMPLETED and told.payment_status != "paid":
         return _Verdict(outcome=Outcome.NOTED, detail="The money is on its way.", told=told)
     return await _book(conn, told, stored)
+
+
+def _wrong(told: _Told, stored: Stored, *, is_of_other_mode: bool) -> str | None:
+    if is_of_other_mode:
+        return "Of it and our key one is of Stripe's test mode, and the other is not."
+    if stored.session_id not in {None, told.session_id}:
+        return f"The checkout has another session, {stored.session_id}."
+    return None
 
 
 async def _book(conn: Conn, told: _Told, stored: Stored) -> _Verdict:

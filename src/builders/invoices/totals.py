@@ -13,7 +13,7 @@ from builders.kit import ids
 from builders.kit.money import Money
 
 MOST_QUANTITY = 2**31 - 1  # these three as the columns are
-FINEST = 4  # decimals of a price
+FINEST = Decimal("0.0001")  # step of a price
 TOO_MUCH = Decimal(10) ** 16
 _PERCENT = Decimal("0.01")
 _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
@@ -40,11 +40,14 @@ def tax_of(amount: Money, *, rate: Decimal) -> Money:
 
 
 def sum_up(lines: Sequence[NewLine], *, currency: str, rate: Decimal) -> Totals:
-    """The lines priced; raises ValueError for another currency, a negative price, no quantity, or what no row holds."""
+    """The lines priced.
+
+    Raises ValueError for another currency, a negative price, no quantity, and what a row would not hold as it is.
+    """
     if any(not 1 <= line.quantity <= MOST_QUANTITY or line.unit_amount.amount < 0 for line in lines):
         raise ValueError("A line charges something, or nothing; it gives nothing back.")
-    if any(line.unit_amount.amount != round(line.unit_amount.amount, FINEST) for line in lines):
-        raise ValueError(f"A price has at most {FINEST} decimals.")
+    if any(_EXACT.remainder(line.unit_amount.amount, FINEST) for line in lines):
+        raise ValueError(f"A price in steps finer than {FINEST} is none.")
     zero = Money.zero(currency)
     priced = [_priced(line, zero, rate) for line in lines]
     totals = Totals(
