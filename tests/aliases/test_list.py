@@ -3,8 +3,10 @@
 import pytest
 
 from builders.aliases import service as aliases
+from builders.aliases.records import Filters
 from builders.kit import ids
 from builders.kit.db import Database
+from builders.kit.pages import PageRequest
 from tests.aliases.make import ALIASES, Json, Owner, fresh, somebody, spec
 from tests.cast import Client, Person
 
@@ -132,3 +134,16 @@ async def test_how_many_names_a_project_has(owner: Owner, database: Database, do
         hers = await aliases.count_by_project(conn, account_id=owner.account_id, project_ids=[one, none])
         others = await aliases.count_by_project(conn, account_id=ids.new(), project_ids=[one])
     assert (hers, others) == ({one: 2, none: 0}, {one: 0})
+
+
+async def test_each_list_is_planned_for_its_filters(owner: Owner, database: Database, domain: str) -> None:
+    await owner.claim_one("ada", domain)
+    filters = Filters(q="ada", domain=domain)
+    async with database.transaction() as conn:
+        for _ in range(20):  # psycopg prepares the sixth, and PostgreSQL may plan the eleventh once for all
+            found = await aliases.list_owned(
+                conn, account_id=owner.account_id, filters=filters, page=PageRequest()
+            )
+            assert len(found.items) == 1
+        plans = "SELECT FROM pg_prepared_statements WHERE statement LIKE %s AND generic_plans > 0"
+        assert (await conn.execute(plans, ["%quarantined_until%"])).rowcount == 0

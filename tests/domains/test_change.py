@@ -1,5 +1,6 @@
 import asyncio
 
+from builders.app import Service
 from builders.kit.db import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
@@ -78,3 +79,20 @@ async def test_bob_learns_nothing(alice: Person, bob: Person) -> None:
 
 async def test_nobody_changes_without_credentials(anyone: Client) -> None:
     assert (await anyone.patch(f"{PATH}/x", json={})).status_code == 401
+
+
+async def test_support_redirects_and_releases_nothing(alice: Person, service: Service) -> None:
+    added = await add(alice, fresh(), default_destination="ada@example.net")
+    path = f"{PATH}/{added['id']}"
+    async with Client(service, token=(await alice.admit_support(may_write=True)).token) as support:
+        answers = [
+            await support.patch(path, json={"default_destination": "eve@example.net"}),
+            await support.patch(path, json={"catch_all": True}),
+            await support.post(PATH, json={"domain": fresh(), "default_destination": "eve@example.net"}),
+            await support.delete(path),
+        ]
+        plain = await support.post(PATH, json={"domain": fresh()})
+
+    assert {(each.status_code, each.json()["code"]) for each in answers} == {(403, "impersonation_forbidden")}
+    assert plain.status_code == 201
+    assert (await alice.get(path)).json() == {name: each for name, each in added.items() if name != "warnings"}

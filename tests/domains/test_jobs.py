@@ -13,7 +13,7 @@ import pytest
 
 from builders.app import Service
 from builders.domains import adding, health, proving, schedule
-from builders.domains.records import AccountDomain, Checked, ProofSeen
+from builders.domains.records import Checked, ProofSeen
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from builders.mail import service as mail
@@ -261,46 +261,3 @@ async def test_one_that_was_released_meanwhile_stays_so(
     await check_due(service)
 
     assert await status(alice, added) == "released"
-
-
-async def test_one_that_cannot_be_noted_holds_up_no_other(
-    alice: Person, bob: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bad, good = await add(alice, fresh()), await add(bob, fresh())
-    prove(dns, good)
-    check = health.check
-
-    async def fail(dns: Any, domain: AccountDomain, **options: Any) -> Checked:
-        if domain.domain == bad["domain"]:
-            raise ValueError("of this one")
-        return await check(dns, domain, **options)
-
-    monkeypatch.setattr(health, "check", fail)
-    monkeypatch.setattr(proving, "BATCH", 1)
-    clock.move(schedule.SOON)
-    with pytest.raises(ValueError, match="of this one"):
-        await check_due(service)
-
-    assert await status(bob, good) == "live"
-
-
-async def test_a_run_that_takes_long_takes_no_more(
-    alice: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    added = [await add(alice, fresh()) for _ in range(2)]
-    for each in added:
-        prove(dns, each)
-    check = health.check
-
-    async def slow(*args: Any, **options: Any) -> Checked:
-        clock.move(proving.RUN)
-        return await check(*args, **options)
-
-    monkeypatch.setattr(health, "check", slow)
-    monkeypatch.setattr(proving, "BATCH", 1)
-    clock.move(schedule.SOON)
-    await check_due(service)
-    assert [await status(alice, each) for each in added].count("live") == 1
-
-    await check_due(service)
-    assert [await status(alice, each) for each in added].count("live") == 2

@@ -11,6 +11,7 @@ async def test_a_domain_is_given_up_once(alice: Person, conn: Conn) -> None:
     first, second = [await alice.delete(f"{PATH}/{added['id']}") for _ in range(2)]
 
     assert (first.status_code, first.json()["status"]) == (200, "released")
+    assert first.headers["ETag"] == second.headers["ETag"] == f'"{added["id"]}.2"'
     assert second.json() == first.json()
     [event] = await told(conn, alice, "domain.released")
     assert event["reason"] == "released"

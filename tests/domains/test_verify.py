@@ -1,20 +1,17 @@
 import asyncio
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from builders.app import Service
-from builders.domains import health
 from builders.domains.api import VERIFY
-from builders.domains.records import Checked
 from builders.domains.schedule import GRACE
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
 from tests.conftest import MakePerson
-from tests.domains.make import PATH, add, assign, check_due, claim, good_records, make_live, prove, told
+from tests.domains.make import PATH, add, check_due, claim, good_records, make_live, prove, told
 from tests.domains.nameserver import Manner, Nameserver
 
 
@@ -288,20 +285,3 @@ async def test_a_record_with_bytes_that_no_column_holds_is_no_hindrance(alice: P
     found = (await alice.post(f"{PATH}/{added['id']}/verify")).json()
 
     assert (found["status"], found["dns"]["spf"]["status"]) == ("live", "wrong")
-
-
-async def test_one_that_the_operator_assigns_meanwhile_has_lost_no_proof(
-    alice: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live = await make_live(alice, dns, fresh())
-    dns.clear()
-    check = health.check
-
-    async def meanwhile(*args: Any, **options: Any) -> Checked:
-        await assign(service, alice, live["domain"])
-        return await check(*args, **options)
-
-    monkeypatch.setattr(health, "check", meanwhile)
-    found = (await alice.post(f"{PATH}/{live['id']}/verify")).json()
-
-    assert (found["verification"]["method"], found["verification"]["lost_at"]) == ("operator", None)

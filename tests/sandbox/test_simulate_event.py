@@ -13,7 +13,6 @@ from standardwebhooks.webhooks import Webhook
 from builders.app import Service
 from builders.kit import clock, outbox
 from builders.kit.db import Conn
-from builders.kit.errors import MOST_ERRORS, Invalid
 from builders.webhooks import overriding
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver, saying
@@ -226,21 +225,6 @@ async def test_overrides_are_held_against_the_events_own_data(alice: Person) -> 
     assert answer.json()["detail"][0]["did_you_mean"] == "address"
     answer = await ask(alice, type="event", event="alias.created", overrides={"address": "a" * 70_000})
     assert refused(answer) == {("body.overrides", "event_too_large")}
-
-
-def test_of_many_unknown_overrides_the_first_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[str] = []
-
-    def look(name: str, *_: object, **__: object) -> list[str]:
-        looks.append(name)
-        return []
-
-    monkeypatch.setattr(overriding, "get_close_matches", look)
-    [alias_created] = [each for each in outbox.list_events() if each.name == "alias.created"]
-    with pytest.raises(Invalid) as refusal:
-        overriding.override(alias_created, {f"a{at}": 1 for at in range(2000)}, loc=("body",))
-
-    assert len(looks) == len(refusal.value.errors) == MOST_ERRORS
 
 
 async def test_the_body_is_strict_and_says_where(alice: Person) -> None:

@@ -13,6 +13,8 @@ from builders.invoices import service as invoices
 from builders.kit.db import Conn, Database
 from builders.projects import service as projects
 from builders.sandbox import rehearsal
+from builders.sandbox import service as sandbox
+from builders.sandbox.reset import Cleared
 from builders.webhooks import service as webhooks
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver
@@ -83,14 +85,18 @@ async def test_a_second_reset_clears_nothing_and_names_can_be_had_again(busy: Pe
     assert found["promotion"]["summary"] == {"succeeded": 1}
 
 
-async def test_a_rehearsal_under_way_is_waited_for_and_goes_too(
-    alice: Person, conn: Conn, domain: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_rehearsal_of_another_process_is_waited_for_and_goes_too(
+    alice: Person, conn: Conn, database: Database, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = whole(projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")])
     tell, resets = rehearsal._tell, []
 
+    async def reset() -> Cleared:
+        async with database.transaction() as other:
+            return await sandbox.reset_account(other, account_id=alice.account.id)
+
     async def meanwhile(*args: Any) -> None:
-        resets.append(asyncio.create_task(simulate(alice, type="reset")))
+        resets.append(asyncio.create_task(reset()))
         while not resets[0].done() and not (await (await conn.execute(WAITING)).fetchall())[0][0]:
             pass
         await tell(*args)
@@ -98,8 +104,8 @@ async def test_a_rehearsal_under_way_is_waited_for_and_goes_too(
     monkeypatch.setattr(rehearsal, "_tell", meanwhile)
     await simulate(alice, type="manifest", manifest=wanted, persist=True)
 
-    cleared = (await resets[0])["cleared"]
-    assert (cleared["aliases"], cleared["projects"]) == (1, 1)
+    cleared = await resets[0]
+    assert (cleared.aliases, cleared.projects) == (1, 1)
     assert (await rows_of(conn, alice.account.sandbox_id)).keys() <= KEPT
 
 

@@ -1,9 +1,9 @@
 """Readers of destinations are asked by mail whether names may forward to them, and answer by a link.
 
 What is to be asked stands in the destination's row, and is taken in sets. A mailbox gets one mail in a while
-whoever names it, and however: nobody is flooded by many accounts, nor by many tags. Nobody learns of the others: an
-account is told when it asked, and not when the mail left. An address that mail came back from is not asked again, nor
-one whose reader wants no more of it (the mail room knows).
+whoever names it, and however: nobody is flooded by many accounts, nor by many tags. Nobody learns of the others:
+an account is told when it asked, and not when the mail left. An address that mail came back from is not asked for
+a week, and one whose reader wants no more of it never (the mail room knows).
 """
 
 import secrets
@@ -31,6 +31,9 @@ PATH = "/v1/aliases/destinations/confirm"
 LINK_LIFE = timedelta(hours=72)
 GAP = timedelta(minutes=15)  # between two mails to an address
 DAY = timedelta(days=1)
+SHUT = timedelta(
+    days=7
+)  # that an address gets nothing more after mail came back: its mailbox may be made meanwhile
 MOST_OF_ACCOUNT, MOST_TO_READER = 5, 10  # a day: from one account, and from all
 AT_ONCE = 100  # mails in a transaction
 KEPT = timedelta(days=30)  # links that expired
@@ -63,7 +66,7 @@ async def ask_due(
 
 async def _ask_some(conn: Conn, keyring: Keyring, settings: Settings, account_id: UUID | None) -> int:
     now = clock.now()
-    found = await store.list_due(conn, account_id=account_id, now=now, limit=AT_ONCE)
+    found = await store.list_due(conn, account_id=account_id, now=now, bounced_since=now - SHUT, limit=AT_ONCE)
     if not found:
         return 0
     wanted = [each for each in found if each.alias is not None and not each.bounced]
@@ -187,7 +190,7 @@ async def verify(conn: Conn, *, account_id: UUID, email: str) -> None:
 
 
 async def note_bounced(conn: Conn, *, account_id: UUID, message_id: UUID) -> None:
-    """Notes that the mail to a reader came back: the address is not asked again."""
+    """Notes that the mail to a reader came back: for a while the address is not asked again."""
     await store.note_bounced(conn, account_id=account_id, message_id=message_id, now=clock.now())
 
 

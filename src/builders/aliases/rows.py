@@ -28,7 +28,7 @@ class Due:
     account_id: UUID
     email: str
     mailbox: str  # that mail to it ends up in, as far as one can tell (see `store.destinations`)
-    bounced: bool  # mail came back from it
+    bounced: bool  # mail came back from it lately
     message_id: UUID | None  # of the mail before
     alias: str | None  # an address that forwards there; None when none does any more
 

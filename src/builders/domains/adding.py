@@ -36,6 +36,7 @@ from builders.domains.records import (
 from builders.domains.store import domains as store
 from builders.domains.store import holders
 from builders.kit import clock, ids, outbox
+from builders.kit.callers import Actor, ImpersonationForbidden
 from builders.kit.crypto import Keyring
 from builders.kit.db import Conn
 from builders.kit.domain_names import MAX_OCTETS, find_a_label
@@ -56,24 +57,23 @@ async def add(
     keyring: Keyring,
     account_id: UUID,
     realm: UUID,
+    actor: Actor,
     domain: str,
     catch_all: bool = False,
     default_destination: str | None = None,
 ) -> Listed:
     """A domain that waits for its proof; publishes domain.added. Whether others have it is not said.
 
-    Raises Invalid at the members of the body, DomainExists, DomainInCatalog, DomainLimit.
+    Raises Invalid, DomainExists, DomainInCatalog, DomainLimit, ImpersonationForbidden for support's destination.
     """
     label = read(domain)
     check_destination(label, catch_all=catch_all, default_destination=default_destination)
-    if await catalog.find_domains(conn, domains=[label]):
-        raise DomainInCatalog(
-            f"{label} is a domain of the catalog.", next_action="Claim names on it: GET /v1/domains/claimable"
-        )
+    await _refuse_catalogs(conn, label)
     if await store.lock_account(conn, account_id=account_id) >= MOST:
         raise DomainLimit(f"An account has up to {MOST} domains.", next_action="Release one that is not used.")
-    is_real = realm == LIVE
-    now = clock.now()
+    if default_destination is not None:
+        _may_redirect(actor)
+    is_real, now = realm == LIVE, clock.now()
     added = await store.insert(
         conn,
         account_id=account_id,
@@ -93,6 +93,13 @@ async def add(
         raise DomainExists(f"The account has {label} already.", next_action="Find it: GET /v1/domains")
     await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=news_of(added))
     return await listed(conn, added)
+
+
+async def _refuse_catalogs(conn: Conn, domain: str) -> None:
+    if await catalog.find_domains(conn, domains=[domain]):
+        raise DomainInCatalog(
+            f"{domain} is a domain of the catalog.", next_action="Claim names on it: GET /v1/domains/claimable"
+        )
 
 
 def read(text: str) -> str:
@@ -121,6 +128,13 @@ def check_destination(domain: str, *, catch_all: bool, default_destination: str 
     if default_destination is not None and default_destination.rpartition("@")[2] == domain:
         said = "Mail to the domain cannot go to the domain itself."
         raise Invalid(("body", "default_destination"), said, "destination_loop")
+
+
+def _may_redirect(actor: Actor) -> None:
+    if actor.type == "support":  # who gets the mail of a domain can get at more than the domain
+        raise ImpersonationForbidden(
+            "A support session does not change where mail goes.", next_action="The account's holder can."
+        )
 
 
 async def get(conn: Conn, *, account_id: UUID, domain_id: UUID | None, lock: bool = False) -> AccountDomain:
@@ -162,6 +176,7 @@ async def change(
     *,
     account_id: UUID,
     domain_id: UUID | None,
+    actor: Actor,
     expected: Expected,
     catch_all: bool | None = None,
     default_destination: str | None = None,
@@ -169,7 +184,8 @@ async def change(
 ) -> Listed:
     """Changes what is given; `is_cleared` takes the destination away. Publishes domain.updated.
 
-    Raises DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body.
+    Raises DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body, and
+    ImpersonationForbidden when support asks for a change.
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
@@ -180,6 +196,7 @@ async def change(
     destination = default_destination or kept
     if (all_of_it, destination) == (before.catch_all, before.default_destination):
         return await listed(conn, before)
+    _may_redirect(actor)
     check_destination(before.domain, catch_all=all_of_it, default_destination=destination)
     after = await store.change(
         conn,
@@ -193,15 +210,22 @@ async def change(
     return await listed(conn, after)
 
 
-async def release(conn: Conn, *, account_id: UUID, domain_id: UUID | None, expected: Expected) -> Listed:
+async def release(
+    conn: Conn, *, account_id: UUID, domain_id: UUID | None, actor: Actor, expected: Expected
+) -> Listed:
     """Gives a domain up; a second time changes nothing. Publishes domain.released.
 
-    Raises DomainNotFound, VersionMismatch, DomainInUse while the account has names on it.
+    Raises DomainNotFound, VersionMismatch, DomainInUse while the account has names on it, and
+    ImpersonationForbidden when support asks.
     """
     before = await get(conn, account_id=account_id, domain_id=domain_id, lock=True)
     if before.status is AccountDomainStatus.RELEASED:
         return await listed(conn, before)
     expected.check(of=before.id, version=before.version)
+    if actor.type == "support":
+        raise ImpersonationForbidden(
+            "A support session does not release domains.", next_action="The account's holder can."
+        )
     return await listed(conn, await give_up(conn, before, reason="released"))
 
 

@@ -21,7 +21,7 @@ from builders.domains.errors import (
 from builders.domains.records import Claimable
 from builders.kit import ids
 from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, needs
+from builders.kit.callers import Caller, ImpersonationForbidden, needs
 from builders.kit.db import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
@@ -81,7 +81,7 @@ async def list_claimable(
     "",
     status_code=201,
     response_model=schemas.AccountDomainWritten,
-    responses=problems(DomainExists, DomainInCatalog, DomainLimit, InFlight),
+    responses=problems(DomainExists, DomainInCatalog, DomainLimit, ImpersonationForbidden, InFlight),
     tags=BEYOND,
 )
 async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Keys) -> schemas.AccountDomainWritten:
@@ -91,6 +91,7 @@ async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Key
         keyring=keyring,
         account_id=caller.account_id,
         realm=domains.realm_of(caller.account_id, is_live=caller.mode == "live"),
+        actor=caller.actor,
         domain=body.domain,
         catch_all=body.catch_all,
         default_destination=body.default_destination,
@@ -113,7 +114,7 @@ async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> Answer:
 @router.patch(
     "/{id}",
     response_model=schemas.AccountDomainWritten,
-    responses={**WRITTEN, **problems(DomainNotFound, DomainReleased)},
+    responses={**WRITTEN, **problems(DomainNotFound, DomainReleased, ImpersonationForbidden)},
     tags=BEYOND,
 )
 async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
@@ -122,6 +123,7 @@ async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn
         conn,
         account_id=caller.account_id,
         domain_id=ids.find(domain_id),
+        actor=caller.actor,
         expected=if_match,
         catch_all=body.wants_catch_all,
         default_destination=body.default_destination,
@@ -133,15 +135,19 @@ async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn
 @router.delete(
     "/{id}",
     response_model=schemas.AccountDomainReply,
-    responses={**WRITTEN, **problems(DomainNotFound, DomainInUse)},
+    responses={**WRITTEN, **problems(DomainNotFound, DomainInUse, ImpersonationForbidden)},
     tags=BEYOND,
 )
-async def release(domain_id: Id, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.AccountDomainReply:
+async def release(domain_id: Id, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
     """Give up a domain on which the account has no names; doing it again changes nothing."""
     released = await domains.release(
-        conn, account_id=caller.account_id, domain_id=ids.find(domain_id), expected=if_match
+        conn,
+        account_id=caller.account_id,
+        domain_id=ids.find(domain_id),
+        actor=caller.actor,
+        expected=if_match,
     )
-    return schemas.shown(released)
+    return tagged(schemas.shown(released), of=released.domain.id, version=released.domain.version)
 
 
 @router.post(

@@ -24,6 +24,7 @@ from builders.kit.outbound import Outbound
 from builders.sandbox import finishing, planner, runner
 from builders.sandbox import promotion as promotions
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
+from builders.sandbox.gates import gate
 from builders.sandbox.kinds.doers import REFUSALS
 from builders.sandbox.kinds.work import Task, Work
 from builders.sandbox.means import Means
@@ -87,7 +88,7 @@ async def rehearse(
     what the plan does not do, and ProjectArchived.
     """
     urls = await webhooks.judge_urls(outbound, {wish.url for wish in script.manifest.webhooks})
-    async with database.transaction() as conn:
+    async with gate(account_id), database.transaction() as conn:
         return await _rehearse(conn, account_id=account_id, script=script, means=means, urls=urls)
 
 

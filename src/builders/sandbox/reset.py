@@ -29,7 +29,8 @@ async def reset(conn: Conn, *, account_id: UUID) -> Cleared:
     """Empties the sandbox account of a real one, without telling anybody; done again it clears nothing.
 
     What the real account shares with it stays: keys, plans, profile, audit. A few statements for any number. A
-    rehearsal under way is waited for: what it writes would else stand for things that are gone.
+    rehearsal under way is waited for (at the `gate`, before `conn` is had): what it writes would else stand for
+    things that are gone.
     """
     twin_id = (await identity.get_account(conn, account_id=account_id)).sandbox_id
     await store.take_turn(conn, account_id=twin_id)

@@ -9,7 +9,7 @@ from builders.kit.db import Conn, Database
 from builders.kit.outbound import Outbound
 from builders.kit.pages import Page, PageRequest
 from builders.projects import service as projects
-from builders.sandbox import beginning, overview, planner, rehearsal, reset, revealing, runner, simulate
+from builders.sandbox import beginning, gates, overview, planner, rehearsal, reset, revealing, runner, simulate
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.events import PLAN_CREATED, PlanData
 from builders.sandbox.means import Means
@@ -35,7 +35,7 @@ ABANDONED_AT_ONCE = 1000
 simulate_event, check_names = simulate.simulate_event, simulate.check_names
 rehearse = rehearsal.rehearse
 Script = rehearsal.Script
-reset_account = reset.reset
+reset_account, gate = reset.reset, gates.gate
 get_overview = overview.get_overview
 
 

@@ -10,8 +10,8 @@ from builders.aliases.records import Destination
 from builders.aliases.rows import Asked, Due, Link
 from builders.kit.db import Conn
 
-# Whose mail it is: most servers take what follows a `+` for a tag, and some count no dots. Two readers who are taken
-# for one share what may be sent to them in a while, and that is all.
+# Whose mail it is: most servers take what follows a `+` for a tag, and some count no dots. Two readers who are
+# taken for one share what may be sent to them in a while, and that is all.
 MAILBOX = """
     replace(split_part(split_part(lower(destination.email), '@', 1), '+', 1), '.', '')
     || '@' || split_part(lower(destination.email), '@', 2)
@@ -38,19 +38,23 @@ LIST_ASKS = """
     SELECT at FROM aliases_destinations, unnest(asks) AS at
     WHERE account_id = %(account_id)s AND email = %(email)s AND at > %(day_ago)s ORDER BY at
 """
-# Of one account, or of all. One who has no name forwarding there any more is not to be asked.
+# Of one account, or of all. One who has no name forwarding there any more is not to be asked. OFFSET 0 has the few
+# names of an address looked up by it: in the order of names PostgreSQL would walk through all of the account's.
 LIST_DUE = f"""
     SELECT destination.account_id, destination.email, {MAILBOX} AS mailbox, destination.message_id,
            named.address AS alias, EXISTS (
                SELECT FROM aliases_readers AS reader
-               WHERE reader.email = lower(destination.email) AND reader.bounced_at IS NOT NULL
+               WHERE reader.email = lower(destination.email) AND reader.bounced_at > %(bounced_since)s
            ) AS bounced
     FROM aliases_destinations AS destination LEFT JOIN LATERAL (
         SELECT alias.local_part || '@' || alias.domain AS address
-        FROM aliases_forwards AS forward JOIN aliases AS alias
+        FROM (
+            SELECT account_id, alias_id FROM aliases_forwards
+            WHERE account_id = destination.account_id AND email = destination.email OFFSET 0
+        ) AS forward
+        JOIN aliases AS alias
           ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
-        WHERE forward.account_id = destination.account_id AND forward.email = destination.email
-        ORDER BY forward.alias_id LIMIT 1
+        ORDER BY alias.id LIMIT 1
     ) AS named ON true
     WHERE destination.ask_at <= %(now)s
       AND (%(account_id)s::uuid IS NULL OR destination.account_id = %(account_id)s)
@@ -181,10 +185,13 @@ async def list_asks(conn: Conn, *, account_id: UUID, email: str, day_ago: dateti
     return [each[0] for each in await (await conn.execute(LIST_ASKS, row)).fetchall()]
 
 
-async def list_due(conn: Conn, *, account_id: UUID | None, now: datetime, limit: int) -> list[Due]:
+async def list_due(
+    conn: Conn, *, account_id: UUID | None, now: datetime, bounced_since: datetime, limit: int
+) -> list[Due]:
     """Whose readers are to be asked now, locked; of the account, or of all when it is None."""
+    row = {"account_id": account_id, "now": now, "bounced_since": bounced_since, "limit": limit}
     async with conn.cursor(row_factory=class_row(Due)) as cursor:
-        await cursor.execute(LIST_DUE, {"account_id": account_id, "now": now, "limit": limit})
+        await cursor.execute(LIST_DUE, row)
         return await cursor.fetchall()
 
 

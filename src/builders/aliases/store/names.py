@@ -61,7 +61,8 @@ DROP_LOOKS = """
     )
 """
 # A hold does not shorten a quarantine: should what it is for never happen, the name is as safe as before. Others'
-# names are not even tried, since a conflict would wait for them.
+# names are not even tried, since a conflict would wait for them. LATERAL and the conflict have each row looked up
+# by its key, whatever PostgreSQL believes of the size of tables that it never analysed.
 TAKE = """
     WITH taken AS (
         INSERT INTO aliases_names AS name (realm, domain, key, skeleton, account_id, alias_id, state, until)
@@ -69,10 +70,12 @@ TAKE = """
                CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END, %(until)s
         FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[], %(alias_ids)s::uuid[])
              AS wanted (domain, key, skeleton, alias_id)
-        WHERE NOT EXISTS (
-            SELECT FROM aliases_names AS other WHERE other.realm = %(realm)s AND other.domain = wanted.domain
-               AND other.key = wanted.key AND (other.account_id <> %(account_id)s OR other.state = 'claimed')
-        )
+        LEFT JOIN LATERAL (
+            SELECT other.account_id <> %(account_id)s OR other.state = 'claimed' AS is_gone
+            FROM aliases_names AS other
+            WHERE other.realm = %(realm)s AND other.domain = wanted.domain AND other.key = wanted.key LIMIT 1
+        ) AS found ON true
+        WHERE found.is_gone IS NOT TRUE
         ON CONFLICT (realm, domain, key) DO UPDATE
         SET alias_id = CASE WHEN name.until > excluded.until THEN name.alias_id ELSE excluded.alias_id END,
             state = CASE WHEN name.until > excluded.until THEN name.state ELSE excluded.state END,
@@ -80,11 +83,12 @@ TAKE = """
         WHERE name.account_id = excluded.account_id AND name.state <> 'claimed'
         RETURNING domain, key, skeleton, xmax = 0 AS added
     ), ours AS (
-        UPDATE aliases_skeletons AS look SET account_id = %(account_id)s, names = look.names + new.names
-        FROM (SELECT domain, skeleton, count(*) FILTER (WHERE added) AS names FROM taken GROUP BY 1, 2) AS new
-        WHERE look.realm = %(realm)s AND look.domain = new.domain AND look.skeleton = new.skeleton
-          AND (look.account_id = %(account_id)s OR look.names = 0)
-        RETURNING look.domain, look.skeleton
+        INSERT INTO aliases_skeletons AS look (realm, domain, skeleton, account_id, names)
+        SELECT %(realm)s, domain, skeleton, %(account_id)s, count(*) FILTER (WHERE added) FROM taken GROUP BY 2, 3
+        ON CONFLICT (realm, domain, skeleton) DO UPDATE
+        SET account_id = excluded.account_id, names = look.names + excluded.names
+        WHERE look.account_id = excluded.account_id OR look.names = 0
+        RETURNING domain, skeleton
     )
     SELECT domain, key FROM taken JOIN ours USING (domain, skeleton)
 """

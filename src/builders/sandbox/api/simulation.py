@@ -125,5 +125,5 @@ async def _check(supplies: _Supplies, asked: schemas.SimulateCheck, account_id: 
 
 
 async def _reset(supplies: _Supplies, account_id: UUID) -> ResetReply:
-    async with supplies.database.transaction() as conn:
+    async with sandbox.gate(account_id), supplies.database.transaction() as conn:
         return rehearsal_replies.reset_reply(await sandbox.reset_account(conn, account_id=account_id))

@@ -1,0 +1,75 @@
+"""Runs of the job that looks at domains: what one of them does to the others, and what is done meanwhile."""
+
+from typing import Any
+
+import pytest
+
+from builders.app import Service
+from builders.domains import health, proving, schedule
+from builders.domains.records import AccountDomain, Checked
+from builders.kit import clock
+from tests.cast import Person
+from tests.catalog.make import fresh
+from tests.domains.make import PATH, add, assign, check_due, make_live, prove
+from tests.domains.nameserver import Nameserver
+from tests.domains.test_jobs import status
+
+
+async def test_one_that_cannot_be_noted_holds_up_no_other(
+    alice: Person, bob: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = await add(alice, fresh()), await add(bob, fresh())
+    prove(dns, good)
+    check = health.check
+
+    async def fail(dns: Any, domain: AccountDomain, **options: Any) -> Checked:
+        if domain.domain == bad["domain"]:
+            raise ValueError("of this one")
+        return await check(dns, domain, **options)
+
+    monkeypatch.setattr(health, "check", fail)
+    monkeypatch.setattr(proving, "BATCH", 1)
+    clock.move(schedule.SOON)
+    with pytest.raises(ValueError, match="of this one"):
+        await check_due(service)
+
+    assert await status(bob, good) == "live"
+
+
+async def test_a_run_that_takes_long_takes_no_more(
+    alice: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = [await add(alice, fresh()) for _ in range(2)]
+    for each in added:
+        prove(dns, each)
+    check = health.check
+
+    async def slow(*args: Any, **options: Any) -> Checked:
+        clock.move(proving.RUN)
+        return await check(*args, **options)
+
+    monkeypatch.setattr(health, "check", slow)
+    monkeypatch.setattr(proving, "BATCH", 1)
+    clock.move(schedule.SOON)
+    await check_due(service)
+    assert [await status(alice, each) for each in added].count("live") == 1
+
+    await check_due(service)
+    assert [await status(alice, each) for each in added].count("live") == 2
+
+
+async def test_one_that_the_operator_assigns_meanwhile_has_lost_no_proof(
+    alice: Person, service: Service, dns: Nameserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = await make_live(alice, dns, fresh())
+    dns.clear()
+    check = health.check
+
+    async def meanwhile(*args: Any, **options: Any) -> Checked:
+        await assign(service, alice, live["domain"])
+        return await check(*args, **options)
+
+    monkeypatch.setattr(health, "check", meanwhile)
+    found = (await alice.post(f"{PATH}/{live['id']}/verify")).json()
+
+    assert (found["verification"]["method"], found["verification"]["lost_at"]) == ("operator", None)
