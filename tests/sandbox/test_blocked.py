@@ -4,7 +4,20 @@ from datetime import timedelta
 
 from builders.kit import clock
 from tests.cast import Person
-from tests.sandbox.make import PROMOTE, Domains, alias, apply, findings, fresh, order, plan, promote
+from tests.sandbox.make import (
+    PROMOTE,
+    Domains,
+    alias,
+    apply,
+    apply_of,
+    findings,
+    fresh,
+    order,
+    plan,
+    plan_of,
+    promote,
+    whole,
+)
 
 
 async def test_all_errors_are_named_at_once(alice: Person, bob: Person, domains: Domains) -> None:
@@ -144,3 +157,15 @@ async def test_who_has_a_name_keeps_it_when_the_rules_of_the_domain_change(
     assert (await promote(alice, planned))["status"] == "succeeded"
     assert (await plan(alice, *wanted))["status"] == "empty"
     assert (await plan(alice, *wanted, alias(f"linus@{domain}")))["status"] == "blocked"
+
+
+async def test_no_alias_comes_into_a_project_that_the_plan_archives(alice: Person, domain: str) -> None:
+    await apply_of(alice, whole(projects=[{"key": "acme", "name": "Acme", "slug": "acme"}]))
+    named = await plan_of(alice, whole(prune=True, aliases=[alias(f"ada@{domain}", project="acme")]))
+    assert findings(named["errors"]) == {("alias.ada", "project_pruned")}
+    by_all = await plan_of(alice, whole(prune=True, project="acme", aliases=[alias(f"ada@{domain}")]))
+    assert findings(by_all["errors"]) == {("alias.ada", "project_pruned")}
+    alone = await plan_of(alice, whole(prune=True, project="acme"))
+    assert findings(alone["errors"]) == {("manifest", "project_pruned")}
+    kept = await plan_of(alice, whole(project="acme", aliases=[alias(f"ada@{domain}")]))
+    assert kept["status"] == "ready"

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from builders.kit.db import Conn
 from tests.cast import Person
-from tests.sandbox.make import Domains, Json, alias, apply, plan
+from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, order, plan, promote
 
 
 async def test_the_same_state_and_manifest_have_the_same_digest(alice: Person, domain: str) -> None:
@@ -88,3 +89,20 @@ async def test_a_test_key_reads_a_live_keys_plan_masked(alice: Person, domain: s
     masked = await alice.test.get(f"/v1/sandbox/plans/{planned['id']}")
     assert masked.json()["digest"] == planned["digest"]
     assert "private" not in masked.text
+
+
+@pytest.mark.parametrize(
+    ("written", "forged"),
+    [("ada@example.net", "eve@example.net"), ('"12.00"', '"1.00"'), ('"ada"', '"eve"'), ("low", "high")],
+)
+async def test_a_plan_that_is_not_stored_as_it_was_shown_is_not_promoted(
+    alice: Person, conn: Conn, domain: str, written: str, forged: str
+) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    forge = "UPDATE sandbox_plans SET actions = replace(actions::text, %s, %s)::jsonb WHERE id = %s"
+    await conn.execute(forge, [written, forged, planned["id"]])
+    answer = await alice.post(PROMOTE, json=order(planned))
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_digest_mismatch")
+    assert (await plan(alice, alias(f"ada@{domain}")))["actions"] == planned["actions"]
+    await conn.execute(forge, [forged, written, planned["id"]])
+    assert (await promote(alice, planned))["status"] == "succeeded"

@@ -219,14 +219,10 @@ async def test_what_requires_a_step_that_failed_fails_too(alice: Person, conn: C
             aliases=[alias(f"ada@{domain}", project="acme"), alias(f"grace@{domain}")],
         ),
     )
-    await conn.execute(
-        "UPDATE sandbox_plans SET actions = jsonb_set(actions, '{0,after,slug}', '\"taken\"') WHERE id = %s",
-        [planned["id"]],
-    )
     await conn.execute(  # taken while the promotion was under way
         "CREATE FUNCTION pg_temp.squat() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " INSERT INTO projects (account_id, id, name, slug, created_at, updated_at)"
-        " VALUES (NEW.account_id, gen_random_uuid(), 'Squat', 'taken', now(), now()); RETURN NEW; END $$"
+        " VALUES (NEW.account_id, gen_random_uuid(), 'Squat', 'acme', now(), now()); RETURN NEW; END $$"
     )
     await conn.execute(
         "CREATE TRIGGER squat AFTER INSERT ON sandbox_promotions FOR EACH ROW EXECUTE FUNCTION pg_temp.squat()"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cast import Person
-from tests.sandbox.make import Domains, alias, apply, crew, findings, fresh, plan
+from tests.sandbox.make import PROMOTE, Domains, alias, apply, crew, findings, fresh, order, plan, promote
 
 
 @pytest.mark.parametrize("spelled", ["ada@{}", "ADA@{}", "a.da@{}", "ada+tag@{}", "a.d.a+x+y@{}"])
@@ -72,3 +72,28 @@ async def test_the_longest_circle_is_found_in_time(alice: Person, domain: str) -
     around = names + names
     planned = await plan(alice, *(alias(name, *around[at + 1 : at + 9]) for at, name in enumerate(names)))
     assert len(planned["errors"]) == 2000
+
+
+async def test_a_circle_that_two_plans_would_close_makes_the_second_stale(
+    alice: Person, domain: str, domains: Domains
+) -> None:
+    other = await domains()
+    first = await plan(alice, alias(f"ada@{domain}", f"grace@{other}"), name="first")
+    second = await plan(
+        alice,
+        alias(f"grace@{other}", f"linus@{other}"),
+        alias(f"linus@{other}", f"a.da+x@{domain}"),
+        name="second",
+    )
+    assert [first["status"], second["status"]] == ["ready", "ready"]
+    assert (await promote(alice, first))["status"] == "succeeded"
+    answer = await alice.post(PROMOTE, json=order(second))
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
+    looping = {("alias.grace", "destination_loop"), ("alias.linus", "destination_loop")}
+    assert findings(answer.json()["changed"]) == looping
+
+
+async def test_a_plan_that_turns_mail_round_closes_no_circle(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", f"grace@{domain}"), alias(f"grace@{domain}"))
+    turned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}", f"ada@{domain}"))
+    assert (await promote(alice, turned))["status"] == "succeeded"

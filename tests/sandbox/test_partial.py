@@ -7,6 +7,10 @@ import pytest
 from builders.aliases import service as aliases
 from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
+from builders.sandbox import runner
+from builders.sandbox import service as sandbox
+from builders.sandbox.promotion import UNEXPECTED
+from builders.sandbox.store import steps as journal
 from tests.cast import Person
 from tests.sandbox.make import (
     PROMOTE,
@@ -243,3 +247,53 @@ async def test_a_replacement_that_fails_gives_nothing_up(
     await apply(bob, alias(f"grace@{domain}"))
     assert (await promote(alice, planned))["status"] == "failed"
     assert (await plan(alice, alias(f"ada@{domain}", key="boss")))["status"] == "empty"
+
+
+async def test_a_fault_of_ours_fails_its_batch_and_holds_up_no_other_promotion(
+    alice: Person, conn: Conn, domain: str
+) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}", note="bad"))
+    other = await plan(alice, alias(f"linus@{domain}"), name="other")
+    await conn.execute("ALTER TABLE aliases ADD CONSTRAINT ours CHECK (note IS DISTINCT FROM 'bad')")
+    try:
+        promotion = await promote(alice, planned)
+        assert (promotion["status"], errors(promotion)) == ("failed", {"alias.ada": ("unexpected", True)})
+        assert (await promote(alice, other))["status"] == "succeeded"
+    finally:
+        await conn.execute("ALTER TABLE aliases DROP CONSTRAINT ours")
+    assert (await promote(alice, planned, resume=True))["status"] == "succeeded"
+
+
+async def test_what_another_runner_has_done_meanwhile_stops_nothing(
+    alice: Person, database: Database, domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    begun = await begin(database, alice, planned)
+    async with database.reading() as reading:
+        promotion = await runner.get(reading, account_id=alice.account.id, promotion_id=begun)
+        found = await sandbox.get_plan(reading, account_id=alice.account.id, plan_id=promotion.plan_id)
+    skipped: list[object] = []
+
+    async def skip(*_: object, **named: object) -> None:
+        skipped.append(named)
+
+    monkeypatch.setattr(journal, "skip_steps", skip)
+    await runner._fail(database, found, promotion, {7: UNEXPECTED})  # of a batch that was done since
+    assert skipped == []
+    assert (await promote(alice, planned))["status"] == "succeeded"
+
+
+async def test_a_resumed_promotion_keeps_to_max_total_for_what_is_left(
+    alice: Person, conn: Conn, database: Database, domain: str
+) -> None:
+    await apply(alice, alias(f"grace@{domain}"))
+    planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}", note="x"))
+    await begin(database, alice, planned)
+    await alter(conn, alice, f"grace@{domain}")
+    assert (await promote(alice, planned))["status"] == "failed"
+    cheap = order(planned, resume=True, on_error="continue", max_total={"amount": "11.99", "currency": "USD"})
+    answer = await alice.post(PROMOTE, json=cheap)
+    assert (answer.status_code, answer.json()["code"]) == (409, "total_exceeded")
+    enough = {"amount": "12.00", "currency": "USD"}
+    promotion = await promote(alice, planned, resume=True, on_error="continue", max_total=enough)
+    assert steps(promotion) == {"alias.ada": "succeeded", "alias.grace": "failed"}

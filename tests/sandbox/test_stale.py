@@ -8,12 +8,15 @@ from tests.sandbox.make import (
     Json,
     alias,
     apply,
+    apply_of,
     events,
     findings,
     order,
     plan,
+    plan_of,
     promote,
     suspend,
+    whole,
 )
 
 
@@ -153,3 +156,15 @@ async def test_what_the_plan_says_nothing_of_may_change(alice: Person, domains: 
     await apply(alice, alias(f"alan@{domain}"), name="other")
     await domains(domain, title="Another title", price_tier="plus")
     assert (await promote(alice, planned))["status"] == "succeeded"
+
+
+async def test_a_project_of_the_manifest_is_full_meanwhile(alice: Person, conn: Conn, domain: str) -> None:
+    acme = {"key": "acme", "name": "Acme", "slug": "acme", "alias_limit": 1}
+    await apply_of(alice, whole(projects=[acme]))
+    planned = await plan_of(
+        alice, whole(projects=[acme], aliases=[alias(f"ada@{domain}", project="acme"), alias(f"grace@{domain}")])
+    )
+    await apply(alice, alias(f"linus@{domain}", project="acme"), name="faster")
+    told = await events(conn, alice)
+    assert await changed(alice, planned) == {("alias.ada", "alias_limit")}
+    assert await events(conn, alice) == told

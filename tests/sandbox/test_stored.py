@@ -35,7 +35,8 @@ async def test_an_old_plan_is_read_and_promoted(alice: Person, conn: Conn, domai
     assert row is not None
     old = [as_before(action) for action in row[0]]
     assert {*ADDED, "resource_id"}.isdisjoint(old[0])
-    await conn.execute("UPDATE sandbox_plans SET actions = %s WHERE id = %s", [json.dumps(old), planned["id"]])
+    as_old = "UPDATE sandbox_plans SET actions = %s, manifest_digest = NULL WHERE id = %s"
+    await conn.execute(as_old, [json.dumps(old), planned["id"]])
     read = (await alice.get(f"/v1/sandbox/plans/{planned['id']}")).json()
     assert read["actions"] == planned["actions"]
     assert (await promote(alice, planned))["summary"] == {"succeeded": 4}

@@ -18,6 +18,7 @@ async def test_it_reads_like_a_diff(alice: Person, domain: str) -> None:
     ]
     answer = await alice.post(PLAN, json=manifest(wanted, prune=True), headers=TEXT)
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["vary"] == "Accept"
     lines = [line.rstrip() for line in answer.text.splitlines()]
     assert lines[0].startswith("Plan ")
     assert "  ~ update alias.ada (risk medium)" in lines

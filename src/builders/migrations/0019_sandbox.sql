@@ -20,4 +20,7 @@ UPDATE sandbox_plans SET summary = (
         FROM jsonb_array_elements(actions) AS each GROUP BY 1
     ) AS counted
 );
+
+-- With it a plan is held against its digest again before it is promoted; one that was stored before has none.
+ALTER TABLE sandbox_plans ADD COLUMN manifest_digest text;
 CREATE INDEX sandbox_plans_by_status ON sandbox_plans (account_id, status, id);

@@ -48,6 +48,7 @@ from builders.sandbox.views import WebhookView
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import JudgedUrls
 
+UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # and can be resumed
 HELD = timedelta(minutes=15)  # names of a promotion under way, so that one cut short loses none
 
 
@@ -59,14 +60,16 @@ async def begin(
     async with database.transaction() as conn:
         plan = await _locked_plan(conn, account_id, order)
         known = await store.find_promotion(conn, account_id=account_id, plan_id=plan.id)
+        if known is not None and not (order.resume and known.status in UNFINISHED):
+            return known.id, carrying.is_large(plan)
+        await _check_intact(conn, plan)
         if known is None:
             _check_order(plan, order)
             promotion_id = await _start(conn, plan, order, str(actor), urls)
-        elif order.resume and known.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
+        else:
+            _check_total([plan.actions[step.position] for step in _undone(known)], order)
             await _reopen(conn, plan, known, order.on_error, urls)
             promotion_id = known.id
-        else:
-            return known.id, carrying.is_large(plan)
         about: About = {"plan_id": str(plan.id), "promotion_id": str(promotion_id), "resumed": known is not None}
         await identity.audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
@@ -100,6 +103,15 @@ async def _locked_plan(conn: Conn, account_id: UUID, order: Order) -> Plan:
     return plan
 
 
+async def _check_intact(conn: Conn, plan: Plan) -> None:
+    """Whether what is stored, and so what is done, is what the digest binds."""
+    if plan.manifest_digest is None:
+        return
+    actions = await plan_store.list_actions(conn, account_id=plan.account_id, plan_id=plan.id)
+    if plans.bind(plan.account_id, plan.manifest_digest, actions) != plan.digest:
+        raise PlanDigestMismatch("The plan is not stored as it was shown.", next_action="Plan again.")
+
+
 def _check_order(plan: Plan, order: Order) -> None:
     """Whether the caller may have this plan as it stands, and agreed to what it does."""
     if plan.status is PlanStatus.BLOCKED:
@@ -108,12 +120,17 @@ def _check_order(plan: Plan, order: Order) -> None:
         raise PlanExpired("The plan has expired.", next_action="Plan again.")
     if (order.confirm_deletes or 0) != plan.removals:
         raise ConfirmDeletesMismatch(
-            f"The plan gives up {plan.removals} resources.",
+            f"The plan gives up {plan.removals} resource{'' if plan.removals == 1 else 's'}.",
             next_action=f"Send confirm_deletes: {plan.removals} if that is meant.",
             removals=plan.removals,
         )
+    _check_total(plan.actions, order)
+
+
+def _check_total(actions: Sequence[Action], order: Order) -> None:
+    """Whether what is due now for these actions is no more than the caller allows."""
     if order.max_total is not None:
-        for currency, due in plans.due(plan.actions).items():
+        for currency, due in plans.due(actions).items():
             if currency != order.max_total.currency or due > order.max_total:
                 raise TotalExceeded(f"The plan costs {due} now, more than max_total allows.", due=due.to_wire())
 
@@ -150,7 +167,7 @@ async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnErro
     """
     await _check_email(conn, plan.account_id)
     await turns.take(conn, account_id=plan.account_id, promotion_id=promotion.id)
-    undone = [step for step in promotion.steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
+    undone = _undone(promotion)
     drifted = await _drift(conn, plan, [plan.actions[step.position] for step in undone], urls)
     if drifted and on_error is OnError.STOP:
         raise _stale([(each.address, each.code, each.message) for each in drifted])
@@ -161,6 +178,11 @@ async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnErro
     await journal.finish_steps(conn, **owner, outcomes=journal.failures(lost), now=clock.now())
     await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
     await _hold(conn, plan, [step for step in undone if step.position not in lost])
+
+
+def _undone(promotion: Promotion) -> list[Step]:
+    """What is tried again when an ended promotion is resumed."""
+    return [step for step in promotion.steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
 
 
 async def _check_email(conn: Conn, account_id: UUID) -> None:

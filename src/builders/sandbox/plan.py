@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 import rfc8785
@@ -10,7 +11,7 @@ from pydantic import TypeAdapter
 
 from builders.catalog.records import CatalogDomain
 from builders.kit.money import Money
-from builders.sandbox.kinds import alias_plan, domain_plan, project_plan, sites, webhook_plan
+from builders.sandbox.kinds import alias_plan, domain_plan, findings, project_plan, sites, webhook_plan
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.homes import Homes, homes
@@ -19,6 +20,7 @@ from builders.sandbox.records import ACTIONS, Action, Draft, Finding, Price, Tot
 from builders.sandbox.wishes import Manifest
 
 MANIFEST = TypeAdapter(Manifest)
+Json = Any  # what a JSON text can hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ def found(manifest: Manifest, live: Live) -> Foundation:
     settings = domain_plan.views(domains.actions)
     return Foundation(
         drafted=(projects, domains, webhook_plan.draft(manifest, live)),
-        homes=homes(projects.actions, live.projects),
+        homes=homes(projects.actions, projects.removed, live.projects),
         sites=sites.sites(live.domains, live.own, {view.domain: view.catch_all for view in settings.values()}),
         settled={view.domain: address for address, view in settings.items()},
     )
@@ -66,18 +68,34 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live, foundation: 
 def _lost(manifest: Manifest, known: Homes) -> Iterable[Finding]:
     """The manifest's own project, where no alias says that it is not there."""
     wanted = any(wish.project is None for wish in manifest.aliases)
-    if manifest.project is not None and not wanted and known.find(manifest.project) is None:
+    if manifest.project is None or wanted:
+        return
+    home = known.find(manifest.project)
+    if home is None:
         message = "There is no such project, by key, slug or id."
         yield Finding(code="project_not_found", address="manifest", message=message)
+    elif home.is_pruned:
+        yield Finding(code="project_pruned", address="manifest", message=findings.HOME_PRUNED)
+
+
+def digest_manifest(manifest: Manifest) -> str:
+    """Stands for a manifest in the digest of its plan, which can so be looked at again without it."""
+    return _hashed(MANIFEST.dump_python(manifest, mode="json"))
 
 
 def digest(account_id: UUID, manifest: Manifest, planned: Sequence[Action]) -> str:
-    """Binds a plan: SHA-256 over the canonical JSON (RFC 8785) of account, manifest and actions."""
-    bound = {
-        "account_id": str(account_id),
-        "manifest": MANIFEST.dump_python(manifest, mode="json"),
-        "actions": ACTIONS.dump_python(tuple(planned), mode="json"),
-    }
+    """Binds a plan: account, manifest and actions."""
+    actions: list[Json] = ACTIONS.dump_python(tuple(planned), mode="json")
+    return bind(account_id, digest_manifest(manifest), actions)
+
+
+def bind(account_id: UUID, manifest_digest: str, actions: Sequence[Json]) -> str:
+    """The digest of a plan, its actions as they are stored."""
+    return _hashed({"account_id": str(account_id), "manifest": manifest_digest, "actions": list(actions)})
+
+
+def _hashed(bound: Json) -> str:
+    """SHA-256 over the canonical JSON (RFC 8785)."""
     return "sha256:" + hashlib.sha256(rfc8785.dumps(bound)).hexdigest()
 
 

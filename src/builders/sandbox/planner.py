@@ -41,6 +41,7 @@ def _plan(ground: Ground, manifest: Manifest, drafted: Draft, actor: Actor) -> P
         labels=manifest.labels,
         status=PlanStatus.BLOCKED if drafted.errors else PlanStatus.READY if changes else PlanStatus.EMPTY,
         digest=plans.digest(ground.account_id, manifest, drafted.actions),
+        manifest_digest=plans.digest_manifest(manifest),
         actions=drafted.actions,
         errors=drafted.errors,
         warnings=drafted.warnings,

@@ -178,13 +178,14 @@ class Plan:
     manifest: str  # its name
     labels: Mapping[str, str]  # the manifest's own
     status: PlanStatus
-    digest: str  # sha256:HEX over the canonical JSON of account, manifest and actions
+    digest: str  # sha256:HEX over the canonical JSON of account, manifest_digest and actions
     actions: Sequence[Action]
     errors: Sequence[Finding]
     warnings: Sequence[Finding]
     created_by: str  # the id of a key, or how else the caller came
     created_at: datetime
     expires_at: datetime
+    manifest_digest: str | None = None  # None: stored before it was kept
 
     @property
     def removals(self) -> int:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from builders.kit import clock, log
 from builders.kit.db import Conn, Database
+from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.sandbox import finishing
 from builders.sandbox import promotion as promotions
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
@@ -69,6 +70,14 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, means: 
             await journal.finish_steps(conn, **owner, outcomes=journal.successes(steps), now=clock.now())
     except REFUSALS as refusal:
         await _fail(database, plan, promotion, explain(plan, tasks, refusal))
+    except (DatabaseAway, DatabaseBusy):
+        raise  # the next one to run it finds all as it was
+    except Exception:
+        if not tasks:
+            raise  # it is the end that cannot be written
+        # Else it would fail so for ever, and no other plan of the account could be promoted.
+        _log.exception("batch_failed", plan=str(plan.id))
+        await _fail(database, plan, promotion, {task.position: UNEXPECTED for task in tasks})
     return True
 
 
@@ -107,6 +116,6 @@ async def _fail(database: Database, plan: Plan, promotion: Promotion, blamed: Ma
         running = await store.lock_running(conn, **owner)
         if running is None:
             return
-        await journal.finish_steps(conn, **owner, outcomes=journal.failures(blamed), now=clock.now())
-        if running.on_error is OnError.STOP:
+        failed = await journal.finish_steps(conn, **owner, outcomes=journal.failures(blamed), now=clock.now())
+        if failed and running.on_error is OnError.STOP:  # unless somebody else has done them since
             await journal.skip_steps(conn, **owner, now=clock.now())

@@ -9,6 +9,7 @@ from builders.aliases.records import Wanted
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, AccountDomainStatus
+from builders.invoices import service as invoices
 from builders.kit import ids
 from builders.kit.db import Conn
 from builders.projects import service as projects
@@ -52,7 +53,7 @@ async def of_manifest(conn: Conn, *, ground: Ground, manifest: Manifest, urls: J
 async def with_aliases(
     conn: Conn, *, ground: Ground, manifest: Manifest, wishes: Sequence[Judged], known: Directory, live: Live
 ) -> Live:
-    """What the account has of the wanted names too, and why it cannot have the rest. Two statements."""
+    """What the account has of the wanted names too, and why it cannot have the rest. Three statements."""
     wanted = [
         Wanted(domain=name.domain, key=name.key, skeleton=each.ruling.verdict.skeleton)
         for each in wishes
@@ -68,36 +69,43 @@ async def with_aliases(
         aliases=there,
         standings=await aliases.look_up(conn, account_id=ground.account_id, realm=ground.realm, wanted=wanted),
         routes={alias.name: tuple(known.names(alias.destinations)) for alias in there},
+        overdue=await invoices.find_arrears(conn, account_id=ground.account_id) if wanted else None,
     )
 
 
 async def of_actions(
     conn: Conn, *, ground: Ground, manifest: str, actions: Sequence[Action], urls: JudgedUrls
 ) -> Live:
-    """What planned actions stand on, as it is now; nine statements at most."""
+    """What planned actions stand on, as it is now; ten statements at most."""
     places = [action.place for action in actions if action.place is not None]
     wanted = [Wanted(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
     owner = {"account_id": ground.account_id}
     by_kind = {kind: [each for each in actions if each.kind is kind] for kind in Kind}
+    found = await _projects_of(conn, ground, manifest, actions) if by_kind[Kind.PROJECT] or homes(actions) else []
+    mailboxes = [
+        email for each in actions if isinstance(each.after, AliasView) for email in each.after.destinations
+    ]
+    labels = {place.domain for place in places} | {email.rpartition("@")[2] for email in mailboxes}
+    own = await _own(conn, ground, manifest, labels | domain_plan.catch_all(actions).keys())
+    shown = await catalog.find_domains(conn, domains=labels)
+    known = Directory(domains=sites.sites(shown, own, domain_plan.catch_all(actions)))
     there = await aliases.list_aliases(
         conn,
         account_id=ground.account_id,
         manifest=manifest,
-        names=[each.name for each in wanted],
+        names=sorted({*known.names(mailboxes), *(each.name for each in wanted)}),
         alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
     )
-    found = await _projects_of(conn, ground, manifest, actions) if by_kind[Kind.PROJECT] or homes(actions) else []
-    labels = {place.domain for place in places}
-    own = await _own(conn, ground, manifest, labels | domain_plan.catch_all(actions).keys())
     return Live(
         aliases=there,
         standings=await aliases.look_up(conn, **owner, realm=ground.realm, wanted=wanted) if wanted else {},
-        domains=sites.sites(await catalog.find_domains(conn, domains=labels), own, domain_plan.catch_all(actions)),
-        routes={},
+        domains=known.domains,
+        routes={alias.name: tuple(known.names(alias.destinations)) for alias in there},
         projects=found,
         sizes=await _sizes(conn, ground, found),
         own=own,
         webhooks=await webhooks.list_managed(conn, **owner) if by_kind[Kind.WEBHOOK] else (),
+        overdue=await invoices.find_arrears(conn, **owner) if places else None,
         refused_urls=urls.refused,
     )
 

@@ -1,5 +1,6 @@
 """Destinations in sets, as a manifest has them: all or none, in a handful of statements for any number."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
@@ -16,18 +17,32 @@ from builders.webhooks.store import applying as store
 from builders.webhooks.store import destinations as single
 
 MOST = destinations.MOST
+AT_ONCE = 10  # names that name servers are asked about, so that a few slow ones do not add up
 
 
 async def judge_urls(outbound: Outbound, urls: Iterable[str]) -> JudgedUrls:
-    """Which of the URLs can be one of a destination. Asks name servers, so no transaction is open."""
-    kept: dict[str, str] = {}
-    refused: dict[str, str] = {}
-    for url in sorted(set(urls)):
-        try:
-            kept[url] = await destinations.judge_url(outbound, url)
-        except UrlRefused as refusal:
-            refused[url] = refusal.message
-    return JudgedUrls(kept=kept, refused=refused)
+    """Which of the URLs can be one of a destination. Asks name servers, so no transaction is open.
+
+    Of more than an account may have only the form is judged: they cannot all be had, and nobody should make us ask
+    thousands of questions.
+    """
+    wanted = sorted(set(urls))
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def judge(url: str) -> str | UrlRefused:
+        async with turn:
+            try:
+                if len(wanted) > MOST:
+                    return outbound.judge_url(url).url
+                return await destinations.judge_url(outbound, url)
+            except UrlRefused as refusal:
+                return refusal
+
+    found = dict(zip(wanted, await asyncio.gather(*map(judge, wanted)), strict=True))
+    return JudgedUrls(
+        kept={url: judged for url, judged in found.items() if isinstance(judged, str)},
+        refused={url: judged.message for url, judged in found.items() if isinstance(judged, UrlRefused)},
+    )
 
 
 def judge_events(events: Sequence[str]) -> Sequence[str]:

@@ -62,6 +62,7 @@ async def bounded(request: Request) -> None:
         )
 
 
+VARY = {"Vary": "Accept"}  # of answers that are JSON or text
 Bounded = Annotated[None, Depends(bounded)]
 
 # What follows a plan, for clients that can follow (OpenAPI 3.1, "Link Object").
@@ -81,12 +82,12 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _shown(plan: Plan, caller: Caller, request: Request) -> replies.PlanReply | Response:
+def _shown(plan: Plan, caller: Caller, request: Request) -> Answer | Response:
     """The plan as the client wants it: as JSON, or like a diff; masked for a test key."""
     reply = replies.plan_reply(plan, masked=caller.mode == "test")
     if wants_text(request.headers.get("accept", "")):
-        return PlainTextResponse(render(reply))
-    return reply
+        return PlainTextResponse(render(reply), headers=VARY)
+    return Answer(reply, VARY)
 
 
 @router.get("/manifest.schema.json", response_model=ManifestSchemaReply, tags=BEYOND)
@@ -109,7 +110,7 @@ async def make_plan(
     database: Pool,
     outbound: Outside,
     bounds: Bounded,
-) -> replies.PlanReply | Response:
+) -> Answer | Response:
     """Build a reviewable plan from an apply manifest; preferably called with a test key."""
     del bounds
     plan = await sandbox.make_plan(
@@ -140,7 +141,7 @@ async def list_plans(
     responses={**problems(errors.PlanNotFound), **READABLE},
     tags=BEYOND,
 )
-async def get_plan(plan_id: str, request: Request, caller: Reader, conn: Reads) -> replies.PlanReply | Response:
+async def get_plan(plan_id: str, request: Request, caller: Reader, conn: Reads) -> Answer | Response:
     """Read a plan."""
     plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=ids.find(plan_id))
     return _shown(plan, caller, request)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from builders.aliases import service as aliases
 from builders.aliases.records import Alias, Name, Standing
 from builders.catalog import service as catalog
+from builders.sandbox.kinds import findings
 from builders.sandbox.kinds.homes import Home
 from builders.sandbox.kinds.live import Routes
 from builders.sandbox.records import Finding
@@ -69,6 +70,8 @@ def errors(wishes: Sequence[Judged], routes: Routes, standings: Mapping[Name, St
         if each.is_lost:
             message = "There is no such project, by key, slug or id."
             yield Finding(code="project_not_found", address=each.address, message=message)
+        if each.home is not None and each.home.is_pruned:
+            yield Finding(code="project_pruned", address=each.address, message=findings.HOME_PRUNED)
         if not each.wish.destinations:
             message = "An alias needs a destination, its own or its project's default_destination."
             yield Finding(code="destination_missing", address=each.address, message=message)

@@ -7,6 +7,7 @@ from builders.aliases.records import Alias
 from builders.sandbox.kinds import alias_actions as actions
 from builders.sandbox.kinds import alias_checks as checks
 from builders.sandbox.kinds import alias_limits as limits
+from builders.sandbox.kinds import arrears
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.live import Live
@@ -42,6 +43,7 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Drafted:
             errors.append(outcome)
     homes = {each.address: each.home for each in wishes if each.home}
     errors += limits.refusals(planned, homes, live.sizes)
+    errors += arrears.refusals(planned, live.overdue)
     return Drafted(
         actions=tuple(planned),
         removed=tuple(map(actions.delete, left)) if manifest.prune else (),

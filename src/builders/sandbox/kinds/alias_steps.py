@@ -7,8 +7,10 @@ from builders.aliases import service as aliases
 from builders.aliases.records import AliasChange, AliasSpec, Name, ReservedClass, Wanted
 from builders.catalog import service as catalog
 from builders.domains import service as domains
+from builders.invoices import service as invoices
 from builders.kit.db import Conn
 from builders.projects import service as projects
+from builders.sandbox.kinds import alias_circles, arrears
 from builders.sandbox.kinds import alias_limits as limits
 from builders.sandbox.kinds.alias_checks import refusal
 from builders.sandbox.kinds.alias_limits import CLAIMS
@@ -39,15 +41,16 @@ def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Find
         elif action.after is not None and action.after.key in keys:
             yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
     yield from _project_drift(actions, live)
+    yield from alias_circles.drift(actions, live)
+    yield from arrears.refusals(actions, live.overdue)
 
 
 def _project_drift(actions: Sequence[Action], live: Live) -> Iterator[Finding]:
     """Where a project refuses what it did not when the plan was made; not where this plan changes it first."""
-    changed = {address for action in actions for address in action.requires}
     tasks = [
         Task(position=at, action=each, resource_id=each.resource_id)
         for at, each in enumerate(actions)
-        if limits.enters(each) and not changed & {*each.requires}
+        if limits.enters(each) and not any(address.startswith("project.") for address in each.requires)
     ]
     there = {project.id: project for project in live.projects}
     for at, fault in limits.faults(tasks, _goals(tasks, {}), there, live.sizes).items():
@@ -95,6 +98,7 @@ async def execute(conn: Conn, work: Work) -> None:
     goals = _goals(work.tasks, work.made)
     await _check_projects(conn, work, goals)
     await _check_own(conn, work)
+    await _check_paid(conn, work)
     if kind in {ActionKind.REPLACE, ActionKind.DELETE}:
         versions = {task.action.resource_id: task.action.version for task in work.tasks}
         gone = {each: version for each, version in versions.items() if each and version}
@@ -129,6 +133,15 @@ async def _check_own(conn: Conn, work: Work) -> None:
     claimable = {label for label, domain in found.items() if domain.is_claimable}
     if lost := {at: DOMAIN_CHANGED for at, label in own.items() if label not in claimable}:
         raise StepsRefused(lost)
+
+
+async def _check_paid(conn: Conn, work: Work) -> None:
+    """Keeps names that cost something from who owes for others. Raises StepsRefused."""
+    if not any(arrears.costs(task.action) for task in work.tasks):
+        return
+    overdue = await invoices.find_arrears(conn, account_id=work.ground.account_id)
+    if refused := arrears.faults(work.tasks, overdue):
+        raise StepsRefused(refused)
 
 
 def _goals(tasks: Sequence[Task], made: Mapping[str, UUID]) -> dict[int, UUID]:

@@ -33,5 +33,6 @@ def as_wanted(changed: tuple[str, ...]) -> str:
     return f"Changes {', '.join(changed)}." if changed else "It is as wanted."
 
 
+HOME_PRUNED = "The manifest has this project no more, and prunes: the plan would archive it."
 PRUNED = "It is no longer in the manifest, which prunes."
 ADOPTED = "This manifest takes it over."

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.kit import ids
 from builders.projects.records import Project
-from builders.sandbox.records import Action
+from builders.sandbox.records import Action, ActionKind
 from builders.sandbox.views import ProjectView
 
 
@@ -15,11 +15,12 @@ class Home:
     """A project that takes aliases, as it will be when they are claimed."""
 
     project_id: UUID | None  # None: the plan makes it
-    address: str | None  # of its action, if the manifest has it
+    address: str | None  # of its action, if the plan makes or changes it
     allowed_domains: Sequence[str]
     alias_limit: int | None
     default_destination: str | None
     is_archived: bool = False
+    is_pruned: bool = False  # the plan archives it
 
     @property
     def after_unknown(self) -> tuple[str, ...]:
@@ -43,12 +44,13 @@ class Homes:
         return found or self.by_id.get(ids.find(reference) or ids.LAST)
 
 
-def homes(planned: Sequence[Action], projects: Sequence[Project]) -> Homes:
+def homes(planned: Sequence[Action], removed: Sequence[Action], projects: Sequence[Project]) -> Homes:
     """Those that are there, as the planned actions on projects leave them, and those that the plan makes."""
+    pruned = {action.resource_id for action in removed}
     views = [(action, action.after) for action in planned if isinstance(action.after, ProjectView)]
     by_key = {view.key: _planned(action, view) for action, view in views}
     changed = {home.project_id: home for home in by_key.values() if home.project_id}
-    there = {each.id: changed.get(each.id) or _there(each) for each in projects}
+    there = {each.id: changed.get(each.id) or _there(each, is_pruned=each.id in pruned) for each in projects}
     # Of a slug there may be archived projects beside the one that is active.
     slugs = {each.slug: there[each.id] for each in sorted(projects, key=lambda each: not each.is_archived)}
     slugs |= {view.slug: by_key[view.key] for _, view in views if view.slug}
@@ -58,14 +60,14 @@ def homes(planned: Sequence[Action], projects: Sequence[Project]) -> Homes:
 def _planned(action: Action, view: ProjectView) -> Home:
     return Home(
         project_id=action.resource_id,
-        address=action.address,
+        address=None if action.action is ActionKind.NO_OP else action.address,
         allowed_domains=view.allowed_domains,
         alias_limit=view.alias_limit,
         default_destination=view.default_destination,
     )
 
 
-def _there(project: Project) -> Home:
+def _there(project: Project, *, is_pruned: bool) -> Home:
     return Home(
         project_id=project.id,
         address=None,
@@ -73,4 +75,5 @@ def _there(project: Project) -> Home:
         alias_limit=project.alias_limit,
         default_destination=project.default_destination,
         is_archived=project.is_archived,
+        is_pruned=is_pruned,
     )

@@ -25,4 +25,5 @@ class Live:
     sizes: Mapping[UUID, int] = field(default_factory=dict)  # how many aliases a project has
     own: Mapping[str, AccountDomain] = field(default_factory=dict)  # the account's own live domains, by A-label
     webhooks: Sequence[Managed] = ()  # all of the account's
+    overdue: str | None = None  # the number of an invoice whose grace is over
     refused_urls: Mapping[str, str] = field(default_factory=dict)  # what is wrong with them

@@ -23,7 +23,9 @@ class SandboxPromoteRequest(StrictBody):
 
     plan_id: str
     digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
-    confirm_deletes: Annotated[Count | None, Field(description="How many names the plan gives up.")] = None
+    confirm_deletes: Annotated[
+        Count | None, Field(description="How many resources of all kinds the plan gives up.")
+    ] = None
     max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
     on_error: OnError = OnError.STOP
     resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (

@@ -24,11 +24,13 @@ _OVERVIEW = TypeAdapter(PlanOverview)
 INSERT_PLAN = """
     INSERT INTO sandbox_plans
         (account_id, id, manifest, labels, status, digest, actions, summary, errors, warnings,
-         created_by, created_at, expires_at)
+         created_by, created_at, expires_at, manifest_digest)
     VALUES (%(account_id)s, %(id)s, %(manifest)s, %(labels)s, %(status)s, %(digest)s, %(actions)s, %(summary)s,
-            %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s)
+            %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s,
+            %(manifest_digest)s)
 """
-# What a list shows: `expired` is read off the expiry, as everywhere.
+# What a list shows: `expired` is read off the expiry, as everywhere. Not prepared: a plan for all filters would be
+# good for none.
 LIST_PLANS = """
     SELECT * FROM (
         SELECT id, manifest, labels, digest, summary, jsonb_array_length(errors) AS errors,
@@ -41,14 +43,15 @@ LIST_PLANS = """
 """
 FIND_PLAN = """
     SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
-           expires_at
+           expires_at, manifest_digest
     FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s
 """
 LOCK_PLAN = """
     SELECT account_id, id, manifest, labels, status, digest, actions, errors, warnings, created_by, created_at,
-           expires_at
+           expires_at, manifest_digest
     FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s FOR UPDATE
 """
+LIST_ACTIONS = "SELECT actions FROM sandbox_plans WHERE account_id = %(account_id)s AND id = %(plan_id)s"
 MARK_PLAN = """
     UPDATE sandbox_plans SET status = %(status)s WHERE account_id = %(account_id)s AND id = %(plan_id)s
 """
@@ -76,6 +79,7 @@ async def insert_plan(conn: Conn, *, plan: Plan) -> None:
         "created_by": plan.created_by,
         "created_at": plan.created_at,
         "expires_at": plan.expires_at,
+        "manifest_digest": plan.manifest_digest,
     }
     await conn.execute(INSERT_PLAN, row)
 
@@ -88,13 +92,19 @@ async def find_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, lock: bool =
     return None if row is None else _PLAN.validate_python(row)
 
 
+async def list_actions(conn: Conn, *, account_id: UUID, plan_id: UUID) -> list[dict[str, object]]:
+    """What a plan does, as it is stored."""
+    found = await (await conn.execute(LIST_ACTIONS, {"account_id": account_id, "plan_id": plan_id})).fetchone()
+    return list(found[0]) if found else []
+
+
 async def list_plans(
     conn: Conn, *, account_id: UUID, status: PlanStatus | None, before: UUID, limit: int, now: datetime
 ) -> list[PlanOverview]:
     """The account's plans without their actions, newest first."""
     row = {"account_id": account_id, "status": status, "before": before, "limit": limit, "now": now}
     async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST_PLANS, row)
+        await cursor.execute(LIST_PLANS, row, prepare=False)
         return [_OVERVIEW.validate_python(each) for each in await cursor.fetchall()]
 
 

@@ -124,17 +124,18 @@ async def list_pending(
 
 async def finish_steps(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, outcomes: Sequence[Outcome], now: datetime
-) -> None:
-    """Journals how steps ended, in one statement."""
+) -> int:
+    """Journals how steps ended that are pending, in one statement; their number."""
     errors = [None if each.error is None else Jsonb(_ERROR.dump_python(each.error)) for each in outcomes]
     columns = {
         "positions": [each.position for each in outcomes],
         "statuses": [each.status for each in outcomes],
         "errors": errors,
     }
-    await conn.execute(
+    cursor = await conn.execute(
         FINISH_STEPS, {"account_id": account_id, "promotion_id": promotion_id, "now": now, **columns}
     )
+    return cursor.rowcount
 
 
 async def skip_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID, now: datetime) -> None:

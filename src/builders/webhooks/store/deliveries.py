@@ -69,6 +69,7 @@ NARROWED = f"""
 """
 ANYWHERE = "(%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)"
 ANYHOW = "(%(status)s::text IS NULL OR status = %(status)s)"
+# Not prepared, as LIST_PENDING: kept for all filters, a plan sorts what it need not (100,000: 55 ms, not 1).
 LIST = f"""
     SELECT {BEGUN}
             SELECT * FROM webhooks_deliveries WHERE {NARROWED} AND {ANYWHERE} AND {ANYHOW} {ENDED}
@@ -128,9 +129,11 @@ async def list_page(
         if status in _GIVEN_UP:
             await cursor.execute(LIST_GIVEN_UP, row)
         elif status in _WAITING:
-            await cursor.execute(LIST_PENDING, row)
+            await cursor.execute(LIST_PENDING, row, prepare=False)
+        elif destination_id is not None:
+            await cursor.execute(LIST_OF_DESTINATION, row)
         else:
-            await cursor.execute(LIST if destination_id is None else LIST_OF_DESTINATION, row)
+            await cursor.execute(LIST, row, prepare=False)
         found = await cursor.fetchone()
     return ("[]", "", False) if found is None else (found[0], found[1], found[2])
 

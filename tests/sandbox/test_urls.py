@@ -1,0 +1,48 @@
+"""URLs of a manifest are judged a few at once, and never more than an account may have."""
+
+import asyncio
+
+import pytest
+
+from builders.kit.guard.targets import Rule, Target, UrlRefused
+from builders.kit.outbound import Outbound
+from builders.webhooks import applying
+from tests.cast import Person
+from tests.sandbox.make import findings, plan_of, webhook, whole
+
+PATIENCE_S = 10
+
+
+async def test_slow_name_servers_are_asked_at_once(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    outbound: Outbound = alice.service.api.state.outbound
+    together = asyncio.Barrier(applying.AT_ONCE)
+
+    async def judge_host(target: Target) -> None:
+        await together.wait()
+        if "private" in target.url:
+            raise UrlRefused(Rule.ADDRESS, "Not a public one.")
+
+    monkeypatch.setattr(outbound, "judge_host", judge_host)
+    urls = [f"https://h{at}.example/" for at in range(2 * applying.AT_ONCE - 1)] + ["https://private.example/"]
+    async with asyncio.timeout(PATIENCE_S):
+        judged = await applying.judge_urls(outbound, urls)
+    assert judged.refused == {"https://private.example/": "Not a public one."}
+    assert {*judged.kept} == {*urls[:-1]}
+
+
+async def test_for_more_than_an_account_may_have_nobody_is_asked(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Target] = []
+
+    async def judge_host(target: Target) -> None:
+        asked.append(target)
+
+    monkeypatch.setattr(alice.service.api.state.outbound, "judge_host", judge_host)
+    many = [webhook(f"h{at}", url=f"https://h{at}.example/") for at in range(applying.MOST)]
+    planned = await plan_of(alice, whole(webhooks=[*many, webhook("form", url="ftp://example.net/")]))
+    assert planned["status"] == "blocked"
+    assert findings(planned["errors"]) == {("webhook.form", "url_not_allowed")}
+    assert asked == []
+    planned = await plan_of(alice, whole(webhooks=many))
+    assert (planned["status"], len(asked)) == ("ready", applying.MOST)
