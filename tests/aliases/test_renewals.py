@@ -20,7 +20,7 @@ from builders.kit import clock, ids, jobs
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway
 from builders.kit.money import Money
-from tests.aliases.make import Office, Owner, fresh, spec, told
+from tests.aliases.make import ALIASES, Office, Owner, fresh, spec, told
 from tests.cast import Person
 
 SELLER = Seller(name="Harbour Names Ltd")
@@ -249,3 +249,37 @@ async def test_postgresql_counts_months_alike(conn: Conn) -> None:
         assert [row[0] for row in await cursor.fetchall()] == [
             renewals.add_months(each, months) for each in claims
         ]
+
+
+async def test_a_name_that_is_released_is_not_owed_for_the_year_ahead(
+    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    ada, _ = await owner.claim(spec("ada", domain), spec("grace", domain))
+    clock.move(timedelta(days=350))
+    assert await renew(database, owner) == 2
+
+    assert (await alice.delete(f"{ALIASES}/{ada}")).status_code == 200
+    await office.work()
+    await office.work()
+
+    voided, anew = await billed(database, owner)
+    assert (voided.status, [each.description for each in anew.lines]) == (Status.VOID, [f"grace@{domain}, 1 year"])
+    assert (anew.status, anew.due_at) == (Status.OPEN, voided.due_at)
+    await owner.release((await owner.aliases())["grace"])
+    clock.move(timedelta(days=60))
+    await office.work()
+    await invoices.advance(database)
+    assert {each.status for each in await billed(database, owner)} == {Status.VOID}
+    assert await told(conn, owner.account_id, "invoice.overdue") == []
+
+
+async def test_a_name_that_is_released_in_its_year_is_owed_for_it(
+    alice: Person, owner: Owner, database: Database, office: Office, domain: str
+) -> None:
+    ada = await owner.claim_one("ada", domain)
+    clock.move(timedelta(days=350))
+    assert await renew(database, owner) == 1
+    clock.move(timedelta(days=30))
+    assert (await alice.delete(f"{ALIASES}/{ada}")).status_code == 200
+    await office.work()
+    assert [each.status for each in await billed(database, owner)] == [Status.OPEN]

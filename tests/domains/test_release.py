@@ -1,7 +1,11 @@
+import pytest
+
+from builders.aliases.service import NamesRefused
 from builders.app import Service
+from builders.domains.records import DomainSource
 from builders.kit.db import Conn, Database
 from tests.cast import Client, Person
-from tests.catalog.make import fresh
+from tests.catalog.make import Loader, fresh
 from tests.domains.make import PATH, add, assign, claim, told
 
 
@@ -27,6 +31,42 @@ async def test_not_while_names_are_on_it(alice: Person, service: Service, databa
 
     assert (answer.status_code, answer.json()["code"], answer.json()["alias_count"]) == (409, "domain_in_use", 1)
     assert (await alice.get(f"{PATH}/{given.id}")).json()["status"] == "live"
+
+
+async def test_whose_it_is_next_has_all_names_of_it(
+    alice: Person, bob: Person, service: Service, database: Database
+) -> None:
+    """Those too that were released before, and were quarantined: the mail of the domain is his."""
+    given = await assign(service, alice, fresh())
+    async with database.transaction() as conn:
+        await claim(conn, alice, f"ada@{given.domain}")
+    [name] = (await alice.get("/v1/aliases")).json()["items"]
+    assert (await alice.delete(f"/v1/aliases/{name['id']}")).json()["quarantined_until"] is not None
+
+    assert (await alice.delete(f"{PATH}/{given.id}")).status_code == 200
+    await assign(service, bob, given.domain)
+
+    assert (await alice.get(f"/v1/aliases/{name['id']}")).json()["quarantined_until"] is None
+    async with database.transaction() as conn:
+        await claim(conn, bob, f"ada@{given.domain}")
+
+
+async def test_names_of_the_catalog_stay_in_quarantine(
+    alice: Person, bob: Person, service: Service, load: Loader, database: Database
+) -> None:
+    domain = fresh()
+    await load({"domain": domain})
+    given = await assign(service, alice, domain, DomainSource.CATALOG)
+    async with database.transaction() as conn:
+        await claim(conn, alice, f"ada@{domain}")
+    [name] = (await alice.get("/v1/aliases")).json()["items"]
+    await alice.delete(f"/v1/aliases/{name['id']}")
+
+    assert (await alice.delete(f"{PATH}/{given.id}")).status_code == 200
+
+    with pytest.raises(NamesRefused):
+        async with database.transaction() as conn:
+            await claim(conn, bob, f"ada@{domain}")
 
 
 async def test_another_version_is_412(alice: Person) -> None:

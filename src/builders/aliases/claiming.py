@@ -120,6 +120,11 @@ async def release(
     await outbox.publish_many(conn, ALIAS_DELETED, news)
 
 
+async def end_kept(conn: Conn, *, realm: UUID, account_id: UUID, domain: str) -> None:
+    """Ends the account's holds and quarantines on a domain that is its own no more; what is claimed stays."""
+    await registry.end_kept(conn, realm=realm, account_id=account_id, domain=domain, now=clock.now())
+
+
 async def list_aliases(
     conn: Conn,
     *,

@@ -1,13 +1,15 @@
 """What aliases do by themselves, and what they hear."""
 
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from procrastinate import JobContext
 from procrastinate.types import JSONValue
 
 from builders.aliases import service as aliases
+from builders.invoices import service as invoices
 from builders.invoices.records import Seller
 from builders.kit import jobs, news
 from builders.kit.db import Conn
@@ -45,6 +47,33 @@ async def ask_soon(conn: Conn, events: Sequence[News]) -> None:
     """
     if any(each.name in CLAIMED for each in events):
         await jobs.defer(conn, ask_late, once=ask_late.queueing_lock, timestamp=0)
+
+
+@jobs.app.task(name="aliases.withdraw", retry=jobs.RETRY, pass_context=True)
+async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], at: str) -> None:
+    """Takes back what was billed ahead for names that were released then."""
+    async with jobs.database(context).transaction() as conn:
+        await invoices.withdraw(
+            conn,
+            account_id=UUID(account_id),
+            alias_ids={UUID(each) for each in alias_ids},
+            at=datetime.fromisoformat(at),
+        )
+
+
+@news.relay
+async def withdraw_soon(conn: Conn, events: Sequence[News]) -> None:
+    """Has invoices looked at that charge for released names: a job for all names of a release."""
+    gone: defaultdict[tuple[str, str], list[JSONValue]] = defaultdict(list)
+    for each in events:
+        if each.name == "alias.deleted":
+            gone[str(each.account_id), each.created_at.isoformat()].append(each.read()["id"])
+    told: list[dict[str, JSONValue]] = [
+        {"account_id": account_id, "alias_ids": alias_ids, "at": at}
+        for (account_id, at), alias_ids in gone.items()
+    ]
+    if told:
+        await withdraw.configure(connection=conn).batch_defer_async(*told)
 
 
 @news.subscribe("email.verified")

@@ -26,7 +26,7 @@ endless = circles.endless
 look_up, hold, let_go, create = claiming.look_up, claiming.hold, claiming.let_go, claiming.create
 update, release, list_aliases = claiming.update, claiming.release, claiming.list_aliases
 count_by_project, count_by_domain = claiming.count_by_project, claiming.count_by_domain
-prune = claiming.prune
+prune, end_kept = claiming.prune, claiming.end_kept
 clear, count = clearing.clear, clearing.count
 
 # One by one, for their owners.

@@ -243,7 +243,10 @@ async def give_up(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountD
 
 async def let_go(conn: Conn, domain: AccountDomain, *, reason: str) -> AccountDomain:
     """The locked domain, released whatever is on it."""
-    await holders.let_go(conn, realm=domain.realm, domain=domain.domain, account_id=domain.account_id)
+    owner = domain.account_id
+    await holders.let_go(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
+    if domain.source is not DomainSource.CATALOG:  # whose domain it is next, his its names are
+        await aliases.end_kept(conn, realm=domain.realm, domain=domain.domain, account_id=owner)
     after = await store.set_status(
         conn,
         account_id=domain.account_id,

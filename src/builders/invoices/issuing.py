@@ -87,8 +87,8 @@ async def open_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoi
         raise refused(before, Status.OPEN)
     buyer = await buyers.get_buyer(conn, account_id=account_id)
     now = clock.now()
-    series = f"{'TEST' if before.is_test else 'INV'}-{now.year}"
-    number = f"{series}-{await store.next_number(conn, series=series):0{DIGITS}}"
+    named = series(is_test=before.is_test, now=now)
+    number = f"{named}-{await store.next_number(conn, series=named):0{DIGITS}}"
     credit = await _use_credit(conn, before, number=number, now=now)
     await store.open_draft(
         conn,
@@ -104,6 +104,11 @@ async def open_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoi
     if invoice.status is Status.PAID:
         await outbox.publish(conn, INVOICE_PAID, account_id=account_id, data=InvoiceData.of(invoice))
     return invoice
+
+
+def series(*, is_test: bool, now: datetime) -> str:
+    """In which numbers are counted."""
+    return f"{'TEST' if is_test else 'INV'}-{now.year}"
 
 
 async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> None:

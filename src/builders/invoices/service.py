@@ -1,6 +1,17 @@
 """The door of the invoices."""
 
-from builders.invoices import buyers, checkout, clearing, issuing, pages, paying, reading, receiving, timeline
+from builders.invoices import (
+    buyers,
+    checkout,
+    clearing,
+    issuing,
+    pages,
+    paying,
+    reading,
+    receiving,
+    timeline,
+    withdrawing,
+)
 
 issue = issuing.issue
 draft, open_draft, delete_draft = issuing.draft, issuing.open_draft, issuing.delete_draft
@@ -10,7 +21,8 @@ get_billing_details, put_billing_details = buyers.get_billing_details, buyers.pu
 get_invoice, list_invoices, list_of_all = reading.get_invoice, reading.list_invoices, reading.list_of_all
 get_history, get_credit = reading.get_history, reading.get_credit
 list_discrepancies = reading.list_discrepancies
+withdraw = withdrawing.withdraw
 clear = clearing.clear
 create_checkout, receive_stripe = checkout.create_checkout, receiving.receive
-advance = timeline.advance
+advance, find_arrears = timeline.advance, timeline.find_arrears
 write_html, render_pdf = pages.write_html, pages.render_pdf

@@ -6,6 +6,7 @@ the other.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from builders.invoices.events import (
     INVOICE_GRACE_ENDED,
@@ -43,6 +44,11 @@ async def advance(database: Database) -> int:
             found = await _give_up(conn, now=now)
         taken += found
     return taken
+
+
+async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
+    """The number of the account's oldest invoice whose grace is over, given up or not. One statement."""
+    return await store.find_arrears(conn, account_id=account_id, stage=Stage.GRACE_ENDED)
 
 
 async def _step(conn: Conn, *, stage: Stage, due: datetime, event: Event) -> int:

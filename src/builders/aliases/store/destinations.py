@@ -40,6 +40,7 @@ LIST_ASKS = """
 """
 # Of one account, or of all. One who has no name forwarding there any more is not to be asked. OFFSET 0 has the few
 # names of an address looked up by it: in the order of names PostgreSQL would walk through all of the account's.
+# Not prepared: a plan for all accounts is none for one.
 LIST_DUE = f"""
     SELECT destination.account_id, destination.email, {MAILBOX} AS mailbox, destination.message_id,
            named.address AS alias, EXISTS (
@@ -191,7 +192,7 @@ async def list_due(
     """Whose readers are to be asked now, locked; of the account, or of all when it is None."""
     row = {"account_id": account_id, "now": now, "bounced_since": bounced_since, "limit": limit}
     async with conn.cursor(row_factory=class_row(Due)) as cursor:
-        await cursor.execute(LIST_DUE, row)
+        await cursor.execute(LIST_DUE, row, prepare=False)
         return await cursor.fetchall()
 
 

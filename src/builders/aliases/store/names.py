@@ -115,6 +115,20 @@ LET_GO = """
     WHERE look.realm = %(realm)s AND look.domain = over.domain AND look.skeleton = over.skeleton
 """
 
+LOCK_KEPT = """
+    SELECT realm, domain, skeleton FROM aliases_skeletons
+    WHERE realm = %(realm)s AND domain = %(domain)s AND skeleton IN (
+        SELECT skeleton FROM aliases_names
+        WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s AND state <> 'claimed'
+    ) ORDER BY skeleton FOR UPDATE
+"""
+# What is over hinders nobody, and is pruned like all that is.
+END_KEPT = """
+    UPDATE aliases_names SET until = %(now)s
+    WHERE realm = %(realm)s AND domain = %(domain)s AND account_id = %(account_id)s
+      AND state <> 'claimed' AND until > %(now)s
+"""
+
 
 async def look_up(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: datetime) -> list[Found]:
     """A row for each of the names that is not simply free."""
@@ -158,6 +172,13 @@ async def let_go(conn: Conn, *, realm: UUID, account_id: UUID, names: Sequence[N
     columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
     await conn.execute(LOCK_HELD, row | columns)
     await conn.execute(LET_GO, row | columns)
+
+
+async def end_kept(conn: Conn, *, realm: UUID, account_id: UUID, domain: str, now: datetime) -> None:
+    """Ends the account's holds and quarantines on the domain."""
+    row = {"realm": realm, "account_id": account_id, "domain": domain, "now": now}
+    await conn.execute(LOCK_KEPT, row)
+    await conn.execute(END_KEPT, row)
 
 
 def _columns(wanted: Sequence[Wanted]) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ moment is left alone.
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from psycopg.rows import kwargs_row
 
@@ -38,6 +39,12 @@ GIVE_UP = f"""
     )
     RETURNING {RETURNED}
 """  # noqa: S608 - of a constant
+FIND_ARREARS = """
+    SELECT number FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND number IS NOT NULL
+      AND status IN ('open', 'uncollectible') AND (status = 'uncollectible' OR stage = %(stage)s)
+    ORDER BY id LIMIT 1
+"""
 
 
 async def step(conn: Conn, *, before: Stage, after: Stage, due: datetime, limit: int) -> Sequence[Invoice]:
@@ -54,3 +61,10 @@ async def give_up(conn: Conn, *, before: Stage, due: datetime, now: datetime, li
     async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
         await cursor.execute(GIVE_UP, row)
         return await cursor.fetchall()
+
+
+async def find_arrears(conn: Conn, *, account_id: UUID, stage: Stage) -> str | None:
+    """The number of the account's oldest invoice that is given up, or has come to the stage."""
+    row = {"account_id": account_id, "stage": stage}
+    found = await (await conn.execute(FIND_ARREARS, row)).fetchone()
+    return None if found is None else found[0]
