@@ -27,6 +27,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ACCOUNT = re.compile(r"%\(account_ids?\)s")  # as a parameter: a column of that name alone narrows nothing
 STORE = "store"  # a file, or a folder with a file for each family of tables
 GROUPED = re.compile(r"\b\d+_\d")
+# What holds when a filter is not given. NULL is folded away when the statement is planned for its values.
+ABSENT = re.compile(r"%\(\w+\)s(::\w+(\[\])?)?\s+IS\s+NULL\s+(OR\b|AND\b[^()]*\bOR\b)", re.IGNORECASE)
 OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timestamp\(\)|localtime)", re.IGNORECASE)
 
 
@@ -142,6 +144,25 @@ def statements(file: Source) -> Iterator[Statement]:
         for text in strings(getattr(module, name)):
             if name in sent or SQL.match(text):
                 yield Statement(place=f"{file.path}:{name}", text=text)
+
+
+def planned_once(file: Source) -> Iterator[str]:
+    """A statement with filters that may be absent is planned for each call: `prepare=False`.
+
+    Prepared, it would get one plan for whatever is asked for after ten calls of a connection, often a full scan.
+    """
+    calls = list(executed(file))
+    anew = [each for each in calls if any(map(_is_not_prepared, each[0].keywords))]
+    fresh = {name for _, sent in anew for name in names_in(sent) or ()}
+    kept = {name for each in calls if each not in anew for name in names_in(each[1]) or ()}
+    for statement in statements(file):
+        name = statement.place.rpartition(":")[2]
+        if ABSENT.search(statement.text) and (name in kept or name not in fresh):
+            yield f"{statement.place}: filters that may be absent; send it with prepare=False"
+
+
+def _is_not_prepared(keyword: ast.keyword) -> bool:
+    return keyword.arg == "prepare" and ast.unparse(keyword.value) == "False"
 
 
 def strings(value: object) -> Iterator[str]:

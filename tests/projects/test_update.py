@@ -45,8 +45,8 @@ async def test_null_does_not_clear_what_there_must_be(alice: Person, name: str) 
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", name])
 
 
-@pytest.mark.parametrize("members", [{}, {"nmae": "x"}])
-async def test_a_patch_with_nothing_that_is_known_is_refused(alice: Person, members: dict[str, str]) -> None:
+@pytest.mark.parametrize("members", [{}, {"nmae": "x"}, {"version": 1}])
+async def test_a_patch_that_asks_for_nothing_is_refused(alice: Person, members: dict[str, object]) -> None:
     made = await create(alice)
     answer = await alice.patch(f"{PATH}/{made['id']}", json=members)
 
@@ -121,6 +121,37 @@ async def test_if_match_keeps_what_was_not_seen_from_being_overwritten(alice: Pe
     late = await alice.patch(path, json={"name": "Second"}, headers=tag)
     assert (late.status_code, late.json()["code"], late.json()["version"]) == (412, "version_mismatch", 2)
     assert (await read(alice, made))["name"] == "First"
+
+
+async def test_a_version_in_the_body_does_too(alice: Person) -> None:
+    made = await create(alice)
+    changed = await patch(alice, made, name="First", version=1)
+    assert (changed["name"], changed["version"], changed["warnings"]) == ("First", 2, [])
+    assert (await patch(alice, made, name="Second", version=2.0))["version"] == 3
+
+    late = await alice.patch(f"{PATH}/{made['id']}", json={"name": "Third", "version": 2})
+    assert (late.status_code, late.json()["code"], late.json()["version"]) == (412, "version_mismatch", 3)
+    assert (await read(alice, made))["name"] == "Second"
+
+
+@pytest.mark.parametrize(("tagged", "version", "status"), [(1, 1, 200), (1, 2, 412), (2, 1, 412), (2, 2, 412)])
+async def test_of_if_match_and_the_version_of_the_body_both_must_match(
+    alice: Person, tagged: int, version: int, status: int
+) -> None:
+    made = await create(alice)
+    answer = await alice.patch(
+        f"{PATH}/{made['id']}",
+        json={"name": "Other", "version": version},
+        headers={"If-Match": f'"{made["id"]}.{tagged}"'},
+    )
+    assert (answer.status_code, answer.json()["version"]) == (status, 2 if status == 200 else 1)
+
+
+@pytest.mark.parametrize("version", [None, 0, -1, "1", 1.5, True])
+async def test_a_version_is_a_whole_number(alice: Person, version: object) -> None:
+    made = await create(alice)
+    answer = await alice.patch(f"{PATH}/{made['id']}", json={"name": "Other", "version": version})
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", "version"])
 
 
 async def test_of_two_with_one_version_one_is_refused(alice: Person) -> None:

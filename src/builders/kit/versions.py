@@ -65,9 +65,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Which versions the client means to change, by If-Match."""
+    """Which versions the client means to change, by If-Match, and by its body where that has a `version`."""
 
     tags: Tags | None = None
+    version: int | None = None
 
     def check(self, *, of: UUID, version: int) -> None:
         """Call it with the record locked. Weak tags match nothing (RFC 9110, 13.1.1). Raises VersionMismatch."""
@@ -76,6 +77,12 @@ class Expected:
             raise VersionMismatch(
                 f"The record has version {version}, and If-Match does not have its tag.",
                 next_action="Read it again, and send If-Match with its ETag.",
+                version=version,
+            )
+        if self.version not in {None, version}:
+            raise VersionMismatch(
+                f"The record has version {version}, and the body expects {self.version}.",
+                next_action="Read it again, and send the version that it has.",
                 version=version,
             )
 

@@ -1,5 +1,6 @@
 """/v1/builders/projects."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query
@@ -75,7 +76,7 @@ async def update(
         account_id=caller.account_id,
         project_id=ids.find(project_id),
         patch=body.patch(),
-        expected=expected,
+        expected=replace(expected, version=body.version),
     )
     return versions.tagged(schemas.written(changed, caller), of=changed.id, version=changed.version)
 

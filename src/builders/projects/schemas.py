@@ -160,17 +160,23 @@ class ProjectUpdate(Body):
     archived: Annotated[
         StrictBool, OPTIONAL, Field(description="False restores an archived project, true archives it.")
     ] = LEFT_OUT
+    version: Annotated[
+        StrictInt,
+        OPTIONAL,
+        Field(ge=1, description="The version that is to be changed, as If-Match; it changes nothing by itself."),
+        BeforeValidator(_whole),
+    ] = LEFT_OUT
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if not self.model_fields_set & set(type(self).model_fields):
-            known = ", ".join(type(self).model_fields)
+        if not self.model_fields_set & _CHANGES:
+            known = ", ".join(name for name in type(self).model_fields if name in _CHANGES)
             raise PydanticCustomError("patch_empty", "Send at least one of {known}.", {"known": known})
         return self
 
     def patch(self) -> Patch:
         """The record."""
-        sent = self.model_dump(include=self.model_fields_set & set(type(self).model_fields))
+        sent = self.model_dump(include=self.model_fields_set & _CHANGES)
         archived = sent.pop("archived", None)
         for name in sent.keys() & {"allowed_domains", "webhook_ids"}:
             sent[name] = _distinct(sent[name] or ())
@@ -179,6 +185,9 @@ class ProjectUpdate(Body):
         if "metadata" in sent:
             sent["metadata"] = {}
         return Patch(members=sent, archived=archived)
+
+
+_CHANGES = frozenset(ProjectUpdate.model_fields) - {"version"}
 
 
 class ProjectManagedBy(Reply):

@@ -72,9 +72,7 @@ class WebhooksChanged(Problem):
     status, code = 409, "webhooks_changed"
 
     def __init__(self, changed: Iterable[UUID]) -> None:
-        super().__init__(
-            "A destination was changed or deleted in the meantime.", next_action="Plan again."
-        )
+        super().__init__("A destination was changed or deleted in the meantime.", next_action="Plan again.")
         self.changed = frozenset(changed)
 
 

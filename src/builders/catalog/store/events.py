@@ -88,6 +88,7 @@ RANK = """
     SET popularity = wanted.popularity, serial = nextval('catalog_serial')
     FROM wanted WHERE wanted.domain = known.domain AND wanted.popularity <> known.popularity
 """
+# Not prepared: a plan for one domain is none for all.
 REPORT = """
     SELECT domain,
            coalesce(sum(people) FILTER (WHERE kind = 'view'), 0)::bigint AS views,
@@ -162,5 +163,5 @@ async def rank(conn: Conn, *, since: date, high: tuple[int, float], medium: tupl
 async def report(conn: Conn, *, since: date, domain: str | None, limit: int) -> Sequence[FunnelLine]:
     """The sums of domains from a day on, the most viewed first."""
     async with conn.cursor(row_factory=class_row(FunnelLine)) as cursor:
-        await cursor.execute(REPORT, {"since": since, "domain": domain, "limit": limit})
+        await cursor.execute(REPORT, {"since": since, "domain": domain, "limit": limit}, prepare=False)
         return await cursor.fetchall()

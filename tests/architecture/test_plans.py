@@ -1,0 +1,62 @@
+"""Lists with filters that may be absent are planned for the filters they get."""
+
+import pytest
+
+from tests.architecture.source import ROOT, breaches, source, sources
+from tests.architecture.statements import ABSENT, planned_once
+
+HOUSE = sources(ROOT / "src", "builders")
+STORE = "builders/webhooks/store/deliveries.py"  # its constants are taken from the module itself
+
+# What may be prepared all the same, and why.
+PLANNED_ONCE = {
+    "builders/mail/store.py:FINISH": "one message by its key, whatever else is asked",
+    "builders/webhooks/store/simulations.py:LIST_RECEIVERS": "an account has a few destinations",
+    "builders/webhooks/store/requeue.py:REPLAY": "walks along a destination's deliveries anyway",
+    "builders/webhooks/store/deliveries.py:LIST_OF_DESTINATION": "walks along a destination's deliveries anyway",
+    "builders/webhooks/store/deliveries.py:LIST_GIVEN_UP": "walks along the few that were given up anyway",
+}
+
+
+def said() -> list[str]:
+    """What is prepared and should not be, meant or not."""
+    return breaches(planned_once, HOUSE)
+
+
+def test_a_list_is_planned_for_the_filters_it_gets() -> None:
+    found = [each for each in said() if each.partition(": ")[0] not in PLANNED_ONCE]
+    assert not found, "\n".join(found)
+
+
+def test_everything_that_may_be_planned_once_is() -> None:
+    assert sorted(PLANNED_ONCE.keys() - {each.partition(": ")[0] for each in said()}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("LIST = ''\ncursor.execute(LIST, row, prepare=False)", 0),
+        ("LIST = ''\ncursor.execute(LIST, row)", 1),
+        ("LIST = ''\ncursor.execute(LIST, row, prepare=True)", 1),
+        ("LIST = ''\ncursor.execute(FIND if one else LIST, row)", 1),
+        ("LIST = ''\ncursor.execute(LIST, row, prepare=False)\ncursor.execute(LIST, row)", 1),
+        ("LIST = ''", 1),
+        ("FIND = ''\ncursor.execute(FIND, row)", 0),
+    ],
+)
+def test_a_list_that_is_planned_once_is_said(text: str, count: int) -> None:
+    assert len(list(planned_once(source(STORE, text)))) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "may_be"),
+    [
+        ("WHERE %(status)s::text IS NULL OR status = %(status)s", True),
+        ("WHERE %(wanted)s::text[] is null\n OR event = ANY(%(wanted)s)", True),
+        ("WHERE (%(status)s::text IS NULL AND status <> 'gone' OR status = %(status)s)", True),
+        ("WHERE expires_at IS NULL OR expires_at > %(now)s", False),
+        ("SELECT CASE WHEN %(until)s::timestamptz IS NULL THEN 'claimed' ELSE 'held' END", False),
+    ],
+)
+def test_filters_that_may_be_absent_are_known(text: str, *, may_be: bool) -> None:
+    assert bool(ABSENT.search(text)) == may_be
