@@ -109,17 +109,20 @@ class ResetReply(SimulatedReply):
 
 def manifest_reply(found: Rehearsal) -> ManifestSimulatedReply:
     """The answer; nothing is masked, since all of it is the sandbox account's own."""
-    promotion = found.status and RehearsedPromotionReply(
-        status=found.status,
-        on_error=found.on_error,
-        steps=[RehearsedStepReply.model_validate(each) for each in found.steps],
-        summary=dict(Counter(each.status for each in found.steps)),
-    )
     return ManifestSimulatedReply(
         persisted=found.persisted,
         plan=RehearsedPlanReply.model_validate(plan_reply(found.plan, masked=False)),
-        promotion=promotion,
+        promotion=None if found.status is None else _promotion(found, found.status),
         invoices=[_invoice(each, kept=found.persisted) for each in found.bills],
+    )
+
+
+def _promotion(found: Rehearsal, status: PromotionStatus) -> RehearsedPromotionReply:
+    return RehearsedPromotionReply(
+        status=status,
+        on_error=found.on_error,
+        steps=[RehearsedStepReply.model_validate(each) for each in found.steps],
+        summary=dict(Counter(each.status for each in found.steps)),
     )
 
 
