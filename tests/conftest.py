@@ -145,6 +145,24 @@ def _clock() -> Iterator[None]:
     clock.reset()
 
 
+@pytest.fixture(scope="session")
+def sweeper(conninfo: str) -> Iterator[psycopg.Connection]:
+    """A connection beside the service's."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test did not drain is not done, and waited for, in the next one."""
+    ours = "service" in request.fixturenames
+    sweeping: psycopg.Connection | None = request.getfixturevalue("sweeper") if ours else None
+    yield
+    if sweeping is not None:
+        sweeping.execute("DELETE FROM procrastinate_jobs WHERE status = 'todo'")
+        sweeping.execute("DELETE FROM kit_outbox_pending")
+
+
 @pytest.fixture
 def assets(settings: Settings) -> Path:
     """The folder of catalog images."""

@@ -103,7 +103,7 @@ async def test_bob_gets_the_404_of_what_is_not_there(alice: Person, bob: Person)
 
     answers = [await bob.get(f"{PATH}/{each}") for each in (added["id"], "nothing")]
 
-    assert [(each.status_code, each.json()["code"]) for each in answers] == [(404, "domain_not_found")] * 2
+    assert [(each.status_code, each.json()["code"]) for each in answers] == [(404, "account_domain_not_found")] * 2
 
 
 async def test_nobody_reads_without_credentials(anyone: Client) -> None:

@@ -48,6 +48,7 @@ BEYOND_A_SCHEMA = {
     "secret_not_allowed",  # base64 of so many bytes behind a prefix, or any text without it
     "text_form",  # something to see, nothing that steers
     "timezone",  # of a closed list
+    "too_many_resources",  # of all kinds together
     "seed_of_delivery",  # what is delivered is new each time
     "url_not_allowed",  # a public address
     "webhook_not_found",  # one of the account's

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from builders.sandbox.wishes import MAX_BYTES
 from tests.fuzz.served import Served
 from tests.fuzz.wire import CLOSE, PATIENCE_S, Answer, answers, ask
 
@@ -83,6 +84,9 @@ def test_what_is_not_json_is_said(unharmed: Served, path: str, name: str) -> Non
 @pytest.mark.parametrize("name", UNFIT)
 def test_what_does_not_fit_is_refused_in_few_words(unharmed: Served, path: str, name: str) -> None:
     answer = post(unharmed, path, UNFIT[name])
+    if path == "/v1/sandbox/plan" and len(UNFIT[name]) > MAX_BYTES:
+        assert (answer.status, answer.json()["code"]) == (413, "manifest_too_large")
+        return
     assert answer.status == 422
     errors = answer.json()["detail"]
     assert 0 < len(errors) <= 100

@@ -9,7 +9,7 @@ from builders.kit.errors import Problem
 class DomainNotFound(Problem):
     """The account has no such domain."""
 
-    status, code = 404, "domain_not_found"
+    status, code = 404, "account_domain_not_found"
 
 
 class DomainExists(Problem):

@@ -36,6 +36,7 @@ RESERVE = """
         changed_at = CASE WHEN status IN ('confirmed', 'pending') THEN changed_at ELSE %(now)s END
     WHERE account_id = %(account_id)s AND id = %(id)s AND status <> 'suppressed'
       AND (status <> 'bounced' OR changed_at <= %(rested)s)
+      AND (last_sent_at IS NULL OR last_sent_at <= %(gap_ago)s) -- of this row, so that two at once are told apart
       AND NOT EXISTS (
           SELECT FROM leads_leads AS alike CROSS JOIN unnest(alike.sends) AS at
           WHERE alike.account_id = %(account_id)s AND alike.mailbox = lead.mailbox AND at > %(day_ago)s
