@@ -27,6 +27,12 @@ from tests.redis import Redis
 log.configure(level="error")
 
 MakePerson = Callable[..., Awaitable[Person]]
+SWEEP = """
+    DELETE FROM procrastinate_jobs WHERE status IN ('todo', 'doing');
+    DELETE FROM kit_outbox_pending;
+    UPDATE mail_messages SET next_try_at = NULL WHERE next_try_at IS NOT NULL;
+    UPDATE domains_domains SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
+"""
 
 
 @pytest.fixture(scope="session")
@@ -159,8 +165,7 @@ def _nothing_left_to_do(request: pytest.FixtureRequest) -> Iterator[None]:
     sweeping: psycopg.Connection | None = request.getfixturevalue("sweeper") if ours else None
     yield
     if sweeping is not None:
-        sweeping.execute("DELETE FROM procrastinate_jobs WHERE status = 'todo'")
-        sweeping.execute("DELETE FROM kit_outbox_pending")
+        sweeping.execute(SWEEP)
 
 
 @pytest.fixture

@@ -52,9 +52,10 @@ def unknown_command(words: list[str]) -> bool:
     for word in words:
         if not isinstance(command, click.Group):
             return False  # what follows is an argument or prose
-        if word not in command.commands:
+        found = command.get_command(click.Context(command), word)
+        if found is None:
             return True
-        command = command.commands[word]
+        command = found
     return False
 
 

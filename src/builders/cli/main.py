@@ -1,48 +1,54 @@
 """The command `builders`."""
 
+from collections.abc import Mapping
+from importlib import import_module
+
 import click
 
-from builders.cli.accounts import accounts
-from builders.cli.aliases import aliases
-from builders.cli.catalog import catalog
-from builders.cli.deliveries import deliveries
-from builders.cli.domains import domains
-from builders.cli.funnel import funnel
-from builders.cli.invoices import invoices
-from builders.cli.keys import keys
-from builders.cli.leads import leads
-from builders.cli.login_as import login_as
-from builders.cli.mail import mail
-from builders.cli.operate import demo, doctor_command, migrate_command
-from builders.cli.secrets import secrets
-from builders.cli.serve import http_command, serve, worker_command
-from builders.cli.token import token
 from builders.kit.documents import REVISION
 
+# Where each command is.
+COMMANDS: Mapping[str, str] = {
+    "serve": "builders.cli.serve:serve",
+    "http": "builders.cli.serve:http_command",
+    "worker": "builders.cli.serve:worker_command",
+    "migrate": "builders.cli.operate:migrate_command",
+    "doctor": "builders.cli.operate:doctor_command",
+    "demo": "builders.cli.demo:demo",
+    "accounts": "builders.cli.accounts:accounts",
+    "keys": "builders.cli.keys:keys",
+    "token": "builders.cli.token:token",
+    "login-as": "builders.cli.login_as:login_as",
+    "catalog": "builders.cli.catalog:catalog",
+    "aliases": "builders.cli.aliases:aliases",
+    "domains": "builders.cli.domains:domains",
+    "funnel": "builders.cli.funnel:funnel",
+    "mail": "builders.cli.mail:mail",
+    "deliveries": "builders.cli.deliveries:deliveries",
+    "invoices": "builders.cli.invoices:invoices",
+    "leads": "builders.cli.leads:leads",
+    "secrets": "builders.cli.secrets:secrets",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class Commands(click.Group):
+    """Loads a command when it is asked for: to import the whole service takes longer than most of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, sorted."""
+        return sorted({*super().list_commands(ctx), *COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command; None when there is none of the name."""
+        # Of a name that is none, click says which of the loaded ones are like it: all are.
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                module, _, attribute = COMMANDS[name].partition(":")
+                self.add_command(getattr(import_module(module), attribute))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(REVISION, prog_name="builders")
 def main() -> None:
     """Run and operate the Builders Automation API. Settings are environment variables BUILDERS_*."""
-
-
-for command in (
-    *(serve, http_command, worker_command),
-    *(migrate_command, doctor_command, demo),
-    *(
-        accounts,
-        keys,
-        token,
-        login_as,
-        catalog,
-        aliases,
-        domains,
-        funnel,
-        mail,
-        deliveries,
-        invoices,
-        leads,
-        secrets,
-    ),
-):
-    main.add_command(command)

@@ -14,7 +14,8 @@ import uvicorn
 
 from builders import worker
 from builders.app import create_app, settle
-from builders.cli import asking, operate, protocol
+from builders.cli import asking, protocol
+from builders.cli import demo as demos
 from builders.cli.session import connected, conninfo_of, fail, note, read_settings
 from builders.demo.records import DemoKey
 from builders.kit import clock, crypto, supervisor
@@ -39,7 +40,7 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         with connected(settings, watched=True) as ready:
             _have_keyring(ready)
-            keys = operate.set_up_demo(ready) if demo else []
+            keys = demos.set_up_demo(ready) if demo else []
             parent = supervisor.Supervisor(
                 _programs(listener.fileno(), workers), environment={**os.environ, **_environment(ready)}
             )
@@ -142,4 +143,4 @@ def _announce(settings: Settings, keys: Sequence[DemoKey], stopping: threading.E
             return
     note(f"Builders answers at {settings.url} (documents at {settings.url}/docs)")
     if keys:
-        note(f"Demo keys, for the header X-API-Key:\n{operate.describe(keys)}")
+        note(f"Demo keys, for the header X-API-Key:\n{demos.describe(keys)}")
