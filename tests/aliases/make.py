@@ -12,7 +12,7 @@ from builders.aliases.records import LIVE, Alias, AliasChange, AliasSpec, Name, 
 from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
-from tests.cast import Person
+from tests.cast import Client, Person
 from tests.profile.make import Office as ProfileOffice
 from tests.profile.make import text
 
@@ -191,3 +191,15 @@ async def overtake(database: Database) -> None:
         row = await (await conn.execute("SELECT pg_current_xact_id()::text::bigint")).fetchone()
         while row is not None and await aliases.find_horizon(conn, since=0) <= row[0]:
             pass
+
+
+async def destinations(client: Client) -> dict[str, Json]:
+    """The readers of an account, by address."""
+    answer = await client.get(DESTINATIONS)
+    assert answer.status_code == 200, answer.text
+    return {each["email"]: each for each in answer.json()["items"]}
+
+
+async def verified(client: Client, email: str) -> bool:
+    """Whether the reader has agreed."""
+    return bool((await destinations(client))[email]["verified"])

@@ -9,26 +9,15 @@ from builders.kit import clock
 from builders.kit.db import Conn
 from tests.aliases.make import (
     CONFIRM,
-    DESTINATIONS,
     PROGRAM,
-    Json,
     Office,
     Owner,
     somebody,
     told,
+    verified,
 )
 from tests.cast import Client, Person
 from tests.profile.make import BROWSER
-
-
-async def destinations(client: Client) -> dict[str, Json]:
-    answer = await client.get(DESTINATIONS)
-    assert answer.status_code == 200, answer.text
-    return {each["email"]: each for each in answer.json()["items"]}
-
-
-async def verified(client: Client, email: str) -> bool:
-    return bool((await destinations(client))[email]["verified"])
 
 
 async def test_a_repeat_is_harmless_until_the_link_expires(

@@ -11,27 +11,18 @@ from tests.aliases.make import (
     DESTINATIONS,
     PROGRAM,
     RESEND,
-    Json,
     Office,
     Owner,
+    destinations,
     fresh,
     somebody,
     spec,
     told,
+    verified,
 )
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.profile.make import text
-
-
-async def destinations(client: Client) -> dict[str, Json]:
-    answer = await client.get(DESTINATIONS)
-    assert answer.status_code == 200, answer.text
-    return {each["email"]: each for each in answer.json()["items"]}
-
-
-async def verified(client: Client, email: str) -> bool:
-    return bool((await destinations(client))[email]["verified"])
 
 
 async def test_the_reader_of_a_new_destination_is_asked_and_agrees(

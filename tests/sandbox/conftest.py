@@ -10,6 +10,7 @@ from builders.kit.db import Database
 from builders.kit.settings import Settings
 from tests.kit.outbound.receivers import Receiver
 from tests.profile.make import Office
+from tests.sandbox.cutter import Cutter, cutter
 from tests.sandbox.make import Domains
 from tests.webhooks.reaching import reachable
 
@@ -37,3 +38,19 @@ async def receiver(service: Service) -> AsyncIterator[Receiver]:
 def office(database: Database, settings: Settings) -> Office:
     """Has the news told and the jobs done."""
     return Office(database, settings)
+
+
+@pytest.fixture
+async def cut(conninfo: str) -> AsyncIterator[Cutter]:
+    """A wire that can be cut."""
+    async with cutter(conninfo) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def frail(cut: Cutter, settings: Settings) -> AsyncIterator[Database]:
+    """A pool of one connection over that wire."""
+    database = Database(cut.conninfo, settings.model_copy(update={"pool_size": 1}))
+    await database.open()
+    yield database
+    await database.close()

@@ -1,7 +1,7 @@
 """A promotion survives the death of its process at every statement: called again it is whole, and done once."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,28 +11,11 @@ from builders.kit import ids
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway
 from builders.kit.money import Money
-from builders.kit.settings import Settings
 from tests.cast import Person
-from tests.sandbox.cutter import Cutter, cutter
+from tests.sandbox.cutter import Cutter
 from tests.sandbox.make import Json, alias, events, order, plan, promote, run
 
 STATEMENTS, COMMITS = 200, 12  # more than a promotion has
-
-
-@pytest.fixture
-async def cut(conninfo: str) -> AsyncIterator[Cutter]:
-    """A wire that can be cut."""
-    async with cutter(conninfo) as wire:
-        yield wire
-
-
-@pytest.fixture
-async def frail(cut: Cutter, settings: Settings) -> AsyncIterator[Database]:
-    """A pool of one connection over that wire."""
-    database = Database(cut.conninfo, settings.model_copy(update={"pool_size": 1}))
-    await database.open()
-    yield database
-    await database.close()
 
 
 class Mixed:

@@ -1,7 +1,6 @@
 """As test_crash, for a plan with all kinds: dead at any of its steps, called again it is whole, and done once."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,30 +9,13 @@ from builders.app import Service
 from builders.identity.records import Preset
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway
-from builders.kit.settings import Settings
 from tests.cast import Person, make_person
 from tests.domains.make import assign
-from tests.sandbox.cutter import Cutter, cutter
+from tests.sandbox.cutter import Cutter
 from tests.sandbox.make import Json, alias, apply_of, fresh, order, plan_of, promote, run, webhook, whole
 
 COMMITS, STATEMENTS, STRIDE = 20, 300, 9  # more than a promotion has; every so manyth statement
 TOLD = r"^(alias|promotion|project|webhook|invoice|domain\.updated)"
-
-
-@pytest.fixture
-async def cut(conninfo: str) -> AsyncIterator[Cutter]:
-    """A wire that can be cut."""
-    async with cutter(conninfo) as wire:
-        yield wire
-
-
-@pytest.fixture
-async def frail(cut: Cutter, settings: Settings) -> AsyncIterator[Database]:
-    """A pool of one connection over that wire."""
-    database = Database(cut.conninfo, settings.model_copy(update={"pool_size": 1}))
-    await database.open()
-    yield database
-    await database.close()
 
 
 class Estate:
