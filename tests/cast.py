@@ -10,7 +10,7 @@ from builders.identity import service as identity
 from builders.identity.records import Account, KeyKind, NewSession, Preset, SessionKind
 from builders.kit.callers import COOKIE, OPERATOR, Impersonation
 from builders.kit.db import Database
-from tests.published import Published
+from tests.published import published
 
 
 class Client(httpx.AsyncClient):
@@ -19,11 +19,11 @@ class Client(httpx.AsyncClient):
     def __init__(
         self, service: Service, key: str | None = None, *, token: str | None = None, cookie: str | None = None
     ) -> None:
-        published = Published.of(service)
+        judge = published()
 
         async def check(response: httpx.Response) -> None:
             await response.aread()
-            published.check(response)
+            judge.check(response)
 
         super().__init__(
             transport=httpx.ASGITransport(app=service),

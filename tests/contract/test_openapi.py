@@ -20,6 +20,11 @@ def document() -> Json:
     return create_app(Settings()).openapi()
 
 
+def test_no_setting_changes_the_document() -> None:
+    others = {"limits": "off", "lander_origins": ["https://a.example"], "base_url": "https://b.example"}
+    assert create_app(Settings.model_validate(others)).openapi() == document()
+
+
 def test_the_tables_have_75_operations() -> None:
     assert len(OPERATIONS) == len(EXPECTED) == 75
 

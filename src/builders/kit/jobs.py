@@ -14,6 +14,7 @@ import psycopg
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
+from procrastinate.periodic import PeriodicRegistry
 from procrastinate.tasks import Task
 
 from builders.kit import clock, crypto, idempotency, log, partitions
@@ -115,9 +116,13 @@ async def run(database: Database, settings: Settings) -> None:
 
 
 async def drain(database: Database, settings: Settings) -> None:
-    """Runs all waiting jobs and returns; what tests use in place of a worker."""
-    async with _opened(database):
-        await _work(database, settings, wait=False, listen_notify=False)
+    """Runs the waiting jobs and returns; what tests use in place of a worker. What is periodic is not begun."""
+    declared, app.periodic_registry = app.periodic_registry, PeriodicRegistry()  # else the hour would decide
+    try:
+        async with _opened(database):
+            await _work(database, settings, wait=False, listen_notify=False)
+    finally:
+        app.periodic_registry = declared
 
 
 @asynccontextmanager
