@@ -8,8 +8,9 @@ or hold connections for ever with them.
 import asyncio
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from builders.cli.answering import Whole
 from builders.kit.errors import BadRequest, HeadTooLarge, Problem
 
 LONGEST_HEAD = 64 * 1024  # bytes of request line and headers, beyond which a read that is under way may go
@@ -17,6 +18,16 @@ PATIENCE_S = 15.0  # for a head that has begun, and for the rest of a request th
 UNREAD_S = 60.0  # for an answer that the client does not read on
 MOST_WAITING = 200  # requests of a connection whose turn has not come (HTTP pipelining)
 FRAMING = 8  # times: the smallest chunks take six bytes for each of the body
+
+
+class _Nowhere(list[tuple[bytes, bytes]]):
+    """Where trailers go: nothing stays in it."""
+
+    def append(self, header: tuple[bytes, bytes], /) -> None:
+        """Forgets it."""
+
+
+_NOWHERE = _Nowhere()
 
 
 class Protocol(HttpToolsProtocol):
@@ -78,21 +89,19 @@ class Protocol(HttpToolsProtocol):
         self._is_in_head, self._received = True, 0
         super().on_message_begin()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; a trailer comes after the head, must not pass for one, and is dropped (RFC 9110, 6.5.1)."""
-        if self._is_in_head:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """The head is whole; a trailer must not pass for a header, and goes nowhere (RFC 9110, 6.5.1)."""
         super().on_headers_complete()
+        self.headers = _NOWHERE
         self._is_in_head, self._is_in_body = False, True
-        self._forget_deadline()
+        if self._deadline is not None:
+            self._forget_deadline()
 
     def on_message_complete(self) -> None:
         """The request is whole."""
         self._is_in_body = False
-        self._forget_deadline()
+        if self._deadline is not None:
+            self._forget_deadline()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -105,6 +114,9 @@ class Protocol(HttpToolsProtocol):
         """Refuses what is not HTTP, in the form of all refusals."""
         del msg
         self._refuse(BadRequest("This is not a well-formed HTTP request."))
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # uvicorn's names for ASGI's types
+        super()._start_asgi_task(cycle, Whole(app, cycle))  # type: ignore[arg-type] # as above
 
     def _refuse(self, problem: Problem) -> None:
         """Ends the connection, with an answer if it is this request's turn to be answered."""

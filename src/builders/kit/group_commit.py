@@ -102,7 +102,8 @@ class GroupCommit(Generic[Row, Result]):
         if len(self._waiting) + len(rows) > self._most_waiting:
             raise DatabaseBusy("Too many writes are waiting; repeat the request.", retry_after=1)
         loop = asyncio.get_running_loop()
-        queued: list[_Waiting[Row, Result]] = [_Waiting(row, loop.create_future(), loop.time()) for row in rows]
+        now = loop.time()
+        queued: list[_Waiting[Row, Result]] = [_Waiting(row, loop.create_future(), now) for row in rows]
         self._waiting.extend(queued)
         if self._collecting is None and queued:
             # In a context of its own: that of the first caller belongs to his request.

@@ -117,7 +117,8 @@ async def run(database: Database, settings: Settings) -> None:
 
 async def drain(database: Database, settings: Settings) -> None:
     """Runs the waiting jobs and returns; what tests use in place of a worker. What is periodic is not begun."""
-    declared, app.periodic_registry = app.periodic_registry, PeriodicRegistry()  # else the hour would decide
+    # Else the hour would decide.
+    declared, app.periodic_registry = app.periodic_registry, PeriodicRegistry()  # type: ignore[no-untyped-call]
     try:
         async with _opened(database):
             await _work(database, settings, wait=False, listen_notify=False)

@@ -99,4 +99,11 @@ def _is_plain(field: Field) -> bool:
 
 
 def _plain(field: Field) -> _Plain:
-    return _Plain(field.name, field.validation_alias or field.alias, field.validate, field.get_default())
+    is_any_text = field.field_info.annotation is str and not field.field_info.metadata
+    validate = _as_it_is if is_any_text else field.validate
+    return _Plain(field.name, field.validation_alias or field.alias, validate, field.get_default())
+
+
+def _as_it_is(text: str) -> tuple[str, Sequence[Any]]:
+    """What pydantic says of a text without bounds, which was decoded from UTF-8 and so has no surrogates."""
+    return text, ()
