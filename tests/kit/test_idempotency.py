@@ -101,7 +101,8 @@ async def test_of_many_at_once_one_is_done(alice: Person, twins: int) -> None:
     assert (await labels(alice))["race"] == 1
     assert sum(answer.status_code == 200 and not is_replay(answer) for answer in answers) == 1
     late = [answer for answer in answers if answer.status_code != 200]
-    assert {(answer.status_code, answer.json()["code"]) for answer in late} == {(409, "idempotency_in_flight")}
+    # A late one that came after the end of the first has its answer.
+    assert {(answer.status_code, answer.json()["code"]) for answer in late} <= {(409, "idempotency_in_flight")}
     assert all(answer.headers["Retry-After"] == "1" for answer in late)
     assert is_replay(await post(alice, KEYS, wanted("race"), key="race"))
 

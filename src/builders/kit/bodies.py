@@ -19,6 +19,7 @@ from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
@@ -28,7 +29,8 @@ Json = Any  # what a JSON text can hold
 MOST_WARNINGS = 20
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
 # A number that may be larger than a float, or a NUL: only a body that has one is searched.
-_LARGE, _LONG, _LONGEST_PLAIN = re.compile(rb"\d[eE]\+?\d{3}"), re.compile(rb"(?<!\d)\d{309}"), 308
+_LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
+_LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{309}"), 308
 
 
 def by_example(*examples: JsonDict) -> JsonDict:
@@ -142,7 +144,7 @@ _HOLDING = (BaseModel, list, tuple)  # what a body may be in
 
 def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
     """The unknown members of a Body and of the bodies in it."""
-    if isinstance(body, list | tuple):
+    if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
             yield from unknown(each, f"{path}{at}.")
     if not isinstance(body, BaseModel):
@@ -155,7 +157,8 @@ def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
             field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a field here; ignored.{hint}"
         )
     for name, inner in vars(body).items():
-        if isinstance(inner, _HOLDING):
+        # The first two, since nearly all are one of them, and to ask for a BaseModel takes a quarter of a µs.
+        if inner is not None and type(inner) is not str and isinstance(inner, _HOLDING):
             yield from unknown(inner, f"{path}{name}.")
 
 
@@ -163,6 +166,23 @@ def warn(reply: object, *sent: object) -> None:
     """Writes what was not understood, or the first of it, into a WriteReply."""
     if isinstance(reply, WriteReply):
         reply.warnings = list(islice((each for body in sent for each in unknown(body)), MOST_WARNINGS))
+
+
+class Incoming(Request):
+    """A request whose body is read in a loop: Starlette's way over generators takes 6 µs more."""
+
+    async def body(self) -> bytes:
+        """All of it; kept, so it can be asked for again. Raises ClientDisconnect."""
+        if not hasattr(self, "_body"):
+            self._stream_consumed, parts, more = True, [], True
+            while more:
+                message = await self._receive()
+                if message["type"] != "http.request":
+                    raise ClientDisconnect
+                parts.append(message.get("body", b""))
+                more = message.get("more_body", False)
+            self._body = parts[0] if len(parts) == 1 else b"".join(parts)
+        return self._body
 
 
 async def read(request: Request, *, also: Collection[str] = ()) -> Json:

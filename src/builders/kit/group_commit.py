@@ -81,14 +81,15 @@ class GroupCommit(Generic[Row, Result]):
         Raises DatabaseBusy when too many wait, or it takes too long, DatabaseAway, and whatever `write` raises for
         this row alone. After DatabaseAway the row may be there all the same: the answer to the commit was lost.
         """
-        [done] = self._queue([row])
-        return await done
+        return await self._queue(row)
 
     async def add_many(self, rows: Sequence[Row]) -> Sequence[Result]:
         """Writes the rows, not all in one commit; raises what `add` raises for any of them."""
         if len(rows) == 1:
             return [await self.add(rows[0])]  # to gather costs as much as all the rest of it
-        return await asyncio.gather(*self._queue(rows))
+        if len(self._waiting) + len(rows) > self._most_waiting:
+            raise _too_many()
+        return await asyncio.gather(*map(self._queue, rows))
 
     async def close(self) -> None:
         """Takes no more rows, and returns when those that wait are written or refused."""
@@ -96,19 +97,18 @@ class GroupCommit(Generic[Row, Result]):
         if self._collecting is not None:
             await asyncio.wait({self._collecting})
 
-    def _queue(self, rows: Sequence[Row]) -> Sequence[asyncio.Future[Result]]:
+    def _queue(self, row: Row) -> asyncio.Future[Result]:
         if self._is_closed:
             raise DatabaseBusy("The service is stopping; repeat the request.", retry_after=5)
-        if len(self._waiting) + len(rows) > self._most_waiting:
-            raise DatabaseBusy("Too many writes are waiting; repeat the request.", retry_after=1)
+        if len(self._waiting) >= self._most_waiting:
+            raise _too_many()
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        queued: list[_Waiting[Row, Result]] = [_Waiting(row, loop.create_future(), now) for row in rows]
-        self._waiting.extend(queued)
-        if self._collecting is None and queued:
+        done: asyncio.Future[Result] = loop.create_future()
+        self._waiting.append(_Waiting(row, done, loop.time()))
+        if self._collecting is None:
             # In a context of its own: that of the first caller belongs to his request.
             self._collecting = loop.create_task(self._collect(), context=Context())
-        return [each.done for each in queued]
+        return done
 
     async def _collect(self) -> None:
         """One batch after the other: while one waits for the disk, the next is collected."""
@@ -170,6 +170,10 @@ class GroupCommit(Generic[Row, Result]):
         for each, result in answered:
             if not each.done.done():
                 each.done.set_result(result)
+
+
+def _too_many() -> DatabaseBusy:
+    return DatabaseBusy("Too many writes are waiting; repeat the request.", retry_after=1)
 
 
 def _settle(batch: Sequence[_Waiting[Row, Result]], error: Exception) -> None:

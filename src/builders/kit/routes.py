@@ -171,7 +171,7 @@ class Compiled:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        response = await self.answer(Request(scope, receive, send))
+        response = await self.answer(bodies.Incoming(scope, receive, send))
         await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:

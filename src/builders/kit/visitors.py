@@ -81,7 +81,7 @@ _MACHINES = {
 # All that Apple's mail proxy says; its addresses are mostly those of other networks, shared with people.
 _APPLE = "Mozilla/5.0"
 _APPLE_NETWORKS = ("17.",)  # 17.0.0.0/8 is Apple's own
-_AHEAD = (b"sec-purpose", b"purpose", b"x-purpose", b"x-moz")
+_AHEAD = frozenset((b"sec-purpose", b"purpose", b"x-purpose", b"x-moz"))
 _IS_AHEAD = re.compile(rb"prefetch|prerender|preview", re.IGNORECASE)
 
 

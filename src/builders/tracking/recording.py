@@ -75,20 +75,21 @@ class Recorder:
                 self._lost, self._told = 0, clock.monotonic()
 
     async def _write(self, conn: Conn, hits: Sequence[Hit]) -> Sequence[None]:
-        origins = await self._origins(conn, {each.message_id for each in hits})
+        origins = [self._known.get(each.message_id) for each in hits]
+        if None in origins:
+            found = await self._find(conn, {each.message_id for each in hits})
+            origins = [found.get(each.message_id) for each in hits]
         judged = [
             store.Judged(each, origin.account_id, _machine(each, origin))
-            for each in hits
-            if (origin := origins.get(each.message_id)) is not None  # else the message is gone, or its account
+            for each, origin in zip(hits, origins, strict=True)
+            if origin is not None  # else the message is gone, or its account
         ]
         if judged:
             await store.insert(conn, hits=judged)
         return [None] * len(hits)
 
-    async def _origins(self, conn: Conn, message_ids: set[UUID]) -> dict[UUID, Origin]:
+    async def _find(self, conn: Conn, message_ids: set[UUID]) -> dict[UUID, Origin]:
         known = {each: self._known[each] for each in message_ids & self._known.keys()}
-        if len(known) == len(message_ids):
-            return known
         found = await mail.find_origins(conn, message_ids=message_ids - known.keys())
         if len(self._known) + len(found) > MOST_KNOWN:
             self._known.clear()
