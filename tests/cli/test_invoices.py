@@ -96,13 +96,14 @@ def test_an_invoice_is_given_up(builders: Cli, number: str) -> None:
 def test_credit_is_given_and_shown(builders: Cli, account: str) -> None:
     words = ("invoices", "credit", "--account", account)
     assert "a credit of nothing" in builders(*words).stdout
-    builders(*words, "--amount", "10.00", "--reason", "Sorry.")
-    builders(*words, "--amount", "5", "--currency", "jpy", "--reason", "Yen.")
+    for _ in range(2):
+        builders(*words, "--amount", "10.00", "--reason", "Sorry.", "--reference", "1")
+    builders(*words, "--amount", "5", "--currency", "jpy", "--reason", "Yen.", "--reference", "2")
     found = json.loads(builders(*words, "--json").stdout)
     assert found["balances"] == [{"amount": "5", "currency": "JPY"}, {"amount": "10.00", "currency": "USD"}]
     assert [each["reason"] for each in found["entries"]] == ["Yen.", "Sorry."]
-    assert builders(*words, "--amount", "1.00").exit_code != 0  # without a reason
-    assert "credit of 10.00 USD" in builders(*words, "--amount=-11.00", "--reason", "x").output
+    assert builders(*words, "--amount", "1.00", "--reason", "x").exit_code != 0  # without a reference
+    assert "credit of 10.00 USD" in builders(*words, "--amount=-11.00", "--reason", "x", "--reference", "3").output
     assert "credit of nothing" in builders(*words, "--sandbox").stdout
 
 

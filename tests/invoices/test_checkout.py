@@ -42,7 +42,9 @@ async def test_a_link_is_over_what_is_due(
     database: Database, alice: Person, invoice: Invoice, stripe: StripeServer
 ) -> None:
     async with database.transaction() as conn:
-        await invoices.grant_credit(conn, account_id=alice.account.id, amount=invoice.total, reason="later")
+        await invoices.grant_credit(
+            conn, account_id=alice.account.id, amount=invoice.total, reason="later", reference="1"
+        )
         await invoices.pay(
             conn,
             account_id=alice.account.id,

@@ -1,22 +1,29 @@
 """Account credit: a ledger, used first, spent once."""
 
 import asyncio
+from uuid import uuid4
 
 import psycopg
 import pytest
 
 from builders.invoices import service as invoices
-from builders.invoices.records import CreditKind, Status
+from builders.invoices.records import CreditKind, Granted, Status
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
 from tests.cast import Person
 from tests.invoices.make import line, make_invoice, told, usd
 
 
-async def grant(database: Database, person: Person, amount: Money) -> None:
+async def grant(database: Database, person: Person, amount: Money, reference: str | None = None) -> Granted:
     """Gives somebody credit."""
     async with database.transaction() as conn:
-        await invoices.grant_credit(conn, account_id=person.account.id, amount=amount, reason="Sorry.")
+        return await invoices.grant_credit(
+            conn,
+            account_id=person.account.id,
+            amount=amount,
+            reason="Sorry.",
+            reference=reference or uuid4().hex,
+        )
 
 
 async def balances(database: Database, person: Person) -> list[Money]:
@@ -38,6 +45,19 @@ async def test_what_credit_covers_is_paid_at_once(conn: Conn, database: Database
     assert (invoice.status, invoice.amount_paid) == (Status.PAID, usd("0.00"))
     assert await balances(database, alice) == [usd("15.00")]
     assert len(await told(conn, alice.account.id, "invoice.paid")) == 1
+
+
+async def test_the_same_reference_is_one_grant(database: Database, alice: Person, bob: Person) -> None:
+    grants = await asyncio.gather(*(grant(database, alice, usd("5.00"), "outage") for _ in range(4)))
+    assert sorted(each.repeated for each in grants) == [False, True, True, True]
+    assert len({each.entry.id for each in grants}) == 1
+    assert await balances(database, alice) == [usd("5.00")]
+
+    with pytest.raises(ValueError, match=r"5\.00 USD was granted with the reference outage before, and not 6\.00"):
+        await grant(database, alice, usd("6.00"), "outage")
+    with pytest.raises(ValueError, match="was granted"):
+        await grant(database, alice, Money.of("5.00", "EUR"), "outage")
+    assert not (await grant(database, bob, usd("5.00"), "outage")).repeated
 
 
 async def test_credit_is_of_its_currency(database: Database, alice: Person) -> None:

@@ -33,7 +33,9 @@ async def test_from_the_invoice_to_the_webhook(
 ) -> None:
     made = await hooks.create(alice, url=f"{stripe.url}/hooks", events=["invoice.*"])
     async with database.transaction() as conn:
-        await invoices.grant_credit(conn, account_id=alice.account.id, amount=usd("4.00"), reason="Welcome.")
+        await invoices.grant_credit(
+            conn, account_id=alice.account.id, amount=usd("4.00"), reason="Welcome.", reference="1"
+        )
     name = line("10.00")
     invoice = await make_invoice(database, account_id=alice.account.id, lines=[name], tax="20")
     assert (invoice.total, invoice.credit_applied, invoice.amount_due) == (usd("12.00"), usd("4.00"), usd("8.00"))

@@ -1,6 +1,7 @@
 """The states, whatever order things are tried in; and what the database itself keeps."""
 
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -44,9 +45,11 @@ async def test_every_history_keeps_the_states_and_the_money(
         before = (await invoices.get_credit(conn, **whose)).balances
         start = before[0] if before else zero
         if start.amount:  # of the example before
-            await invoices.grant_credit(conn, **whose, amount=-start, reason="cleared")
+            await invoices.grant_credit(conn, **whose, amount=-start, reason="cleared", reference=uuid4().hex)
         if credit:
-            await invoices.grant_credit(conn, **whose, amount=usd(f"{credit}.00"), reason="given")
+            await invoices.grant_credit(
+                conn, **whose, amount=usd(f"{credit}.00"), reason="given", reference=uuid4().hex
+            )
         invoice = await make_invoice(database, **whose)
         arrived: dict[str, Money] = {}
         for step, reference in steps:

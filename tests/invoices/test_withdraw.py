@@ -45,7 +45,9 @@ async def test_a_period_that_never_begins_is_not_owed(alice: Person, database: D
 async def test_the_rest_is_issued_anew_on_the_same_terms(alice: Person, database: Database) -> None:
     ada, eve = ids.new(), ids.new()
     async with database.transaction() as conn:
-        await invoices.grant_credit(conn, account_id=alice.account.id, amount=usd("5.00"), reason="a gift")
+        await invoices.grant_credit(
+            conn, account_id=alice.account.id, amount=usd("5.00"), reason="a gift", reference="1"
+        )
     before = await make_invoice(
         database, account_id=alice.account.id, lines=[ahead(ada), ahead(eve, "7.00")], due_at=clock.now(), tax="20"
     )

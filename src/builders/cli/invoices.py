@@ -13,7 +13,7 @@ from builders.identity.records import Account
 from builders.invoices import service as door
 from builders.invoices.records import (
     Credit,
-    CreditEntry,
+    Granted,
     History,
     Invoice,
     Paid,
@@ -192,21 +192,31 @@ def give_up(number: str, *, as_json: bool) -> None:
 @click.option("--amount", help="Such as 10.00; negative takes some back. Without it, what there is is shown.")
 @click.option("--currency", default="USD", show_default=True)
 @click.option("--reason", help="Why, in a sentence; required with --amount.")
+@click.option("--reference", help="Your own; the same one twice is one grant. Required with --amount.")
 @json_option
 def credit(
-    email: str, amount: str | None, currency: str, reason: str | None, *, sandbox: bool, as_json: bool
+    email: str,
+    amount: str | None,
+    currency: str,
+    reason: str | None,
+    reference: str | None,
+    *,
+    sandbox: bool,
+    as_json: bool,
 ) -> None:
-    """Give an account credit, which its next invoices use first; or show what it has."""
-    if amount is not None and not reason:
-        raise click.UsageError("--amount needs a --reason.")
+    """Give an account credit, which its next invoices use first; or show what it has. Can be repeated."""
+    if amount is not None and not (reason and reference):
+        raise click.UsageError("--amount needs a --reason and a --reference.")
     given = None if amount is None else _money(amount, currency)
     if given is not None and not given.amount:
         raise click.BadParameter("that is nothing", param_hint="--amount")
 
-    async def booked(conn: Conn, account_id: UUID) -> CreditEntry | None:
-        if given is None or reason is None:
+    async def booked(conn: Conn, account_id: UUID) -> Granted | None:
+        if given is None or not reason or not reference:
             return None
-        return await door.grant_credit(conn, account_id=account_id, amount=given, reason=reason)
+        return await door.grant_credit(
+            conn, account_id=account_id, amount=given, reason=reason, reference=reference
+        )
 
     async def work(database: Database, _: Settings) -> Credit:
         async with database.transaction() as conn:

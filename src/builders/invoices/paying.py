@@ -5,7 +5,7 @@ from uuid import UUID
 from builders.invoices import issuing
 from builders.invoices.errors import InvoiceNotFound, NothingDue
 from builders.invoices.events import INVOICE_PAID, INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
-from builders.invoices.records import CreditEntry, CreditKind, Invoice, Paid, Payment, Status
+from builders.invoices.records import CreditKind, Granted, Invoice, Paid, Payment, Status
 from builders.invoices.store import invoices as store
 from builders.invoices.store import ledger, payments
 from builders.kit import clock, ids, outbox
@@ -120,23 +120,33 @@ async def give_up(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     return after
 
 
-async def grant(conn: Conn, *, account_id: UUID, amount: Money, reason: str) -> CreditEntry:
+async def grant(conn: Conn, *, account_id: UUID, amount: Money, reason: str, reference: str) -> Granted:
     """Credit from the operator, used by the invoices that are issued from now on; negative takes some back.
 
-    Raises ValueError when that would leave less than nothing.
+    The same `reference` twice is one grant. Raises ValueError when it was of another amount, and when less than
+    nothing would be left.
     """
     balance = await ledger.balance_in_turn(conn, account_id=account_id, currency=amount.currency)
+    known = await ledger.find(conn, account_id=account_id, reference=reference)
+    if known is not None:
+        if known.amount != amount:
+            raise ValueError(
+                f"{known.amount} was granted with the reference {reference} before, and not {amount}."
+            )
+        return Granted(entry=known, repeated=True)
     if balance + amount < Money.zero(amount.currency):
         raise ValueError(f"The account has a credit of {balance}.")
-    return await ledger.book(
+    entry = await ledger.book(
         conn,
         account_id=account_id,
         amount=amount,
         kind=CreditKind.GRANTED,
         reason=reason,
+        reference=reference,
         invoice_id=None,
         now=clock.now(),
     )
+    return Granted(entry=entry, repeated=False)
 
 
 async def _credit(conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str) -> None:

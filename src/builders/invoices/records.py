@@ -217,8 +217,17 @@ class CreditEntry:
     kind: CreditKind
     amount: Money
     reason: str
+    reference: str | None  # the operator's, of what was granted
     invoice_id: UUID | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """What a grant of credit did."""
+
+    entry: CreditEntry
+    repeated: bool  # the same was granted before, and nothing happened now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,11 +27,18 @@ BALANCES = """
     WHERE account_id = %(account_id)s GROUP BY currency ORDER BY currency
 """
 BOOK = """
-    INSERT INTO invoices_credit (account_id, id, currency, amount, kind, reason, invoice_id, created_at)
-    VALUES (%(account_id)s, %(id)s, %(currency)s, %(amount)s, %(kind)s, %(reason)s, %(invoice_id)s, %(now)s)
+    INSERT INTO invoices_credit (account_id, id, currency, amount, kind, reason, reference, invoice_id, created_at)
+    VALUES (
+        %(account_id)s, %(id)s, %(currency)s, %(amount)s, %(kind)s, %(reason)s, %(reference)s, %(invoice_id)s,
+        %(now)s
+    )
+"""
+FIND = """
+    SELECT id, kind, amount, currency, reason, reference, invoice_id, created_at FROM invoices_credit
+    WHERE account_id = %(account_id)s AND reference = %(reference)s
 """
 LIST = """
-    SELECT id, kind, amount, currency, reason, invoice_id, created_at FROM invoices_credit
+    SELECT id, kind, amount, currency, reason, reference, invoice_id, created_at FROM invoices_credit
     WHERE account_id = %(account_id)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
 """
 
@@ -53,14 +60,29 @@ async def book(
     reason: str,
     invoice_id: UUID | None,
     now: datetime,
+    reference: str | None = None,
 ) -> CreditEntry:
     """Adds an entry; call it in the account's turn."""
+    why = {"kind": kind, "reason": reason, "reference": reference, "invoice_id": invoice_id}
     entry = CreditEntry(
-        id=ids.new(), kind=kind, amount=amount, reason=reason, invoice_id=invoice_id, created_at=now
+        id=ids.new(),
+        kind=kind,
+        amount=amount,
+        reason=reason,
+        reference=reference,
+        invoice_id=invoice_id,
+        created_at=now,
     )
     row = {"account_id": account_id, "id": entry.id, "currency": amount.currency, "amount": amount.amount}
-    await conn.execute(BOOK, {**row, "kind": kind, "reason": reason, "invoice_id": invoice_id, "now": now})
+    await conn.execute(BOOK, {**row, **why, "now": now})
     return entry
+
+
+async def find(conn: Conn, *, account_id: UUID, reference: str) -> CreditEntry | None:
+    """What was granted with this reference."""
+    async with conn.cursor(row_factory=kwargs_row(_entry)) as cursor:
+        await cursor.execute(FIND, {"account_id": account_id, "reference": reference})
+        return await cursor.fetchone()
 
 
 async def balances(conn: Conn, *, account_id: UUID) -> Sequence[Money]:
