@@ -98,9 +98,9 @@ class Workers:
         with suppress(psutil.Error):
             self.rss += [psutil.Process(each.pid).memory_info().rss for each in self.processes]
 
-    def stop(self) -> None:
+    def stop(self, *, at_once: bool) -> None:
         for each in self.processes:
-            each.terminate()
+            each.kill() if at_once else each.terminate()
         for each in self.processes:
             each.wait(60)
 
@@ -117,7 +117,7 @@ class Plan:
     of_account: int = 1  # destinations; each gets the account's events
     seconds: float  # of publishing
     within_s: float  # until everything has arrived
-    waits_for_leases: bool = True
+    in_short: bool = False  # kills as soon as enough has arrived, also at the end, and waits for no lease
 
 
 async def soak(conninfo: str, data_dir: Path, plan: Plan) -> Told:
@@ -142,11 +142,11 @@ async def soak(conninfo: str, data_dir: Path, plan: Plan) -> Told:
     try:
         await asyncio.gather(
             _publish(database, sorted({account for account, _ in made}), plan),
-            _kill(workers, database, dice, plan, told),
+            _kill(workers, database, receivers, dice, plan, told),
         )
         await _arrive(database, [each for n, (_, each) in enumerate(made) if n not in bad], workers, plan, told)
     finally:
-        await asyncio.to_thread(workers.stop)
+        await asyncio.to_thread(workers.stop, at_once=plan.in_short)
     _count(conninfo, made, receivers, workers, told)
     await database.close()
     assert receivers.server is not None
@@ -190,14 +190,20 @@ async def _publish(database: Database, accounts: Sequence[UUID], plan: Plan) -> 
         await asyncio.sleep(0.05)
 
 
-async def _kill(workers: Workers, database: Database, dice: random.Random, plan: Plan, told: Told) -> None:
-    pause = plan.seconds / (plan.kills + 1)
-    for _ in range(plan.kills):
-        await asyncio.sleep(dice.uniform(0.7, 1.3) * pause)
+async def _kill(
+    workers: Workers, database: Database, receivers: Receivers, dice: random.Random, plan: Plan, told: Told
+) -> None:
+    due = plan.events * plan.of_account * (1 - len(receivers.bad) / plan.destinations)
+    for n in range(plan.kills):
+        if plan.in_short:
+            async with asyncio.timeout(plan.within_s):
+                await receivers.wait_for(int(due * (n + dice.uniform(0.2, 0.8)) / plan.kills))
+        else:
+            await asyncio.sleep(dice.uniform(0.7, 1.3) * plan.seconds / (plan.kills + 1))
         workers.look()
         await asyncio.to_thread(workers.kill, dice)
         told.kills += 1
-        if not plan.waits_for_leases:
+        if plan.in_short:
             async with database.reading() as conn:
                 await conn.execute(END_LEASES)
 
@@ -230,7 +236,7 @@ def _count(
             told.wrong.append(f"destination {n} lacks {len(missing)} of {len(events[made[n][0]])} events")
     if twice != (0,):
         told.wrong.append(f"{twice} deliveries succeeded twice")
-    told.arrived = sum(len(receivers.came[n]) for n in healthy)
+    told.arrived = receivers.arrived()
     told.again = sum(receivers.came[n].total() for n in healthy) - told.arrived
     assert delays is not None
     told.p50_s, told.p99_s = delays[0]

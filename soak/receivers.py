@@ -61,12 +61,23 @@ class Receivers:
     def __init__(self, bad: Mapping[int, int]) -> None:
         self.bad = bad  # destination: its kind in BAD
         self.came: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._heard = asyncio.Event()  # something came
         self.port = 0
         self.server: asyncio.Server | None = None
 
     async def start(self) -> None:
         self.server = await asyncio.start_server(self._meet, HOST, 0, backlog=1024)
         self.port = self.server.sockets[0].getsockname()[1]
+
+    def arrived(self) -> int:
+        """How many events came to those that behave, each counted once for each of them."""
+        return sum(map(len, self.came.values()))
+
+    async def wait_for(self, count: int) -> None:
+        """Until so many have arrived."""
+        while self.arrived() < count:
+            self._heard.clear()
+            await self._heard.wait()
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -82,6 +93,7 @@ class Receivers:
                 else:
                     writer.write(OK)
                     self.came[n][found[1].decode()] += 1
+                    self._heard.set()
                 await writer.drain()
         finally:
             writer.transport.close()

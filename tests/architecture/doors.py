@@ -23,7 +23,7 @@ def room_of(module: tuple[str, ...]) -> tuple[str, ...] | None:
 
 def imported(file: Source) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
     """Every imported name in full: `from builders.mail import service` gives builders.mail.service."""
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Import):
             yield from ((node, tuple(each.name.split("."))) for each in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -34,9 +34,10 @@ SOLE_IMPORTS = {
 
 def late_import(file: Source) -> Iterator[str]:
     """An import inside a function dodges the check of rings."""
-    for function in functions(file.tree):
+    indented = [node for node in file.nodes if isinstance(node, ast.Import | ast.ImportFrom) and node.col_offset]
+    for function in functions(file) if indented else ():
         for node in ast.walk(function):
-            if isinstance(node, ast.Import | ast.ImportFrom):
+            if node in indented:
                 yield f"{file.at(node)}: imported inside {function.name}"
 
 
@@ -47,16 +48,17 @@ def import_by_name(file: Source) -> Iterator[str]:
     """
     if str(file.path) == "builders/cli/main.py":
         return
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in IMPORTERS:
             yield f"{file.at(node)}: imported by name at run time"
 
 
 def typing_import(file: Source) -> Iterator[str]:
     """An import for type checkers alone hides a ring."""
-    for node in ast.walk(file.tree):
-        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).split(".")[-1] == "TYPE_CHECKING":
-            yield f"{file.at(node)}: TYPE_CHECKING"
+    for node in file.nodes:
+        match node:
+            case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+                yield f"{file.at(node)}: TYPE_CHECKING"
 
 
 def caught(node: ast.AST) -> set[str]:
@@ -78,16 +80,19 @@ def caught(node: ast.AST) -> set[str]:
 
 def catch_all(file: Source, allowed: Mapping[str, str] = MAY_CATCH_ALL) -> Iterator[str]:
     """Only the edges of the service swallow errors of every kind; to tidy up and raise again is no swallowing."""
-    inside = {id(node): function.name for function in functions(file.tree) for node in ast.walk(function)}
-    for node in ast.walk(file.tree):
-        place = f"{file.path}:{inside.get(id(node), '')}"
-        if isinstance(node, ast.ExceptHandler | ast.Call) and caught(node) & BROAD and place not in allowed:
+    broad = [
+        node for node in file.nodes if isinstance(node, ast.ExceptHandler | ast.Call) and caught(node) & BROAD
+    ]
+    inside = {node: function.name for function in functions(file) for node in ast.walk(function)} if broad else {}
+    for node in broad:
+        place = f"{file.path}:{inside.get(node, '')}"
+        if place not in allowed:
             yield f"{file.at(node)}: catches {' '.join(sorted(caught(node) & BROAD))} ({place})"
 
 
 def second_source(file: Source) -> Iterator[str]:
     """Time, identifiers and HTTP have one source each, so that tests and guards need to know only that."""
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Call):
             call = ".".join(ast.unparse(node.func).split(".")[-2:])
             yield from _elsewhere(file, node, call, SOLE_CALLS)

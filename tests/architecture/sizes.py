@@ -30,7 +30,7 @@ def long_file(file: Source) -> Iterator[str]:
 
 def long_function(file: Source) -> Iterator[str]:
     """A function fits on a screen; decorators do not count."""
-    for function in functions(file.tree):
+    for function in functions(file):
         doing = after_docstring(function.body)
         lines = span([function]) - (span(function.body) - span(doing))
         if lines > FUNCTION_LINES:
@@ -55,7 +55,7 @@ def long_handler(file: Source) -> Iterator[str]:
 
     Arguments on lines of their own are free: a door with many makes no long handler.
     """
-    for function in filter(is_handler, functions(file.tree)):
+    for function in filter(is_handler, functions(file)):
         doing = after_docstring(function.body)
         lines = span(doing) - arguments(doing)
         if lines > HANDLER_LINES:

@@ -16,6 +16,7 @@ class Source:
     path: PurePosixPath
     text: str
     tree: ast.Module
+    nodes: tuple[ast.AST, ...]  # all of the tree, parents before their children
 
     @property
     def package(self) -> tuple[str, ...]:
@@ -38,13 +39,14 @@ Rule = Callable[[Source], Iterator[str]]
 
 def source(path: str, text: str) -> Source:
     """A file that is nowhere but here: the sample that breaks a rule."""
-    return Source(path=PurePosixPath(path), text=text, tree=ast.parse(text))
+    tree = ast.parse(text)
+    return Source(path=PurePosixPath(path), text=text, tree=tree, nodes=tuple(ast.walk(tree)))
 
 
-def sources(root: Path, *folders: str) -> list[Source]:
-    """Every Python file of the folders, paths relative to the root."""
+def sources(root: Path, *folders: str) -> Iterator[Source]:
+    """Every Python file of the folders, paths relative to the root, each read when its turn comes."""
     files = sorted(file for folder in folders for file in (root / folder).rglob("*.py"))
-    return [source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+    yield from (source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files)
 
 
 def breaches(rule: Rule, files: Iterable[Source]) -> list[str]:
@@ -52,9 +54,9 @@ def breaches(rule: Rule, files: Iterable[Source]) -> list[str]:
     return [said for file in files for said in rule(file)]
 
 
-def functions(tree: ast.AST) -> Iterator[Function]:
+def functions(file: Source) -> Iterator[Function]:
     """Every function and method, nested ones too."""
-    yield from (node for node in ast.walk(tree) if isinstance(node, Function))
+    yield from (node for node in file.nodes if isinstance(node, Function))
 
 
 def span(nodes: list[ast.stmt]) -> int:

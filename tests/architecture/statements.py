@@ -73,10 +73,10 @@ def constants(file: Source) -> dict[str, ast.expr]:
     return {name: value for name, value in found.items() if name.isupper()}
 
 
-def texts(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+def texts(file: Source) -> Iterator[tuple[ast.expr, str]]:
     """Every string literal, f-strings whole: what they fill in is shown as a word."""
     parts: set[int] = set()
-    for node in ast.walk(tree):  # parents come before their children
+    for node in file.nodes:
         if isinstance(node, ast.JoinedStr):
             parts |= {id(each) for each in node.values}
             filled = (str(each.value) if isinstance(each, ast.Constant) else "word" for each in node.values)
@@ -87,7 +87,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 def composed(file: Source) -> set[int]:
     """The literals in `sql.SQL(…)` of the kit: statements on tables whose names it is told, as of partitions."""
-    calls = (node for node in ast.walk(file.tree) if isinstance(node, ast.Call) and in_kit(file))
+    calls = (node for node in file.nodes if isinstance(node, ast.Call) and in_kit(file))
     composing = (each for each in calls if ast.unparse(each.func).startswith("sql.SQL"))
     return {id(node) for each in composing for node in ast.walk(each)}
 
@@ -95,7 +95,7 @@ def composed(file: Source) -> set[int]:
 def stray_sql(file: Source) -> Iterator[str]:
     """SQL is a capital constant of a store or of the kit: there it is found, checked and reviewed."""
     named = {id(node) for value in constants(file).values() for node in ast.walk(value)} | composed(file)
-    for node, text in texts(file.tree):
+    for node, text in texts(file):
         if SQL.match(text) and not holds_sql(file):
             yield f"{file.at(node)}: SQL outside of a store"
         elif SQL.match(text) and id(node) not in named:
@@ -104,7 +104,7 @@ def stray_sql(file: Source) -> Iterator[str]:
 
 def executed(file: Source) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Every call that sends SQL to the database, with what it sends."""
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr=verb), args=[sent, *_]) if verb in EXECUTE:
                 # Our own functions of that name take the connection first.

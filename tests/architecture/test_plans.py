@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.architecture.source import ROOT, breaches, source, sources
+from tests.architecture.source import Source, breaches, source
 from tests.architecture.statements import ABSENT, planned_once
 
-HOUSE = sources(ROOT / "src", "builders")
 STORE = "builders/webhooks/store/deliveries.py"  # its constants are taken from the module itself
 
 # What may be prepared all the same, and why.
@@ -18,18 +17,19 @@ PLANNED_ONCE = {
 }
 
 
-def said() -> list[str]:
+@pytest.fixture(scope="module")
+def said(house: list[Source]) -> list[str]:
     """What is prepared and should not be, meant or not."""
-    return breaches(planned_once, HOUSE)
+    return breaches(planned_once, house)
 
 
-def test_a_list_is_planned_for_the_filters_it_gets() -> None:
-    found = [each for each in said() if each.partition(": ")[0] not in PLANNED_ONCE]
+def test_a_list_is_planned_for_the_filters_it_gets(said: list[str]) -> None:
+    found = [each for each in said if each.partition(": ")[0] not in PLANNED_ONCE]
     assert not found, "\n".join(found)
 
 
-def test_everything_that_may_be_planned_once_is() -> None:
-    assert sorted(PLANNED_ONCE.keys() - {each.partition(": ")[0] for each in said()}) == []
+def test_everything_that_may_be_planned_once_is(said: list[str]) -> None:
+    assert sorted(PLANNED_ONCE.keys() - {each.partition(": ")[0] for each in said}) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from psycopg import sql
 
 from tests.architecture import tenancy
-from tests.architecture.source import ROOT, breaches, source, sources
+from tests.architecture.source import Source, breaches, source
 from tests.architecture.statements import (
     MAY_SEND,
     Statement,
@@ -22,7 +22,6 @@ from tests.architecture.statements import (
     too_new,
 )
 
-HOUSE = sources(ROOT / "src", "builders")
 # A breach that is meant, without its last words, and why.
 MEANT = {
     "builders/kit/migrate.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
@@ -68,67 +67,69 @@ def tables(conn: psycopg.Connection) -> list[str]:
     return [table.name for table in tenancy.read(conn)]
 
 
-def all_statements() -> list[Statement]:
+@pytest.fixture(scope="module")
+def all_statements(house: list[Source]) -> list[Statement]:
     """Every statement of the service."""
-    return [statement for file in HOUSE for statement in statements(file)]
+    return [statement for file in house for statement in statements(file)]
 
 
 def sample(text: str, place: str = "builders/kit/store.py:SAMPLE") -> Statement:
     return Statement(place=place, text=text)
 
 
-def test_sql_stands_in_stores_and_in_the_kit_with_a_name() -> None:
-    said = breaches(stray_sql, HOUSE)
+def test_sql_stands_in_stores_and_in_the_kit_with_a_name(house: list[Source]) -> None:
+    said = breaches(stray_sql, house)
     assert not said, "\n".join(said)
 
 
-def test_what_is_executed_is_a_constant_of_a_store() -> None:
-    said = breaches(nameless_sql, HOUSE)
+def test_what_is_executed_is_a_constant_of_a_store(house: list[Source]) -> None:
+    said = breaches(nameless_sql, house)
     assert not said, "\n".join(said)
 
 
-def test_everything_that_may_be_sent_without_a_name_is_sent() -> None:
-    said = {each.partition(": ")[0] for file in HOUSE for each in nameless_sql(file, ())}
+def test_everything_that_may_be_sent_without_a_name_is_sent(house: list[Source]) -> None:
+    said = {each.partition(": ")[0] for file in house for each in nameless_sql(file, ())}
     assert sorted(MAY_SEND.keys() - said) == []
 
 
-def test_statements_are_found() -> None:
-    rooms = {statement.room for statement in all_statements()}
+def test_statements_are_found(all_statements: list[Statement]) -> None:
+    rooms = {statement.room for statement in all_statements}
     assert {"kit", "identity", "catalog", "aliases", "sandbox"} <= rooms
 
 
-def test_postgresql_understands_every_statement(conn: psycopg.Connection) -> None:
-    said = [breach for each in all_statements() for breach in misunderstood(conn, each)]
+def test_postgresql_understands_every_statement(conn: psycopg.Connection, all_statements: list[Statement]) -> None:
+    said = [breach for each in all_statements for breach in misunderstood(conn, each)]
     assert not said, "\n".join(said)
 
 
-def test_no_statement_asks_the_database_for_the_time() -> None:
-    said = [breach for each in all_statements() for breach in own_clock(each)]
+def test_no_statement_asks_the_database_for_the_time(all_statements: list[Statement]) -> None:
+    said = [breach for each in all_statements for breach in own_clock(each)]
     assert not said, "\n".join(said)
 
 
-def test_numbers_are_written_as_the_oldest_server_reads_them() -> None:
+def test_numbers_are_written_as_the_oldest_server_reads_them(all_statements: list[Statement]) -> None:
     assert list(too_new(sample("SELECT 1_000"))) != []
     assert list(too_new(sample("SELECT 1000 FROM leads_2026_11, t_1"))) == []
-    said = [breach for each in all_statements() for breach in too_new(each)]
+    said = [breach for each in all_statements for breach in too_new(each)]
     assert not said, "\n".join(said)
 
 
-def said_of_tables(tables: list[str]) -> list[str]:
+@pytest.fixture(scope="module")
+def said_of_tables(tables: list[str], all_statements: list[Statement]) -> list[str]:
     """What is said of the tables that statements name, meant or not."""
     tenants = [each for each in tables if not tenancy.is_listed(each, tenancy.GLOBAL)]
     return [
-        said for each in all_statements() for said in (*foreign_tables(each, tables), *any_account(each, tenants))
+        said for each in all_statements for said in (*foreign_tables(each, tables), *any_account(each, tenants))
     ]
 
 
-def test_every_statement_keeps_to_its_room_and_names_an_account(tables: list[str]) -> None:
-    said = [each for each in said_of_tables(tables) if each.partition(": ")[0] not in MEANT]
+def test_every_statement_keeps_to_its_room_and_names_an_account(said_of_tables: list[str]) -> None:
+    said = [each for each in said_of_tables if each.partition(": ")[0] not in MEANT]
     assert not said, "\n".join(said)
 
 
-def test_every_breach_that_is_meant_is_there(tables: list[str]) -> None:
-    assert sorted(MEANT.keys() - {each.partition(": ")[0] for each in said_of_tables(tables)}) == []
+def test_every_breach_that_is_meant_is_there(said_of_tables: list[str]) -> None:
+    assert sorted(MEANT.keys() - {each.partition(": ")[0] for each in said_of_tables}) == []
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,10 @@ async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_eve
 
 
 async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
-    queue: Conn, done: Done, own: Settings, logged: StringIO
+    queue: Conn, done: Done, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jobs, "PAUSE_S", 0.05)
+
     async def is_done() -> bool:
         return await waiting(queue) == []
 

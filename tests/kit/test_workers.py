@@ -82,7 +82,9 @@ async def has_begun(conn: Conn, count: int) -> None:
     await until(is_so)
 
 
-async def test_the_job_of_a_killed_worker_is_taken_up_by_another(marks: Conn, own: Settings) -> None:
+async def test_the_job_of_a_killed_worker_is_taken_up_by_another_which_stops_when_idle(
+    marks: Conn, own: Settings
+) -> None:
     await begin(marks, 1)
     with working(own) as first:
         await has_begun(marks, 1)
@@ -94,12 +96,15 @@ async def test_the_job_of_a_killed_worker_is_taken_up_by_another(marks: Conn, ow
 
     with working(own) as second:
 
-        async def is_ended() -> bool:
-            return bool(await left(marks, "ended"))
+        async def is_idle() -> bool:
+            found = await marks.execute("SELECT FROM procrastinate_jobs WHERE args ? 'number'")
+            return await found.fetchone() is None
 
-        await until(is_ended)
+        await until(is_idle)
         assert await left(marks, "begun") == sorted([(1, first.pid), (1, second.pid)])
         assert await left(marks, "ended") == [(1, second.pid)]
+        second.send_signal(signal.SIGINT)
+        assert second.wait(timeout=10) == 0
 
 
 async def test_a_worker_that_is_told_to_stop_ends_what_it_began_and_begins_nothing(
@@ -124,14 +129,3 @@ async def test_a_worker_that_is_told_to_stop_ends_what_it_began_and_begins_nothi
     assert await found.fetchall() == [("99", "todo")]
     found = await marks.execute("SELECT count(*) FROM procrastinate_workers")
     assert await found.fetchone() == (0,)
-
-
-async def test_an_idle_worker_stops_at_once(marks: Conn, own: Settings) -> None:
-    with working(own) as worker:
-
-        async def is_there() -> bool:
-            return await (await marks.execute("SELECT FROM procrastinate_workers")).fetchone() is not None
-
-        await until(is_there)
-        worker.send_signal(signal.SIGINT)
-        assert worker.wait(timeout=10) == 0

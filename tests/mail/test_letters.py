@@ -137,10 +137,10 @@ def test_what_happens_to_each_domain_is_said() -> None:
     assert "- old.example, 2026-11-19: Ran out\n" in text
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("letter", LETTERS, ids=lambda each: each.name)
-def test_what_strangers_write_adds_nothing(letter: Letter, text: str) -> None:
-    check_adds_nothing(letter, text)
+def test_what_strangers_write_adds_nothing(letter: Letter) -> None:
+    for text in HOSTILE:
+        check_adds_nothing(letter, text)
 
 
 @limits(deadline=None)  # other tests share the processor

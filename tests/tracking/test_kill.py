@@ -25,22 +25,23 @@ CLIENTS, ENOUGH = 24, 150
 async def child(settings: Settings) -> AsyncIterator[tuple[Process, str]]:
     """One process that answers HTTP on the tests' database, and where."""
     assert settings.database_url is not None
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        environment = {
-            **os.environ,
-            "BUILDERS_DATABASE_URL": settings.database_url.get_secret_value(),
-            "BUILDERS_DATA_DIR": str(settings.data_dir),
-            "BUILDERS_LIMITS": "off",
-            "BUILDERS_LOG_LEVEL": "error",
-        }
+    environment = {
+        **os.environ,
+        "BUILDERS_DATABASE_URL": settings.database_url.get_secret_value(),
+        "BUILDERS_DATA_DIR": str(settings.data_dir),
+        "BUILDERS_LIMITS": "off",
+        "BUILDERS_LOG_LEVEL": "error",
+    }
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # closed here: of the killed it then takes no calls
+        base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         command = [sys.executable, "-m", "builders", "http", "--fd", str(listener.fileno())]
         process = await create_subprocess_exec(*command, env=environment, pass_fds=[listener.fileno()])
-        try:
-            yield process, f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+    try:
+        yield process, base_url
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 async def test_every_answered_write_is_there(

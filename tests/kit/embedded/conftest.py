@@ -1,4 +1,5 @@
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,20 +17,21 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def shared() -> Iterator[Embedded]:
-    """A running database for tests that only look at it."""
-    for path in _open_folder():
-        with Embedded(path / "data", durable=False) as running:
-            yield running
-
-
-@pytest.fixture(scope="session")
 def made() -> Iterator[Path]:
     """A data directory with a database in it; making one takes longest of all."""
     for path in _open_folder():
         with Embedded(path / "data", durable=False):
             pass
         yield path / "data"
+
+
+@pytest.fixture(scope="module")
+def shared(made: Path) -> Iterator[Embedded]:
+    """A running database, a copy, for tests that only look at it."""
+    for path in _open_folder():
+        subprocess.run(["cp", "-a", made, path / "data"], check=True)
+        with Embedded(path / "data", durable=False) as running:
+            yield running
 
 
 @pytest.fixture

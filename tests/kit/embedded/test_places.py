@@ -256,10 +256,7 @@ def test_a_broken_start_tells_the_last_words(data: Path, monkeypatch: pytest.Mon
         settings.write_text(good)
 
 
-def test_a_making_that_was_cut_short_is_made_again(folder: Path) -> None:
-    data = folder / "data"
-    with Embedded(data, durable=False):
-        pass
+def test_a_making_that_was_cut_short_is_made_again(data: Path) -> None:
     postgres = data / "postgres"
     (postgres / "cluster").rename(postgres / "cluster.new")
 

@@ -1,6 +1,7 @@
 """Servers on loopback that answer as a test wants, and a client that may call them."""
 
 import asyncio
+import os
 import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -101,7 +102,7 @@ async def receiving(
 def connections_to(port: int) -> int:
     """Sockets of this process that are connected, or being connected, to the port."""
     gone = {psutil.CONN_TIME_WAIT, psutil.CONN_CLOSE, psutil.CONN_NONE}
-    found = psutil.Process().net_connections("inet")
+    found = psutil.Process().net_connections("tcp")
     return sum(1 for each in found if each.raddr and each.raddr.port == port and each.status not in gone)
 
 
@@ -139,6 +140,11 @@ async def calling(
         yield outbound
     own = [task for task in asyncio.all_tasks() - before if "/tests/" not in repr(task)]
     assert [task for task in own if "aiohttp" in repr(task) or "guard" in repr(task)] == []
+
+
+def forget_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has clients trust none of the system's authorities: to read them takes longer than most tests."""
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
 
 
 @contextmanager

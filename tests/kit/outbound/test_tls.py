@@ -30,6 +30,11 @@ def ca(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _authorities() -> None:
+    """The system's are trusted, as in service."""
+
+
+@pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with resolving(monkeypatch, hook_example=["127.0.0.1"]):
         yield

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from builders.kit import migrate
 from builders.kit.db import Database
 from builders.kit.settings import Settings
+from tests.kit.outbound.receivers import forget_authorities
 from tests.webhooks.engine.house import House
 
 
@@ -24,6 +25,11 @@ def own(server: str, settings: Settings) -> Iterator[Settings]:
     yield settings.model_copy(update={"database_url": SecretStr(conninfo)})
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(autouse=True)
+def _authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_authorities(monkeypatch)
 
 
 @pytest.fixture

@@ -196,7 +196,9 @@ async def test_told_to_stop_it_waits_for_a_receiver_that_hangs_only_so_long(
     assert (row.status, row.leased, row.attempts) == ("pending", True, 0)  # another one sends it, in a minute
 
 
-async def test_a_receiver_that_hangs_holds_up_nobody_else(house: House) -> None:
+async def test_a_receiver_that_hangs_holds_up_nobody_else(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "CONCURRENCY", 32)
+    monkeypatch.setattr(sender, "HANGING_S", 0.3)
     account = await house.account()
 
     async def hang(reader: Reader, writer: Writer) -> None:
@@ -208,7 +210,7 @@ async def test_a_receiver_that_hangs_holds_up_nobody_else(house: House) -> None:
         receiving(saying(OK)) as healthy,
         calling(stuck, healthy) as house.outbound,
     ):
-        for _ in range(20):
+        for _ in range(5):
             await house.destination(account.id, stuck.url)
         await house.happen(account.id, count=10)
         running = asyncio.create_task(house.sender().run())
