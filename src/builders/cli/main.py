@@ -1,5 +1,6 @@
 """The command `builders`."""
 
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 
@@ -10,8 +11,8 @@ from builders.kit.documents import REVISION
 # Where each command is.
 COMMANDS: Mapping[str, str] = {
     "serve": "builders.cli.serve:serve",
-    "http": "builders.cli.serve:http_command",
-    "worker": "builders.cli.serve:worker_command",
+    "http": "builders.cli.processes:http_command",
+    "worker": "builders.cli.processes:worker_command",
     "migrate": "builders.cli.operate:migrate_command",
     "doctor": "builders.cli.operate:doctor_command",
     "demo": "builders.cli.demo:demo",
@@ -43,9 +44,19 @@ class Commands(click.Group):
         # Of a name that is none, click says which of the loaded ones are like it: all are.
         for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
             if name not in self.commands:
-                module, _, attribute = COMMANDS[name].partition(":")
-                self.add_command(getattr(import_module(module), attribute))
+                self.add_command(_load(COMMANDS[name]))
         return super().get_command(ctx, cmd_name)
+
+
+def _load(place: str) -> click.Command:
+    module, _, attribute = place.partition(":")
+    gc.disable()  # what is imported stays: to look for garbage among it would take a fifth of the time
+    try:
+        command: click.Command = getattr(import_module(module), attribute)
+    finally:
+        gc.freeze()
+        gc.enable()
+    return command
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

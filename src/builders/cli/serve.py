@@ -1,31 +1,29 @@
-"""`builders serve` and its children, `builders http` and `builders worker`."""
+"""`builders serve`, the parent of `builders http` and `builders worker`.
 
-import asyncio
+It knows nothing of the service itself: to import that takes a second, and a hundred megabytes.
+"""
+
 import errno
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import click
-import uvicorn
 
-from builders import worker
-from builders.app import create_app, settle
-from builders.cli import asking, protocol
-from builders.cli import demo as demos
+from builders.cli import asking
 from builders.cli.session import connected, conninfo_of, fail, note, read_settings
-from builders.demo.records import DemoKey
 from builders.kit import clock, crypto, supervisor
 from builders.kit.settings import Settings
 
 BACKLOG = 2048
-GRACE_S = 25  # for requests under way when a process is told to stop
 READY_WITHIN_S = 60.0
 PATIENCE_S = 2.0  # for the children of a killed parent, who hold its port for a moment
 GLANCE_S = 0.05
+US = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the current folder
 
 
 @click.command()
@@ -40,45 +38,11 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         with connected(settings, watched=True) as ready:
             _have_keyring(ready)
-            keys = demos.set_up_demo(ready) if demo else []
-            parent = supervisor.Supervisor(
-                _programs(listener.fileno(), workers), environment={**os.environ, **_environment(ready)}
-            )
+            environment = {**os.environ, **_environment(ready)}
+            keys = _load_demo(environment) if demo else ""
+            parent = supervisor.Supervisor(_programs(listener.fileno(), workers), environment=environment)
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
             parent.run()
-
-
-@click.command("http", hidden=True)
-@click.option("--fd", type=int, required=True, help="The listening socket.")
-def http_command(fd: int) -> None:
-    """Answer HTTP; a child of `serve`."""
-    supervisor.follow_parent()
-    settings = read_settings()
-    server = uvicorn.Server(
-        uvicorn.Config(
-            create_app(settings),
-            http=protocol.bounded(settings.body_limit),
-            ws="none",
-            log_config=None,  # ours: uvicorn's would show the tokens of mail links
-            access_log=False,
-            proxy_headers=False,  # kit/proxies.py: uvicorn's would believe 127.0.0.1 unasked
-            server_header=False,
-            timeout_keep_alive=65,  # longer than the idle time of a usual proxy
-            timeout_graceful_shutdown=GRACE_S,
-        )
-    )
-    settle()
-    server.run(sockets=[socket.socket(fileno=fd)])
-    if not server.started:
-        sys.exit(1)
-
-
-@click.command("worker")
-def worker_command() -> None:
-    """Run jobs and hand on events; `serve` starts one, more may be started anywhere."""
-    supervisor.follow_parent()
-    with connected(read_settings()) as settings:
-        asyncio.run(worker.main(settings))
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -109,15 +73,28 @@ def _have_keyring(settings: Settings) -> None:
         fail(f"Cannot keep the secret keys in {settings.data_dir}: {error.strerror}. Set BUILDERS_DATA_DIR.")
 
 
+def _load_demo(environment: Mapping[str, str]) -> str:
+    """The demo's keys, a line each; loads the demo on the first start."""
+    with subprocess.Popen([*US, "demo"], env=environment, stdout=subprocess.PIPE, text=True) as loading:  # noqa: S603 - our own command
+        try:
+            keys, _ = loading.communicate()
+        except BaseException:  # we are told to stop: let it clear up, which a kill would not
+            loading.terminate()
+            loading.wait()
+            raise
+    if loading.returncode:  # it has said why
+        sys.exit(loading.returncode)
+    return keys.rstrip("\n")
+
+
 def _programs(listener: int, workers: int) -> list[supervisor.Program]:
-    us = [sys.executable, "-P", "-m", "builders"]  # -P: no module comes from the current folder
-    answering = [*us, "http", "--fd", str(listener)]
+    answering = [*US, "http", "--fd", str(listener)]
     return [
         *(
             supervisor.Program(name=f"http-{n}", command=answering, descriptors=[listener])
             for n in range(1, workers + 1)
         ),
-        supervisor.Program(name="worker", command=[*us, "worker"]),
+        supervisor.Program(name="worker", command=[*US, "worker"]),
     ]
 
 
@@ -132,7 +109,7 @@ def _environment(settings: Settings) -> Mapping[str, str]:
     }
 
 
-def _announce(settings: Settings, keys: Sequence[DemoKey], stopping: threading.Event) -> None:
+def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
     """Says where the service listens once it answers."""
     deadline = clock.monotonic() + READY_WITHIN_S
     while not asking.is_ready(settings.host, settings.port):
@@ -143,4 +120,4 @@ def _announce(settings: Settings, keys: Sequence[DemoKey], stopping: threading.E
             return
     note(f"Builders answers at {settings.url} (documents at {settings.url}/docs)")
     if keys:
-        note(f"Demo keys, for the header X-API-Key:\n{demos.describe(keys)}")
+        note(f"Demo keys, for the header X-API-Key:\n{keys}")

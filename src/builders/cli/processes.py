@@ -1,0 +1,49 @@
+"""The processes that `builders serve` starts: `builders http` and `builders worker`."""
+
+import asyncio
+import socket
+import sys
+
+import click
+import uvicorn
+
+from builders import worker
+from builders.app import create_app, settle
+from builders.cli import protocol
+from builders.cli.session import connected, read_settings
+from builders.kit import supervisor
+
+GRACE_S = 25  # for requests under way when a process is told to stop
+
+
+@click.command("http", hidden=True)
+@click.option("--fd", type=int, required=True, help="The listening socket.")
+def http_command(fd: int) -> None:
+    """Answer HTTP; a child of `serve`."""
+    supervisor.follow_parent()
+    settings = read_settings()
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app(settings),
+            http=protocol.bounded(settings.body_limit),
+            ws="none",
+            log_config=None,  # ours: uvicorn's would show the tokens of mail links
+            access_log=False,
+            proxy_headers=False,  # kit/proxies.py: uvicorn's would believe 127.0.0.1 unasked
+            server_header=False,
+            timeout_keep_alive=65,  # longer than the idle time of a usual proxy
+            timeout_graceful_shutdown=GRACE_S,
+        )
+    )
+    settle()
+    server.run(sockets=[socket.socket(fileno=fd)])
+    if not server.started:
+        sys.exit(1)
+
+
+@click.command("worker")
+def worker_command() -> None:
+    """Run jobs and hand on events; `serve` starts one, more may be started anywhere."""
+    supervisor.follow_parent()
+    with connected(read_settings()) as settings:
+        asyncio.run(worker.main(settings))
