@@ -1,6 +1,7 @@
 """The service on a real PostgreSQL, and the cast: Alice, Bob the stranger, Dana whose key lacks the scope."""
 
 import asyncio
+import gc
 import os
 import shutil
 import tempfile
@@ -25,6 +26,7 @@ from tests.cast import Client, Person, make_person
 from tests.redis import Redis
 
 log.configure(level="error")
+gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes half of the time
 
 MakePerson = Callable[..., Awaitable[Person]]
 SWEEP = """
@@ -33,6 +35,12 @@ SWEEP = """
     UPDATE mail_messages SET next_try_at = NULL WHERE next_try_at IS NOT NULL;
     UPDATE domains_domains SET next_check_at = NULL WHERE next_check_at IS NOT NULL;
 """
+
+
+def pytest_collection_finish() -> None:
+    """From here on the collector looks at what tests make, and not at the tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,15 @@
 """Letters as their reader gets them: from the dev outbox, once the jobs have run."""
 
-import email
-import email.policy
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from email.message import EmailMessage
 from urllib.parse import parse_qs, urlsplit
 
 from builders.kit import jobs
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 from tests.cast import Client
+from tests.profile.outbox import letters_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +36,7 @@ class Postbox:
     async def all_for(self, address: str) -> list[Letter]:
         """All sign-in letters to the address, oldest first."""
         await jobs.drain(self.database, self.settings)
-        found = [_read(file.read_bytes()) for file in sorted(self._folder.glob("*sign_in*.eml"))]
-        return [letter for letter in found if letter.to == address]
+        return [_read(each) for each in letters_to(address, self.settings.data_dir, name="*sign_in*.eml")]
 
     async def newest_for(self, address: str) -> Letter:
         """The newest one."""
@@ -50,13 +48,8 @@ class Postbox:
         assert answer.status_code == 200, answer.text
         return await self.newest_for(address)
 
-    @property
-    def _folder(self) -> Path:
-        return self.settings.data_dir / "outbox"
 
-
-def _read(raw: bytes) -> Letter:
-    message = email.message_from_bytes(raw, policy=email.policy.default)
+def _read(message: EmailMessage) -> Letter:
     body = message.get_body(("plain",))
     assert body is not None
     text = body.get_content()

@@ -195,7 +195,7 @@ def test_without_a_public_address_the_issuer_does_not_hang_on_the_port() -> None
     assert Settings(base_url="https://builders.example/").issuer == "https://builders.example"
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_no_change_of_a_token_lets_anybody_in_or_breaks_anything(
     data: st.DataObject, service: Service, forger: Forger

@@ -1,5 +1,3 @@
-import email
-import email.policy
 from collections.abc import AsyncIterator
 from email.message import EmailMessage
 
@@ -12,6 +10,7 @@ from builders.kit import jobs, news
 from builders.kit.db import Conn, Database
 from builders.kit.settings import Settings
 from tests.invoices.stripe_server import KEY, SECRET, StripeServer
+from tests.profile.outbox import letters_to
 from tests.webhooks.reaching import reachable
 
 
@@ -33,9 +32,7 @@ class Office:
     async def letters(self, address: str) -> list[EmailMessage]:
         """What the address got so far, oldest first."""
         await self.work()
-        files = sorted((self.settings.data_dir / "outbox").glob("*.eml"))
-        found = [email.message_from_bytes(file.read_bytes(), policy=email.policy.default) for file in files]
-        return [each for each in found if each["To"] == address]
+        return letters_to(address, self.settings.data_dir)
 
 
 @pytest.fixture

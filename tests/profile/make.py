@@ -1,7 +1,5 @@
 """What the tests of the profile ask for: a worker's work done at once, and the mail that came of it."""
 
-import email
-import email.policy
 import re
 from email.message import EmailMessage
 from typing import Any
@@ -11,6 +9,7 @@ from builders.kit import jobs, news
 from builders.kit.db import Conn, Database
 from builders.kit.settings import Settings
 from tests.cast import Client, Person
+from tests.profile.outbox import letters_to
 
 ME = "/v1/me"
 VERIFICATION = "/v1/account/email-verification"
@@ -41,9 +40,7 @@ class Office:
     async def letters(self, address: str) -> list[EmailMessage]:
         """What the address got so far, oldest first."""
         await self.work()
-        files = sorted((self.settings.data_dir / "outbox").glob("*.eml"))
-        read = [email.message_from_bytes(file.read_bytes(), policy=email.policy.default) for file in files]
-        return [each for each in read if isinstance(each, EmailMessage) and each["To"] == address]
+        return letters_to(address, self.settings.data_dir)
 
     async def tokens(self, address: str) -> list[str]:
         """The tokens of the links that the address got, oldest first."""

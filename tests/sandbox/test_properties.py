@@ -2,17 +2,16 @@
 
 import json
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from builders.kit import ids
 from builders.sandbox import plan
 from builders.sandbox.records import ACTIONS, ActionKind
 from builders.sandbox.wishes import Manifest
-from tests.sandbox.worlds import OURS, World, manifests, name_of, worlds
+from tests.sandbox.worlds import OURS, World, manifests, name_of, thoroughly, worlds
 
 ALICE, BOB = ids.new(), ids.new()
-thoroughly = settings(max_examples=150, deadline=None)
 
 
 @thoroughly

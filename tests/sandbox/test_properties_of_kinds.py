@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
@@ -17,6 +17,7 @@ from builders.sandbox.records import Action, ActionKind, Draft, Kind
 from builders.sandbox.views import DomainView, ProjectView, WebhookView
 from builders.sandbox.wishes import GENERATE, DomainWish, Manifest, OnConflict, ProjectWish, WebhookWish
 from builders.webhooks.service import Managed
+from tests.sandbox.worlds import thoroughly
 
 OURS, ALICE = "ours", ids.new()
 KEYS, SLUGS = ("one", "two", "three"), ("aaa", "bbb", "ccc", "ddd")
@@ -24,7 +25,6 @@ URLS, NAMES = (
     tuple(f"https://93.184.215.14/{at}" for at in range(4)),
     ("own.example", "mine.example", "his.example"),
 )
-thoroughly = settings(max_examples=200, deadline=None)
 managers = st.sampled_from([(OURS, key) for key in KEYS] * 2 + [("other", key) for key in KEYS] + [(None, None)])
 
 

@@ -53,7 +53,7 @@ async def measured(
     for nth, size in enumerate((few, few, few, many, many)):
         name = f"{tag}{nth}"
         names = [alias(f"{name}{each}") for each in crew(size, domain)]
-        for _ in range(3):
+        for _ in range(2):
             begun = time.process_time()
             plan = await planned(person, database, name, names)
             planning.append((size, time.process_time() - begun))

@@ -1,10 +1,12 @@
 """Small worlds for planning: what an account has, what others have, what a manifest wants. Nothing is stored."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from uuid import UUID
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from builders.aliases import service as aliases
@@ -25,6 +27,8 @@ LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
 KEYS = ("one", "two", "three", "four")
 ELSEWHERE = ("ada@example.net", "grace@example.org")
 OURS = "acme-mail"
+# As many examples of each property as of each operation in script/fuzz, and few enough for every day.
+thoroughly = settings(max_examples=int(os.environ.get("BUILDERS_FUZZ_EXAMPLES", "60")), deadline=None)
 
 
 def catalog_domain(name: str) -> CatalogDomain:
