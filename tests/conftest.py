@@ -55,6 +55,10 @@ def server() -> Iterator[str]:
     folder = Path(tempfile.gettempdir()) / f"builders-tests-{run[:16]}"
     folder.mkdir(mode=0o711, exist_ok=True)
     with Embedded(folder, durable=False) as embedded:
+        with psycopg.connect(embedded.conninfo, autocommit=True) as conn:
+            # A test that does not let the pool sign in would else hold up everybody's DROP DATABASE for a minute.
+            conn.execute("ALTER SYSTEM SET authentication_timeout = '5s'")
+            conn.execute("SELECT pg_reload_conf()")
         yield embedded.conninfo
     if not (folder / "postgres" / "cluster" / "postmaster.pid").exists():  # we were the last to use it
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,6 +95,7 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
     """The running service."""
     app = create_app(settings)
     async with lifespan(app.api):
+        await app.api.state.database.pool.wait()  # or a test that is not async would stop it half-way
         yield app
 
 

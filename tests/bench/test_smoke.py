@@ -3,37 +3,39 @@
 import asyncio
 import json
 import tempfile
-import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
-from bench import load, run, stage
+from bench import doors, load, run, stage
 from bench.contenders import CONTENDERS
 from bench.scenarios import Stage, get, scenarios, target
 from builders.kit import migrate
+from builders.kit.db import Database
 from builders.kit.embedded.errors import EmbeddedFailed
+from builders.kit.settings import Settings
+from tests.cli.databases import own_database
+from tests.demo.drawn import load_catalog
 
 
-@pytest.fixture(scope="module")
-async def built(server: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[stage.Built]:
-    """The stage, on a database of its own."""
-    name = f"bench_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    own = make_conninfo(server, dbname=name)
-    migrate.migrate(own)
-    yield await stage.prepared(tmp_path_factory.mktemp("bench"), own)
-    with psycopg.connect(server, autocommit=True) as conn:
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+@pytest.fixture
+async def own(server: str, settings: Settings, tmp_path: Path, drawn: Path) -> AsyncIterator[str]:
+    """A database of the bench's own, with the catalog."""
+    with own_database(server) as conninfo:
+        migrate.migrate(conninfo)
+        database = Database(conninfo, settings)
+        await database.open()
+        await load_catalog(database, drawn=drawn, data_dir=tmp_path)
+        await database.close()
+        yield conninfo
 
 
-def measured(built: stage.Built) -> list[run.Line]:
-    """A line of each scenario, after a look at the answers."""
+def measured(
+    built: stage.Built, known: Mapping[str, doors.Requests]
+) -> tuple[Sequence[run.Line], Sequence[doors.Line]]:
+    """A line of each scenario and of each public door, after a look at the answers."""
     with run.serving(built, core=None) as servers:
         lines = [
             run.summed_up(scenario, run.measure(servers, scenario, seconds=0.05))
@@ -41,19 +43,30 @@ def measured(built: stage.Built) -> list[run.Line]:
         ]
         with pytest.raises(load.LoadFailed, match="404"):
             run.answer(servers[1], get("/v1/nothing"))
-    return lines
+        return lines, [doors.measure(each, servers, known[each], 0.05) for each in known]
 
 
-async def test_the_three_give_the_same_answers_and_are_measured(built: stage.Built) -> None:
-    lines = await asyncio.to_thread(measured, built)
+async def test_the_three_give_the_same_answers_and_are_measured(
+    own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "COMPARED", 16)  # of each scenario; whoever measures compares more
+    built, known = await doors.prepared(tmp_path, own)
+
+    lines, public = await asyncio.to_thread(measured, built, known)
+    with psycopg.connect(own) as conn:
+        hits = conn.execute("SELECT DISTINCT kind, machine FROM tracking_hits").fetchall()
 
     assert [line.scenario for line in lines] == [each.says for each in scenarios(built.stage).values()]
-    for line in lines:
+    assert [line.scenario for line in public] == ["open", "click", "beacon"]
+    every: list[run.Line | doors.Line] = [*lines, *public]
+    for line in every:
         assert line.rates.keys() == CONTENDERS.keys()
         assert min(line.of_limit, line.of_usual, *line.rates.values()) > 0
-    rows = run.table(lines).splitlines()
-    assert len(rows) == 2 + len(lines)
-    assert len({row.count("|") for row in rows}) == 1
+    assert min(each for line in public for each in line.p99_ms.values()) > 0
+    assert set(hits) == {("open", None), ("click", None)}
+    for rows in (run.table(lines).splitlines(), doors.table(public).splitlines()):
+        assert len({row.count("|") for row in rows}) == 1
+    assert len(run.table(lines).splitlines()) == 2 + len(lines)
 
 
 def test_different_answers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

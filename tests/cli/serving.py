@@ -2,12 +2,14 @@
 
 import http
 import http.client
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, CompletedProcess, Popen, run
 from types import TracebackType
@@ -15,7 +17,22 @@ from typing import Self
 
 import psutil
 
-from tests.kit.embedded.servers import kill, lives, processes, python_path
+from tests.kit.embedded.servers import kill, lives, processes, python_path, wait_until
+
+
+@contextmanager
+def data_folder() -> Iterator[Path]:
+    """A data folder where PostgreSQL's user may pass, unlike pytest's; the service runs in the one around it."""
+    folder = Path(tempfile.mkdtemp(prefix="builders-serve-"))
+    folder.chmod(0o755)
+    (folder / "redis.py").write_text("raise SystemExit('a module was taken from the current folder')")
+    data = folder / "data"
+    yield data
+    for process in processes(data):  # of a database that nobody stopped
+        with suppress(psutil.NoSuchProcess):  # it ended with the first
+            process.kill()
+    wait_until(lambda: not processes(data))
+    shutil.rmtree(folder)
 
 
 def environment(data: Path) -> dict[str, str]:
@@ -77,11 +94,11 @@ class Serving:
         assert self._parent.poll() is None, self.log()
         return self.status("/readyz") == http.HTTPStatus.OK
 
-    def status(self, path: str, key: str = "") -> int:
+    def status(self, path: str, key: str = "", **headers: str) -> int:
         """How a request on a connection of its own is answered; 0 when it is not."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
-            connection.request("GET", path, headers={"X-API-Key": key})
+            connection.request("GET", path, headers={"X-API-Key": key} if key else headers)
             return connection.getresponse().status
         except (OSError, http.client.HTTPException):
             return 0

@@ -1,24 +1,24 @@
 import subprocess
 import sys
 
-import pytest
-
 from builders.cli.main import COMMANDS
 from tests.cli.conftest import Cli
 
+# One interpreter for all of them: none may load what only the service needs.
 LOADED = """
 import sys
 from builders.cli.main import main
-main(sys.argv[1:], standalone_mode=False)
-print([name for name in ("builders.app", "builders.worker", "stripe", "fpdf") if name in sys.modules])
+for words in sys.argv[1:]:
+    main(words.split(), standalone_mode=False)
+    print([name for name in ("builders.app", "builders.worker", "stripe", "fpdf") if name in sys.modules])
 """
 
 
-@pytest.mark.parametrize("words", [["--version"], ["keys", "--help"], ["doctor", "--help"], ["migrate", "--help"]])
-def test_what_serves_nothing_does_not_load_the_service(words: list[str]) -> None:
-    program = [sys.executable, "-P", "-c", LOADED, *words]
+def test_what_serves_nothing_does_not_load_the_service() -> None:
+    commands = ["--version", "keys --help", "doctor --help", "migrate --help"]
+    program = [sys.executable, "-P", "-c", LOADED, *commands]
     done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert [line for line in done.stdout.splitlines() if line.startswith("[")] == ["[]"] * len(commands)
 
 
 def test_every_command_is_called_as_the_table_says(command: Cli) -> None:

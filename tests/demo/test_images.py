@@ -4,7 +4,6 @@ import sys
 from io import BytesIO
 from pathlib import Path
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
@@ -23,28 +22,21 @@ def opened(png: bytes) -> Image.Image:
     return image
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo") / "made" / "on the way"
-    images.write_images(folder, list_titles())
-    return folder
-
-
-def test_every_domain_of_the_catalog_gets_both_its_images(folder: Path) -> None:
+def test_every_domain_of_the_catalog_gets_both_its_images(drawn: Path) -> None:
     names = {name(domain) for domain, _ in list_titles() for name in (images.logo_name, images.cover_name)}
-    assert {path.name for path in folder.iterdir()} == names
+    assert {path.name for path in drawn.iterdir()} == names
 
 
-def test_every_image_is_a_whole_png_of_the_right_size_and_weight(folder: Path) -> None:
-    for path in folder.iterdir():
+def test_every_image_is_a_whole_png_of_the_right_size_and_weight(drawn: Path) -> None:
+    for path in drawn.iterdir():
         is_logo = path.stem.endswith("-logo")
         image = opened(path.read_bytes())
         assert (image.format, image.size) == ("PNG", (256, 256) if is_logo else (1200, 630))
         assert path.stat().st_size < (40_000 if is_logo else 150_000), path.name
 
 
-def test_no_two_domains_look_the_same(folder: Path) -> None:
-    pictures = [path.read_bytes() for path in folder.iterdir()]
+def test_no_two_domains_look_the_same(drawn: Path) -> None:
+    pictures = [path.read_bytes() for path in drawn.iterdir()]
     assert len(set(pictures)) == len(pictures)
 
 

@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from builders.kit.callers import OPERATOR, Caller, Credential
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 from tests.cli.databases import own_database
+from tests.demo.drawn import load_catalog
 
 COUNTS = """
     SELECT (SELECT count(*) FROM catalog_domains), (SELECT count(*) FROM identity_accounts),
@@ -23,17 +24,21 @@ COUNTS = """
 
 
 @pytest.fixture(scope="module")
-def place(server: str) -> Iterator[str]:
-    """A database of these tests alone: the demo would stand between what other tests look for."""
-    with own_database(server) as own:
-        migrate.migrate(own)
-        yield own
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder for all of them."""
+    return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder for all of them: it takes a while to draw the images."""
-    return tmp_path_factory.mktemp("demo") / "not" / "there" / "yet"
+async def place(server: str, settings: Settings, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
+    """A database of these tests alone, with the catalog: it would stand between what other tests look for."""
+    with own_database(server) as own:
+        migrate.migrate(own)
+        pool = Database(own, settings)
+        await pool.open()
+        await load_catalog(pool, drawn=drawn, data_dir=data_dir)
+        await pool.close()
+        yield own
 
 
 @pytest.fixture
@@ -76,16 +81,6 @@ async def test_each_demo_key_works(database: Database, keys: Sequence[DemoKey]) 
     assert [key.preset for key in keys] == ["developer_full"] * 2 + ["domainer_full"] * 2
     assert ["portfolio:write" in each.scopes for each in callers] == [False, False, True, True]
     assert len({each.live_account_id for each in callers}) == 2
-
-
-async def test_the_catalog_and_its_images_are_there(
-    database: Database, keys: Sequence[DemoKey], data_dir: Path
-) -> None:
-    domains, _, _ = await counts(database)
-
-    assert keys
-    assert domains == len(list_titles())
-    assert len(names(data_dir / "assets")) > domains
 
 
 async def test_a_second_start_changes_nothing(database: Database, keys: Sequence[DemoKey], data_dir: Path) -> None:
@@ -134,21 +129,25 @@ async def test_kept_keys_that_cannot_be_read_are_replaced(
     assert (await counts(database))[:2] == (domains, accounts)
 
 
-async def test_another_database_gets_a_demo_of_its_own(
-    server: str, settings: Settings, keys: Sequence[DemoKey], data_dir: Path
+async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own(
+    server: str, settings: Settings, database: Database, tmp_path: Path
 ) -> None:
+    folder = tmp_path / "not" / "there" / "yet"
     with own_database(server) as conninfo:
         migrate.migrate(conninfo)
-        other = Database(conninfo, settings)
-        await other.open()
-        others = await demo.set_up(other, data_dir=data_dir)
-        working = [(await caller(other, key)).mode for key in others]
-        domains, accounts, _ = await counts(other)
-        await other.close()
+        first = Database(conninfo, settings)
+        await first.open()
+        made = await demo.set_up(first, data_dir=folder)
+        working = [(await caller(first, key)).mode for key in made]
+        domains, accounts, _ = await counts(first)
+        await first.close()
+    others = await demo.set_up(database, data_dir=folder)
 
-    assert working == ["live", "test"] * 2
-    assert {key.key for key in others}.isdisjoint(key.key for key in keys)
+    assert working == [(await caller(database, key)).mode for key in others] == ["live", "test"] * 2
+    assert {key.key for key in others}.isdisjoint(key.key for key in made)
     assert (domains, accounts) == (len(list_titles()), 4)
+    assert names(folder) == {"assets", "demo-keys.json"}
+    assert len(names(folder / "assets")) > domains
 
 
 async def test_of_two_first_starts_at_once_both_get_the_same_account(database: Database) -> None:

@@ -1,0 +1,3 @@
+from tests.demo.drawn import drawn
+
+__all__ = ["drawn"]

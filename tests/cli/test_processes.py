@@ -1,0 +1,107 @@
+"""The service as it is run: two HTTP processes, a worker, a Redis, and a proxy's word for who asks."""
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests import redis
+from tests.cli.serving import Serving, builders, data_folder, free_port
+from tests.kit.embedded.servers import kill, leftovers, lives, postmaster, wait_until
+
+QUOTA = 60  # a tenth of what an address has by default
+PATH = "/v1/catalog/categories"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Serving]:
+    """A service with two HTTP processes and a tenth of the limits; a test leaves it whole."""
+    with data_folder() as data, redis.running() as cache, pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("BUILDERS_REDIS_URL", cache.url)
+        monkeypatch.setenv("BUILDERS_LIMITS", "0.1")
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # which is uvicorn's own and not asked
+        with Serving(data, "--workers", "2") as serving:
+            monkeypatch.undo()
+            serving.wait()
+            wait_until(lambda: serving.is_whole(workers=2))
+            yield serving
+
+
+def test_two_processes_share_a_limit_and_believe_no_stranger(running: Serving) -> None:
+    forged = ({"X-Forwarded-For": f"192.0.2.{n}", "Forwarded": f"for=192.0.2.{n}"} for n in range(2 * QUOTA))
+
+    found = Counter(running.status(PATH, **headers) for headers in forged)
+
+    assert found.keys() == {200, 429}
+    assert 0.9 * QUOTA <= found[200] <= QUOTA
+    lines = [json.loads(line) for line in running.log().splitlines() if '"event":"request"' in line]
+    assert {line["client"] for line in lines} == {"127.0.0.1"}
+
+
+def test_what_dies_is_started_again_and_the_rest_answers(
+    running: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = running.children("http")
+    assert statuses_while_held(running, first) == statuses_while_held(running, second) == [200] * 5
+
+    kill(first)
+    statuses = [running.status("/livez") for _ in range(10)]
+    assert second in running.children("http")
+    assert statuses.count(200) >= 9  # the one that had just been taken on by the dead is lost
+    is_whole_without(running, first)
+    assert second in running.children("http")
+
+    (worker,), answering = running.children("worker"), set(running.children("http"))
+    kill(worker)
+    is_whole_without(running, worker)
+    assert set(running.children("http")) == answering
+
+    database = postmaster(running.data)
+    kill(database)
+    wait_until(lambda: leftovers(running.data).find_postmaster() not in {None, database.pid})
+    running.wait()
+    wait_until(lambda: running.is_whole(workers=2))  # the worker too, if it ended with the database
+
+    monkeypatch.setenv("BUILDERS_PORT", str(running.port))
+    found = builders(running.data, "doctor")
+    assert found.returncode == 0, found.stdout
+    assert f"ok     port: 127.0.0.1 port {running.port} is where the service answers." in found.stdout
+
+
+def test_a_second_service_shares_the_database_and_its_successor_has_its_port(
+    running: Serving,
+) -> None:
+    taken = builders(running.data, "serve", "--port", str(running.port))
+    assert taken.returncode == 1
+    assert "Address already in use" in taken.stderr
+    assert "Traceback" not in taken.stderr
+
+    with Serving(running.data, port=free_port()) as killed:
+        killed.wait()
+        killed.look()
+        kill(killed.parent)
+        # At once, as a service manager would: the children may not have gone yet.
+        with Serving(running.data, port=killed.port) as successor:
+            wait_until(lambda: not any(map(lives, killed.family)))
+            successor.wait()
+            assert successor.stop(signal.SIGINT) == 0
+            assert not any(map(lives, successor.family))
+    running.wait()
+
+
+def statuses_while_held(running: Serving, process: psutil.Process) -> list[int]:
+    """What is answered while one of the processes does nothing: they share the port."""
+    process.suspend()
+    statuses = [running.status("/livez") for _ in range(5)]
+    process.resume()
+    return statuses
+
+
+def is_whole_without(running: Serving, dead: psutil.Process) -> None:
+    """Waits for all the children, of whom one is new."""
+    wait_until(lambda: running.is_whole(workers=2))
+    assert dead not in [*running.children("http"), *running.children("worker")]
+    running.wait()

@@ -1,0 +1,33 @@
+"""The demo's images, for all who need a demo and do not ask how it is drawn, which takes seconds."""
+
+import fcntl
+import os
+from importlib.resources import as_file
+from pathlib import Path
+
+import pytest
+
+from builders.catalog import service as catalog
+from builders.demo import images
+from builders.demo.catalog import demo_csv, list_titles
+from builders.kit.db import Database
+
+
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all images, drawn once for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, fresh = shared / "drawn", shared / "being drawn" / "on the way"
+    with (shared / "drawn.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            images.write_images(fresh, list_titles())
+            fresh.rename(folder)
+    return folder
+
+
+async def load_catalog(database: Database, *, drawn: Path, data_dir: Path) -> None:
+    """Has the demo's catalog there, so that a demo made after it need not draw."""
+    with as_file(demo_csv()) as path:
+        await catalog.load(database, path=path, images=drawn, assets=data_dir / "assets")
