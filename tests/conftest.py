@@ -26,7 +26,7 @@ from tests.cast import Client, Person, make_person
 from tests.redis import Redis
 
 log.configure(level="error")
-gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes half of the time
+gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes long
 
 MakePerson = Callable[..., Awaitable[Person]]
 SWEEP = """
