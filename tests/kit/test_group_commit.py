@@ -32,10 +32,12 @@ class Book:
     database: Database
     table: str
     batches: list[int] = field(default_factory=list)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)  # a write
     pause: asyncio.Event | None = None  # writes wait for it
 
     async def write(self, conn: Conn, rows: Sequence[int]) -> list[str]:
         self.batches.append(len(rows))
+        self.begun.set()
         if self.pause is not None:
             await self.pause.wait()
         insert = sql.SQL("INSERT INTO {} SELECT unnest(%s::int[])").format(sql.Identifier(self.table))
@@ -80,6 +82,18 @@ async def test_writes_at_once_share_a_statement_and_each_gets_its_own_result(boo
     assert said == [f"row {n}" for n in range(100, 150)]
     assert await book.numbers() == list(range(100, 150))
     assert book.batches == [50]
+
+
+async def test_what_comes_during_a_write_is_the_next(book: Book) -> None:
+    book.pause = asyncio.Event()
+    async with book.commits() as commits:
+        first = asyncio.ensure_future(commits.add(0))
+        await book.begun.wait()
+        others = [asyncio.ensure_future(commits.add(n)) for n in range(101, 120)]
+        await asyncio.sleep(0)
+        book.pause.set()
+        await asyncio.gather(first, *others)
+    assert book.batches == [1, 19]
 
 
 async def test_one_that_comes_alone_is_written_too(book: Book) -> None:
@@ -154,7 +168,7 @@ async def test_beyond_the_bound_callers_are_told_to_come_back(book: Book) -> Non
 
 
 async def test_what_waits_at_the_end_is_written_and_nothing_more_is_taken(book: Book) -> None:
-    commits = book.commits(linger_s=30)
+    commits = book.commits(most_at_once=2)
     adding = [asyncio.ensure_future(commits.add(n)) for n in range(5)]
     closing = asyncio.ensure_future(commits.close())
     assert await asyncio.gather(*adding) == [f"row {n}" for n in range(5)]

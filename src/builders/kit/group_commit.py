@@ -1,7 +1,9 @@
 """Group commit: small writes that come at the same time share one statement and one commit.
 
-Each caller is answered after the commit that holds its row, so a killed process loses only what it had not yet
-answered. Measured with 64 writers: 7,700 commits a second one by one, ten times that together.
+What comes in the few milliseconds that the database takes for a batch is the next one, so batches are as large as
+the disk is slow, and who comes alone waits for nobody. Each caller is answered after the commit that holds its
+row: a killed process loses only what it had not yet answered. Measured with 64 writers: 7,700 commits a second one
+by one, ten times that together; to wait for more rows besides made a busy service a quarter slower.
 """
 
 import asyncio
@@ -17,7 +19,6 @@ from builders.kit import log
 from builders.kit.db import AWAY, Conn, Database
 from builders.kit.errors import DatabaseBusy, Problem
 
-LINGER_S = 0.002  # that the first of a batch waits for others
 MOST_AT_ONCE = 500  # rows of a statement
 MOST_WAITING = 10_000  # rows; beyond it callers are refused
 LONGEST_S = 5.0  # that a row waits for its turn, and again that its batch takes
@@ -50,14 +51,12 @@ class GroupCommit(Generic[Row, Result]):
         database: Database,
         write: Write[Row, Result],
         *,
-        linger_s: float = LINGER_S,
         most_at_once: int = MOST_AT_ONCE,
         most_waiting: int = MOST_WAITING,
         longest_s: float = LONGEST_S,
     ) -> None:
         self._database = database
         self._write = write
-        self._linger_s = linger_s
         self._most_at_once = most_at_once
         self._most_waiting = most_waiting
         self._longest_s = longest_s
@@ -115,9 +114,6 @@ class GroupCommit(Generic[Row, Result]):
         loop = asyncio.get_running_loop()
         try:
             while self._waiting:
-                left = self._waiting[0].since + self._linger_s - loop.time()
-                if left > 0 and len(self._waiting) < self._most_at_once and not self._is_closed:
-                    await asyncio.sleep(left)
                 await self._write_batch(self._take(loop.time() - self._longest_s))
         finally:
             self._collecting = None
