@@ -279,7 +279,8 @@ def told(receipts: Sequence[Receipt], *, is_batch: bool) -> FunnelReply:
     """The answer."""
     if not is_batch:
         [one] = receipts
-        return FunnelReply(id=one.id, accepted=one.accepted, duplicate=one.duplicate, results=None)
+        # The last one, since pydantic copies a default deeply.
+        return FunnelReply(id=one.id, accepted=one.accepted, duplicate=one.duplicate, results=None, warnings=[])
     return FunnelReply(
         id=None,
         accepted=all(each.accepted for each in receipts),

@@ -165,7 +165,9 @@ def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
 def warn(reply: object, *sent: object) -> None:
     """Writes what was not understood, or the first of it, into a WriteReply."""
     if isinstance(reply, WriteReply):
-        reply.warnings = list(islice((each for body in sent for each in unknown(body)), MOST_WARNINGS))
+        found = list(islice((each for body in sent for each in unknown(body)), MOST_WARNINGS))
+        if found:  # seldom; to set a member of a model takes a while
+            reply.warnings = found
 
 
 class Incoming(Request):

@@ -38,6 +38,7 @@ class Parameters:
     def __init__(self, dependant: Dependant) -> None:
         places = [(getattr(dependant, f"{place}_params"), attribute) for place, attribute in _PLACES.items()]
         self._fields = [(fields, attribute) for fields, attribute in places if fields]
+        self.are_any = bool(self._fields)
         self._is_plain = all(
             place in {"path_params", "query_params"} and all(map(_is_plain, fields))
             for fields, place in self._fields

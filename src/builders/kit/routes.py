@@ -221,7 +221,7 @@ class Compiled:
         errors: list[Any] = []
         for name, call, parameters, request_name, is_async in self.solved:
             arguments: Values = {request_name: request} if request_name else {}
-            found = parameters.read(request, arguments)
+            found = parameters.read(request, arguments) if parameters.are_any else ()
             errors += found
             if not found:
                 values[name] = await call(**arguments) if is_async else call(**arguments)
