@@ -61,7 +61,7 @@ _IMAGE: dict[int | str, dict[str, Any]] = {
 async def current(request: Request) -> Snapshot:
     """The public catalog, from memory."""
     shelf: catalog.Shelf = request.app.state.catalog
-    return await shelf.current()
+    return shelf.find_current() or await shelf.current()
 
 
 def assets(request: Request) -> Path:

@@ -61,9 +61,11 @@ def judge(catalog: Snapshot, event: FunnelEvent) -> FunnelEvent | Flaw:
         return Flaw(field="local_part", code="local_part_required", message="A claim is of a name.")
     if event.result is not None and event.result not in _RESULTS[event.kind]:
         return Flaw(field="result", code="result_mismatch", message=f"A {event.kind} does not end so.")
-    domain = None if event.domain is None else find_a_label(event.domain)
-    if event.domain is not None and domain not in catalog.by_domain:
-        return Flaw(field="domain", code="domain_unknown", message="The catalog has no such domain.")
+    domain = event.domain
+    if domain is not None and domain not in catalog.by_domain:  # seldom: else it is in normal form
+        domain = find_a_label(domain)
+        if domain not in catalog.by_domain:
+            return Flaw(field="domain", code="domain_unknown", message="The catalog has no such domain.")
     if domain == event.domain and event.referrer is None:
         return event  # as nearly all are
     return event._replace(domain=domain, referrer=_host(event.referrer))

@@ -35,6 +35,10 @@ class Shelf:
         self._checking: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
 
+    def find_current(self) -> Snapshot | None:
+        """The catalog as it was at most a second ago; None when the database has to be asked."""
+        return None if self._is_due() else self._snapshot
+
     async def current(self) -> Snapshot:
         """The catalog as it was at most a second ago. Raises DatabaseAway and DatabaseBusy."""
         while self._is_due():

@@ -57,7 +57,7 @@ def _asked(method: str, path: str, client: str | None) -> tuple[str, str] | None
 _held: list[_Request] = []  # in the order of their ends
 
 
-def note(*, request_id: str, method: str, path: str, status: int, ms: float, client: str | None) -> None:
+def note(request_id: str, method: str, path: str, status: int, ms: float, client: str | None) -> None:
     """Keeps the line of a request that has ended, to be written within WRITTEN_EVERY."""
     if log.lines.threshold > logging.INFO:
         return

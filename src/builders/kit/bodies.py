@@ -29,6 +29,7 @@ Json = Any  # what a JSON text can hold
 MOST_WARNINGS = 20
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
 # A number that may be larger than a float, or a NUL: only a body that has one is searched.
+_EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # may be in a text, such as an id in hexadecimal
 _LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
 _LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{309}"), 308
 
@@ -206,9 +207,13 @@ async def read(request: Request, *, also: Collection[str] = ()) -> Json:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise _not_json(raw, str(error)) from None
-    if b"\\u0000" in raw or _LARGE.search(raw) or (len(raw) > _LONGEST_PLAIN and _LONG.search(raw)):
+    if b"\\u0000" in raw or (_EXPONENT.search(raw) and _LARGE.search(raw)) or _has_long_number(raw):
         _refuse_unfit(value)
     return value
+
+
+def _has_long_number(raw: bytes) -> bool:
+    return len(raw) > _LONGEST_PLAIN and _LONG.search(raw) is not None
 
 
 def _essence(content_type: str) -> str:

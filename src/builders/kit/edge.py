@@ -153,11 +153,5 @@ class _Passing:
     def write_log(self) -> None:
         """One line: who asked what, and how it went."""
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
-        access.note(
-            request_id=self.id,
-            method=self.scope["method"],
-            path=self.path,
-            status=self.status,
-            ms=round((time.perf_counter() - self.started) * 1000, 2),
-            client=client[0] if client else None,
-        )
+        ms = round((time.perf_counter() - self.started) * 1000, 2)
+        access.note(self.id, self.scope["method"], self.path, self.status, ms, client[0] if client else None)

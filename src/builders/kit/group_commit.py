@@ -10,10 +10,9 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
-from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from builders.kit import log
 from builders.kit.db import AWAY, Conn, Database
@@ -30,8 +29,7 @@ Write = Callable[[Conn, Sequence[Row]], Awaitable[Sequence[Result]]]
 _log = log.get_logger()
 
 
-@dataclass(slots=True, eq=False)  # not frozen: one is made for each write, and that would double its cost
-class _Waiting(Generic[Row, Result]):
+class _Waiting(NamedTuple, Generic[Row, Result]):
     """A row, and who waits for it."""
 
     row: Row

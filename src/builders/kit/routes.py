@@ -151,6 +151,7 @@ class Compiled:
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
+        self.model = route.response_model
         self.status = route.status_code or 200
         self.repeatable = is_kept and self.needs is not None and "POST" in (route.methods or ())
 
@@ -255,7 +256,8 @@ class Compiled:
                 raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
             return Response(status_code=self.status), b""
         try:
-            value = self.reply.validator.validate_python(result, from_attributes=True)
+            is_meant = type(result) is self.model  # then it was judged when it was made
+            value = result if is_meant else self.reply.validator.validate_python(result, from_attributes=True)
         except ValidationError as error:
             raise TypeError(f"{self.call.__name__} answered what its reply does not allow") from error
         bodies.warn(value, *(values[field.name] for field in self.body_fields))
