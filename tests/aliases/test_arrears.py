@@ -10,11 +10,10 @@ import pytest
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import GIVEN_UP, GRACE, Invoice
-from builders.kit import clock
 from builders.kit.db import Conn, Database
 from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, spec, told, wish
 from tests.cast import Person
-from tests.invoices.make import line, make_invoice
+from tests.invoices.make import line, make_invoice, pass_by
 
 GRACE_AND_DUE = timedelta(days=14) + GRACE + timedelta(minutes=1)
 
@@ -44,8 +43,7 @@ async def settle(database: Database, invoice: Invoice) -> None:
 
 async def advance(database: Database, office: Office, by: timedelta) -> None:
     """Time passes, and the timeline of invoices goes on."""
-    clock.move(by)
-    await invoices.advance(database)
+    await pass_by(database, by)
     await office.work()
 
 
@@ -145,8 +143,7 @@ async def test_news_that_come_again_or_late_do_nothing(
 ) -> None:
     invoice = await invoice_for(database, owner, await owner.claim_one("ada", domain))
     await settle(database, invoice)  # not overdue: nothing to do
-    clock.move(GRACE_AND_DUE)
-    await invoices.advance(database)
+    await pass_by(database, GRACE_AND_DUE)
     await pay(database, invoice)  # before anybody heard of the end of grace
     await office.work()
     await settle(database, invoice)

@@ -96,8 +96,8 @@ def test_an_invoice_is_given_up(builders: Cli, number: str) -> None:
 def test_credit_is_given_and_shown(builders: Cli, account: str) -> None:
     words = ("invoices", "credit", "--account", account)
     assert "a credit of nothing" in builders(*words).stdout
-    for _ in range(2):
-        builders(*words, "--amount", "10.00", "--reason", "Sorry.", "--reference", "1")
+    given = [builders(*words, "--amount", "10.00", "--reason", "Sorry.", "--reference", "1") for _ in range(2)]
+    assert ["granted before" in each.output for each in given] == [False, True]
     builders(*words, "--amount", "5", "--currency", "jpy", "--reason", "Yen.", "--reference", "2")
     found = json.loads(builders(*words, "--json").stdout)
     assert found["balances"] == [{"amount": "5", "currency": "JPY"}, {"amount": "10.00", "currency": "USD"}]
@@ -105,6 +105,19 @@ def test_credit_is_given_and_shown(builders: Cli, account: str) -> None:
     assert builders(*words, "--amount", "1.00", "--reason", "x").exit_code != 0  # without a reference
     assert "credit of 10.00 USD" in builders(*words, "--amount=-11.00", "--reason", "x", "--reference", "3").output
     assert "credit of nothing" in builders(*words, "--sandbox").stdout
+
+
+@pytest.mark.parametrize("reference", ["", " ", "a\x1b[2J", "x" * 3000])
+def test_what_is_no_reference_is_refused_in_words(
+    builders: Cli, account: str, number: str, reference: str
+) -> None:
+    for words in (
+        ("invoices", "credit", "--account", account, "--amount", "1.00", "--reason", "x"),
+        ("invoices", "pay", number),
+    ):
+        result = builders(*words, "--reference", reference)
+        assert (result.exit_code, "Traceback" in result.output) == (1, False)
+        assert "reference" in result.output or "control characters" in result.output
 
 
 def test_what_is_not_there_is_said(builders: Cli, conninfo: str) -> None:

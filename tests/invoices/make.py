@@ -43,6 +43,16 @@ def line(amount: str = "10.00", *, quantity: int = 1, currency: str = "USD", **o
     return NewLine(**values | options)
 
 
+async def pass_by(database: Database, time: timedelta) -> int:
+    """Lets time pass with a worker that looks every day; how many steps were taken."""
+    taken = 0
+    while time > timedelta():
+        clock.move(min(time, timedelta(days=1)))
+        time -= timedelta(days=1)
+        taken += await invoices.advance(database)
+    return taken
+
+
 async def make_invoice(
     where: Conn | Database,
     *,

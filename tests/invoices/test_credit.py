@@ -13,6 +13,8 @@ from builders.kit.money import Money
 from tests.cast import Person
 from tests.invoices.make import line, make_invoice, told, usd
 
+BLOCKED = "SELECT FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
+
 
 async def grant(database: Database, person: Person, amount: Money, reference: str | None = None) -> Granted:
     """Gives somebody credit."""
@@ -30,6 +32,13 @@ async def balances(database: Database, person: Person) -> list[Money]:
     """What somebody has."""
     async with database.reading() as conn:
         return list((await invoices.get_credit(conn, account_id=person.account.id)).balances)
+
+
+async def is_blocking(database: Database, conn: Conn) -> bool:
+    """Whether somebody waits for what the connection has locked."""
+    async with database.reading() as watching:
+        found = await watching.execute(BLOCKED, [conn.info.backend_pid])
+        return await found.fetchone() is not None
 
 
 async def test_credit_is_used_first(database: Database, alice: Person) -> None:
@@ -58,6 +67,61 @@ async def test_the_same_reference_is_one_grant(database: Database, alice: Person
     with pytest.raises(ValueError, match="was granted"):
         await grant(database, alice, Money.of("5.00", "EUR"), "outage")
     assert not (await grant(database, bob, usd("5.00"), "outage")).repeated
+
+
+async def test_the_same_reference_in_two_currencies_at_once_is_one_grant(
+    database: Database, alice: Person
+) -> None:
+    async with database.transaction() as conn:
+        first = await invoices.grant_credit(
+            conn, account_id=alice.account.id, amount=usd("5.00"), reason="Sorry.", reference="outage"
+        )
+        second = asyncio.create_task(grant(database, alice, Money.of("5.00", "EUR"), "outage"))
+        while not await is_blocking(database, conn):
+            assert not second.done()
+    with pytest.raises(
+        ValueError, match=r"5\.00 USD was granted with the reference outage before, and not 5\.00 EUR"
+    ):
+        await second
+    assert not first.repeated
+    assert await balances(database, alice) == [usd("5.00")]
+
+
+async def test_blanks_around_a_reference_make_no_second_grant(database: Database, alice: Person) -> None:
+    await grant(database, alice, usd("5.00"), "Störung")
+    assert (await grant(database, alice, usd("5.00"), " Sto\u0308rung\n")).repeated
+    assert await balances(database, alice) == [usd("5.00")]
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [(" ", "must be a reference"), ("x" * 201, "200 characters"), ("a\nb", "control"), ("\u202eb", "reading")],
+)
+async def test_what_is_no_reference_is_refused(
+    database: Database, alice: Person, reference: str, why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        await grant(database, alice, usd("5.00"), reference)
+    assert await balances(database, alice) == []
+    await grant(database, alice, usd("5.00"), "\N{DOG FACE}" * 200)  # what the index holds
+
+
+async def test_a_sandbox_that_is_empty_again_grants_anew(database: Database, alice: Person, bob: Person) -> None:
+    async def give(person: Person) -> bool:
+        async with database.transaction() as conn:
+            twin = person.account.sandbox_id
+            made = await invoices.grant_credit(
+                conn, account_id=twin, amount=usd("5.00"), reason="Try.", reference="1"
+            )
+            return not made.repeated
+
+    assert [await give(alice), await give(alice), await give(bob)] == [True, False, True]
+    async with database.transaction() as conn:
+        await invoices.clear(conn, account_id=alice.account.sandbox_id)
+    assert [await give(alice), await give(bob)] == [True, False]
+    async with database.reading() as conn:
+        credit = await invoices.get_credit(conn, account_id=alice.account.sandbox_id)
+    assert credit.balances == [usd("5.00")]
 
 
 async def test_credit_is_of_its_currency(database: Database, alice: Person) -> None:

@@ -66,6 +66,13 @@ async def test_blanks_around_a_reference_make_no_second_payment(database: Databa
         await pay(database, invoice, " ")
 
 
+@pytest.mark.parametrize("reference", ["x" * 201, "a\nb", "a\x1b[2Jb", "\u202eb"])
+async def test_what_is_no_reference_is_refused(database: Database, invoice: Invoice, reference: str) -> None:
+    with pytest.raises(ValueError, match="characters"):
+        await pay(database, invoice, reference)
+    assert (await pay(database, invoice, "\N{DOG FACE}" * 200)).invoice.status is Status.PAID
+
+
 async def test_what_is_over_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
     paid = await pay(database, invoice, amount="12.50")
     assert (paid.invoice.amount_paid, paid.payment.overpaid) == (usd("10.00"), usd("2.50"))

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from tests.cast import Person
 from tests.invoices.conftest import Office
-from tests.invoices.make import DUE, line, make_invoice, told
+from tests.invoices.make import DUE, line, make_invoice, pass_by, told
 
 STEPS = ["invoice.overdue", "invoice.reminded", "invoice.grace_ended", "invoice.uncollectible"]
 WAITS = [timedelta(), timedelta(days=7), timedelta(days=14), timedelta(days=44)]
@@ -56,15 +57,37 @@ async def test_each_step_has_its_day(conn: Conn, database: Database, alice: Pers
 
 async def test_many_at_once_take_each_step_once(conn: Conn, database: Database, alice: Person) -> None:
     made = [await make_invoice(database, account_id=alice.account.id) for _ in range(5)]
-    clock.move(DUE + timedelta(days=60))
-    taken = await asyncio.gather(*(invoices.advance(database) for _ in range(4)))
-    while sum(taken) < 20:
-        taken.append(await invoices.advance(database))
-    assert sum(taken) == 20
+    taken = 0
+    for wait in (DUE, *(after - before for before, after in pairwise(WAITS))):
+        clock.move(wait)
+        taken += sum(await asyncio.gather(*(invoices.advance(database) for _ in range(4))))
+    while taken < 20:
+        taken += await invoices.advance(database)
+    assert taken == 20
     happened = await told(conn, alice.account.id, *STEPS)
     assert len(happened) == 20
     for invoice in made:
         assert [name for name, data in happened if data["id"] == str(invoice.id)] == STEPS
+
+
+async def test_what_comes_late_leaves_the_days_between(conn: Conn, database: Database, alice: Person) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    clock.move(DUE + timedelta(days=60))  # without a worker
+    assert await invoices.advance(database) == 1
+    shown = await invoices.get(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    assert shown.due_at == invoice.due_at
+    assert shown.suspends_at - clock.now() > timedelta(days=14, seconds=-60)
+
+    clock.move(timedelta(days=6))
+    assert await invoices.advance(database) == 0
+    clock.move(timedelta(days=5))  # less than a week behind, and more than a day
+    assert await invoices.advance(database) == 1
+    assert await names(conn, alice) == STEPS[:2]
+    assert await pass_by(database, timedelta(days=6)) == 0
+    assert await pass_by(database, timedelta(days=1)) == 1
+    assert await pass_by(database, timedelta(days=29)) == 0
+    assert await pass_by(database, timedelta(days=1)) == 1
+    assert await names(conn, alice) == STEPS
 
 
 async def test_more_than_a_batch_is_taken(

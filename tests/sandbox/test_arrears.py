@@ -5,12 +5,13 @@ from datetime import timedelta
 import pytest
 
 from builders.invoices import service as invoices
-from builders.kit import clock
 from builders.kit.db import Conn, Database
 from tests.cast import Person
+from tests.invoices.make import pass_by
 from tests.sandbox.make import PROMOTE, Domains, alias, apply, begin, findings, order, plan, promote
 
 UNPAID = timedelta(days=60)
+ALMOST = timedelta(days=28) - timedelta(minutes=1)  # two weeks to pay, and two of grace
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +22,7 @@ async def _nobody_elses(conn: Conn) -> None:
 
 async def owe(database: Database, person: Person, *, after: timedelta = UNPAID) -> str:
     """Time passes, and nobody pays; the number of the invoice."""
-    clock.move(after)
-    await invoices.advance(database)
+    await pass_by(database, after)
     async with database.reading() as conn:
         [invoice] = await invoices.list_of_all(conn, account_id=person.account.id, limit=2)
     assert invoice.number is not None
@@ -81,9 +81,9 @@ async def test_what_costs_nothing_can_be_had_and_what_is_there_be_changed(
 
 async def test_a_plan_from_before_is_stale(alice: Person, database: Database, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
-    clock.move(UNPAID)
+    await pass_by(database, ALMOST)
     planned = await plan(alice, alias(f"grace@{domain}"), name="other")
-    await owe(database, alice, after=timedelta())
+    await owe(database, alice, after=timedelta(minutes=1))
 
     answer = await alice.post(PROMOTE, json=order(planned))
 
@@ -95,10 +95,10 @@ async def test_a_promotion_that_has_begun_claims_it_no_more(
     alice: Person, database: Database, domain: str
 ) -> None:
     await apply(alice, alias(f"ada@{domain}"))
-    clock.move(UNPAID)
+    await pass_by(database, ALMOST)
     planned = await plan(alice, alias(f"grace@{domain}"), name="other")
     await begin(database, alice, planned)
-    await owe(database, alice, after=timedelta())
+    await owe(database, alice, after=timedelta(minutes=1))
 
     promotion = await promote(alice, planned)
 

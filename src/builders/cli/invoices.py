@@ -7,7 +7,7 @@ from uuid import UUID
 
 import click
 
-from builders.cli.session import fail, json_option, plain, run, show
+from builders.cli.session import fail, json_option, note, plain, run, show
 from builders.identity import service as identity
 from builders.identity.records import Account
 from builders.invoices import service as door
@@ -205,27 +205,28 @@ def credit(
     as_json: bool,
 ) -> None:
     """Give an account credit, which its next invoices use first; or show what it has. Can be repeated."""
-    if amount is not None and not (reason and reference):
+    if amount is not None and not (reason and reference is not None):
         raise click.UsageError("--amount needs a --reason and a --reference.")
     given = None if amount is None else _money(amount, currency)
     if given is not None and not given.amount:
         raise click.BadParameter("that is nothing", param_hint="--amount")
 
     async def booked(conn: Conn, account_id: UUID) -> Granted | None:
-        if given is None or not reason or not reference:
+        if given is None or reason is None or reference is None:
             return None
         return await door.grant_credit(
             conn, account_id=account_id, amount=given, reason=reason, reference=reference
         )
 
-    async def work(database: Database, _: Settings) -> Credit:
+    async def work(database: Database, _: Settings) -> tuple[Granted | None, Credit]:
         async with database.transaction() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             account_id = _id(account, sandbox=sandbox)
-            await booked(conn, account_id)
-            return await door.get_credit(conn, account_id=account_id)
+            return await booked(conn, account_id), await door.get_credit(conn, account_id=account_id)
 
-    found = _or_fail(lambda: run(work))
+    granted, found = _or_fail(lambda: run(work))
+    if granted is not None and granted.repeated:
+        note("This was granted before, and is not granted again.")
     balances = ", ".join(map(str, found.balances)) or "nothing"
     entries = (
         f"  {each.created_at:%Y-%m-%d}  {each.amount!s:>16}  {plain(each.reason)}" for each in found.entries

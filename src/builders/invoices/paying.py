@@ -8,11 +8,12 @@ from builders.invoices.events import INVOICE_PAID, INVOICE_UNCOLLECTIBLE, INVOIC
 from builders.invoices.records import CreditKind, Granted, Invoice, Paid, Payment, Status
 from builders.invoices.store import invoices as store
 from builders.invoices.store import ledger, payments
-from builders.kit import clock, ids, outbox
+from builders.kit import clock, ids, outbox, texts
 from builders.kit.db import Conn
 from builders.kit.money import Money
 
 PAYABLE = frozenset({Status.OPEN, Status.UNCOLLECTIBLE})
+MAX_REFERENCE = 200  # characters, of what an index can hold
 
 
 async def pay(
@@ -28,11 +29,10 @@ async def pay(
 
     What is over becomes credit, all of it where the invoice is paid already. Publishes invoice.paid when nothing
     is left. Raises InvoiceNotFound, InvalidTransition for a draft and a void one, NothingDue, and ValueError for
-    an amount of another currency or of nothing, or for a reference that was booked with another amount.
+    an amount of another currency or of nothing, for a reference that was booked with another amount, or for a
+    method or reference that is empty, too long, or more than a line.
     """
-    method, reference = method.strip(), reference.strip()
-    if not method or not reference:
-        raise ValueError("A payment has a method and a reference: they tell it from others.")
+    method, reference = _mark(method, "method"), _mark(reference, "reference")
     invoice = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
     known = await payments.find(
         conn,
@@ -49,6 +49,16 @@ async def pay(
     if invoice.status not in PAYABLE | {Status.PAID}:
         raise issuing.refused(invoice, Status.PAID)
     return await book(conn, invoice, method=method, reference=reference, amount=amount or _all_due(invoice))
+
+
+def _mark(text: str, what: str) -> str:
+    """What tells a booking from others, without what nobody sees: else one that is repeated would be another."""
+    text = text.strip()
+    if not text:
+        raise ValueError(f"There must be a {what}: it tells this booking from others.")
+    if len(text) > MAX_REFERENCE:
+        raise ValueError(f"A {what} has at most {MAX_REFERENCE} characters.")
+    return texts.plain(text)
 
 
 def _all_due(invoice: Invoice) -> Money:
@@ -123,11 +133,12 @@ async def give_up(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
 async def grant(conn: Conn, *, account_id: UUID, amount: Money, reason: str, reference: str) -> Granted:
     """Credit from the operator, used by the invoices that are issued from now on; negative takes some back.
 
-    The same `reference` twice is one grant. Raises ValueError when it was of another amount, and when less than
-    nothing would be left.
+    The same `reference` twice is one grant, in whatever currency. Raises ValueError when it was of another amount,
+    when less than nothing would be left, and for a reference that `pay` would not take.
     """
+    reference = _mark(reference, "reference")
     balance = await ledger.balance_in_turn(conn, account_id=account_id, currency=amount.currency)
-    known = await ledger.find(conn, account_id=account_id, reference=reference)
+    known = await ledger.find_in_turn(conn, account_id=account_id, reference=reference)
     if known is not None:
         if known.amount != amount:
             raise ValueError(

@@ -172,6 +172,7 @@ class Invoice:
     created_at: datetime
     issued_at: datetime | None
     due_at: datetime
+    counted_from: datetime  # the steps of being overdue: the due date, or later where a worker was late
     paid_at: datetime | None
     voided_at: datetime | None
     uncollectible_at: datetime | None
@@ -192,12 +193,12 @@ class Invoice:
     @property
     def suspends_at(self) -> datetime:
         """When the names are suspended unless it is paid."""
-        return self.due_at + GRACE
+        return self.counted_from + GRACE
 
     @property
     def releases_at(self) -> datetime:
         """When the names are released unless it is paid."""
-        return self.due_at + GIVEN_UP
+        return self.counted_from + GIVEN_UP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

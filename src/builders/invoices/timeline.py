@@ -1,7 +1,7 @@
 """The overdue timeline: what happens to an invoice that is not paid, and when (docs/explanation/invoices.md).
 
-Steps are counted from the due date. An invoice that has missed several, since no worker ran, takes them one after
-the other.
+Steps are counted from the due date. Where one comes late, since no worker ran, those behind it come as much later:
+nobody loses names on the day of the first reminder.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ from builders.kit.db import Conn, Database
 from builders.kit.outbox import Event
 
 BATCH = 200  # invoices of one transaction
+LATE = timedelta(days=1)  # a step that is later than this has the others wait
 STEPS: Sequence[tuple[Stage, timedelta, Event]] = (
     (Stage.REMINDED, timedelta(), INVOICE_OVERDUE),
     (Stage.REMINDED_AGAIN, SECOND_REMINDER, INVOICE_REMINDED),
@@ -52,7 +53,7 @@ async def find_arrears(conn: Conn, *, account_id: UUID) -> str | None:
 
 
 async def _step(conn: Conn, *, stage: Stage, due: datetime, event: Event) -> int:
-    moved = await store.step(conn, before=Stage(stage - 1), after=stage, due=due, limit=BATCH)
+    moved = await store.step(conn, before=Stage(stage - 1), after=stage, due=due, late=due - LATE, limit=BATCH)
     return await _tell(conn, event, moved)
 
 

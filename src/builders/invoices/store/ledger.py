@@ -33,6 +33,10 @@ BOOK = """
         %(now)s
     )
 """
+# Of a reference: the turn of a purse is of one currency alone.
+TAKE_REFERENCE = """
+    SELECT pg_advisory_xact_lock(hashtextextended('invoices_credit ' || %(account_id)s::uuid || %(reference)s, 0))
+"""
 FIND = """
     SELECT id, kind, amount, currency, reason, reference, invoice_id, created_at FROM invoices_credit
     WHERE account_id = %(account_id)s AND reference = %(reference)s
@@ -78,10 +82,12 @@ async def book(
     return entry
 
 
-async def find(conn: Conn, *, account_id: UUID, reference: str) -> CreditEntry | None:
-    """What was granted with this reference."""
+async def find_in_turn(conn: Conn, *, account_id: UUID, reference: str) -> CreditEntry | None:
+    """What was granted with this reference, with which nobody else grants until the transaction ends."""
+    row = {"account_id": account_id, "reference": reference}
+    await conn.execute(TAKE_REFERENCE, row)
     async with conn.cursor(row_factory=kwargs_row(_entry)) as cursor:
-        await cursor.execute(FIND, {"account_id": account_id, "reference": reference})
+        await cursor.execute(FIND, row)
         return await cursor.fetchone()
 
 

@@ -11,7 +11,7 @@ AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
 COLUMNS = """
     account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total, total, credit_applied,
     amount_paid, seller, buyer, promotion_id, stage, payment_method, payment_reference, created_at, issued_at,
-    due_at, paid_at, voided_at, uncollectible_at
+    due_at, coalesce(counted_from, due_at) AS counted_from, paid_at, voided_at, uncollectible_at
 """
 
 

@@ -22,10 +22,13 @@ RETURNED = f"""{COLUMNS}, ARRAY(
     ) AS alias_ids
 """  # noqa: S608 - of a constant
 STEP = f"""
-    UPDATE invoices_invoices AS invoice SET stage = %(after)s
+    UPDATE invoices_invoices AS invoice
+    SET stage = %(after)s,
+        counted_from = CASE WHEN coalesce(counted_from, due_at) < %(late)s THEN %(due)s ELSE counted_from END
     WHERE (account_id, id) IN (
         SELECT account_id, id FROM invoices_invoices
         WHERE status = 'open' AND stage = %(before)s AND due_at <= %(due)s
+          AND coalesce(counted_from, due_at) <= %(due)s
         ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {RETURNED}
@@ -35,6 +38,7 @@ GIVE_UP = f"""
     WHERE (account_id, id) IN (
         SELECT account_id, id FROM invoices_invoices
         WHERE status = 'open' AND stage = %(before)s AND due_at <= %(due)s
+          AND coalesce(counted_from, due_at) <= %(due)s
         ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     RETURNING {RETURNED}
@@ -47,9 +51,14 @@ FIND_ARREARS = """
 """
 
 
-async def step(conn: Conn, *, before: Stage, after: Stage, due: datetime, limit: int) -> Sequence[Invoice]:
-    """Those that were at `before`, were due then or earlier, and are at `after` now."""
-    row = {"before": before, "after": after, "due": due, "limit": limit}
+async def step(
+    conn: Conn, *, before: Stage, after: Stage, due: datetime, late: datetime, limit: int
+) -> Sequence[Invoice]:
+    """Those that were at `before`, were due then or earlier, and are at `after` now.
+
+    Of those that were due before `late` the steps are counted from `due` on.
+    """
+    row = {"before": before, "after": after, "due": due, "late": late, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
         await cursor.execute(STEP, row)
         return await cursor.fetchall()
