@@ -13,6 +13,8 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/edge.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
     "builders/kit/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
     "builders/sandbox/runner.py:_advance": "a batch that always fails would bar its account for ever",
+    "builders/sandbox/carrying.py:finish": "an end that always fails would do so too, and is given up",
+    "builders/sandbox/finishing.py:give_up": "whatever is wrong with one part of an end, the promotion must end",
     "builders/kit/news.py:_relayed": "a relay that fails gets its events again one by one; nobody waits for it",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
     "builders/kit/log.py:_readable": "any object may be logged, and logging never raises",

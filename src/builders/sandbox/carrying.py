@@ -2,15 +2,20 @@
 
 from uuid import UUID
 
-from procrastinate import JobContext
+from procrastinate import JobContext, RetryStrategy
 
-from builders.kit import jobs
+from builders.kit import jobs, log
 from builders.kit.db import Conn
-from builders.sandbox import runner
+from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.sandbox import finishing, runner
 from builders.sandbox.means import Means
 from builders.sandbox.records import ActionKind, Plan
 
 LARGE = 250  # actions; with more a promotion is a job
+TRIES = 7
+RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, in which no other plan is promoted
+
+_log = log.get_logger()
 
 
 def is_large(plan: Plan) -> bool:
@@ -24,12 +29,18 @@ async def defer(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
     await jobs.defer(conn, finish, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
 
 
-@jobs.app.task(name="sandbox.finish", retry=jobs.RETRY, pass_context=True)
+@jobs.app.task(name="sandbox.finish", retry=RETRY, pass_context=True)
 async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
-    """Goes on with one promotion."""
-    await runner.run(
-        jobs.database(context),
-        account_id=UUID(account_id),
-        promotion_id=UUID(promotion_id),
-        means=Means.of(jobs.settings(context), jobs.keyring(context)),
-    )
+    """Goes on with one promotion, and gives it up when that fails to the last."""
+    database, means = jobs.database(context), Means.of(jobs.settings(context), jobs.keyring(context))
+    owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
+    try:
+        await runner.run(database, **owner, means=means)
+    except (DatabaseAway, DatabaseBusy):
+        raise  # `sandbox.resume` begins anew, however often
+    except Exception:
+        if context.job.attempts < TRIES:
+            raise
+        _log.exception("promotion_given_up", account=account_id, promotion=promotion_id)
+        async with database.transaction() as conn:
+            await finishing.give_up(conn, **owner, means=means)

@@ -1,7 +1,7 @@
 """How a promotion ends: its status, its invoices, the names it does not need any more, and the news of it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -9,8 +9,8 @@ from builders.aliases import service as aliases
 from builders.aliases.records import Alias
 from builders.invoices import service as invoices
 from builders.invoices.records import NewLine
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
+from builders.kit import clock, log, outbox
+from builders.kit.db import AWAY, Conn
 from builders.kit.money import Money
 from builders.sandbox import promotion as promotions
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
@@ -23,12 +23,20 @@ from builders.sandbox.records import (
     Promotion,
     PromotionStatus,
     Step,
+    StepError,
     StepStatus,
 )
 from builders.sandbox.store import plans as plan_store
 from builders.sandbox.store import promotions as store
 from builders.sandbox.store import steps as journal
 from builders.sandbox.views import AliasView
+
+ENDING_FAILED = StepError(
+    code="ending_failed",
+    message="It could not be ended, and we do not know why. What its steps did stands; resume it to end it.",
+    retryable=True,
+)
+_log = log.get_logger()
 
 
 def outcome(counts: Mapping[StepStatus, int]) -> PromotionStatus:
@@ -40,17 +48,63 @@ def outcome(counts: Mapping[StepStatus, int]) -> PromotionStatus:
 
 async def finish(conn: Conn, plan: Plan, promotion: Promotion, means: Means) -> None:
     """Ends a promotion with nothing left to do, in the transaction that has its row."""
-    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
-    now, steps = clock.now(), await journal.list_steps(conn, **owner)
-    counts = Counter(step.status for step in steps)
-    status = outcome(counts)
-    whole = status is PromotionStatus.SUCCEEDED
-    await store.finish_promotion(conn, **owner, status=status, now=now)
-    done = PlanStatus.PROMOTED if whole else PlanStatus.PARTIAL
-    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=done)
+    steps = await journal.list_steps(conn, account_id=plan.account_id, promotion_id=promotion.id)
+    status = outcome(Counter(step.status for step in steps))
+    await _end(conn, plan.account_id, promotion, status, None)
     await _let_go(conn, plan, steps)
+    await _tell(conn, plan, promotion.id, steps, status)
+    await _bill(conn, plan, promotion.id, steps, means)  # last: who issues an invoice next waits for our end
+
+
+async def give_up(conn: Conn, *, account_id: UUID, promotion_id: UUID, means: Means) -> None:
+    """Ends a promotion that cannot be ended well, so that its account may promote again; no news if it has ended.
+
+    What is still to do is left out. Names, news and bill are each seen to by itself, since one of them may be what
+    fails; that one is logged, and made good when the promotion is resumed.
+    """
+    owner = {"account_id": account_id, "promotion_id": promotion_id}
+    promotion = await store.lock_running(conn, **owner)
+    if promotion is None:
+        return
+    await journal.skip_steps(conn, **owner, now=clock.now())
+    steps = await journal.list_steps(conn, **owner)
+    some = any(step.status is StepStatus.SUCCEEDED for step in steps)
+    status = PromotionStatus.PARTIAL if some else PromotionStatus.FAILED
+    await _end(conn, account_id, promotion, status, ENDING_FAILED)
+    parts: Mapping[str, Callable[[Plan], Awaitable[None]]] = {
+        "names": lambda plan: _let_go(conn, plan, steps),
+        "news": lambda plan: _tell(conn, plan, promotion_id, steps, status),
+        "bill": lambda plan: _bill(conn, plan, promotion_id, steps, means),
+    }
+    for name, part in parts.items():
+        try:
+            async with conn.transaction():
+                plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
+                assert plan is not None  # noqa: S101 - a foreign key
+                await part(plan)
+        except AWAY:
+            raise  # it is not known yet whether it can be done
+        except Exception:  # noqa: BLE001 - whatever is wrong with one part, the promotion must end
+            _log.exception("promotion_part_failed", promotion=str(promotion_id), part=name)
+
+
+async def _end(
+    conn: Conn, account_id: UUID, promotion: Promotion, status: PromotionStatus, error: StepError | None
+) -> None:
+    whole = status is PromotionStatus.SUCCEEDED
+    await store.finish_promotion(
+        conn, account_id=account_id, promotion_id=promotion.id, status=status, error=error, now=clock.now()
+    )
+    done = PlanStatus.PROMOTED if whole else PlanStatus.PARTIAL
+    await plan_store.mark_plan(conn, account_id=account_id, plan_id=promotion.plan_id, status=done)
+
+
+async def _tell(
+    conn: Conn, plan: Plan, promotion_id: UUID, steps: Sequence[Step], status: PromotionStatus
+) -> None:
+    counts = Counter(step.status for step in steps)
     data = PromotionData(
-        id=promotion.id,
+        id=promotion_id,
         plan_id=plan.id,
         manifest=plan.manifest,
         succeeded=counts[StepStatus.SUCCEEDED],
@@ -58,9 +112,8 @@ async def finish(conn: Conn, plan: Plan, promotion: Promotion, means: Means) -> 
         skipped=counts[StepStatus.SKIPPED],
         kinds=dict(Counter(action.kind for action in plan.actions)),
     )
-    event = PROMOTION_COMPLETED if whole else PROMOTION_FAILED
+    event = PROMOTION_COMPLETED if status is PromotionStatus.SUCCEEDED else PROMOTION_FAILED
     await outbox.publish(conn, event, account_id=plan.account_id, data=data)
-    await _bill(conn, plan, promotion.id, steps, means)  # last: who issues an invoice next waits for our end
 
 
 async def _let_go(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:

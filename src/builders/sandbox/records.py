@@ -217,7 +217,7 @@ class PlanOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepError:
-    """Why a step failed."""
+    """Why a step failed, or a whole promotion could not be ended."""
 
     code: str
     message: str
@@ -262,6 +262,7 @@ class Promotion:
     started_at: datetime
     finished_at: datetime | None
     invoices: Sequence[BilledOn] = ()
+    error: StepError | None = None  # why it was given up, whatever became of its steps
 
 
 class Abandoned(NamedTuple):

@@ -118,6 +118,7 @@ PROMOTION: JsonDict = {
     "invoices": [
         {"id": _INVOICE_ID, "number": "INV-2026-000123", "total": {"amount": "24.00", "currency": "USD"}}
     ],
+    "error": None,
     "next_actions": [],
     "created_by": _KEY_ID,
     "started_at": "2026-01-05T09:31:00Z",

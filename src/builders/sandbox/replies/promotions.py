@@ -22,7 +22,7 @@ from builders.sandbox.replies.plans import Maker
 
 
 class StepErrorReply(Reply):
-    """Why a step failed."""
+    """Why a step failed, or the promotion could not be ended."""
 
     code: str
     message: str
@@ -70,6 +70,10 @@ class PromotionReply(Reply):
     steps: list[StepReply]
     summary: dict[StepStatus, int]
     invoices: list[InvoiceReply]
+    error: Annotated[
+        StepErrorReply | None,
+        Field(description="Why it was given up, though nothing may be wrong with its steps: `ending_failed`."),
+    ]
     next_actions: list[Literal["resume", "replan"]]
     created_by: Maker
     started_at: datetime
@@ -94,6 +98,7 @@ def promotion_reply(promotion: Promotion) -> PromotionReply:
         steps=[StepReply.model_validate(step) for step in promotion.steps],
         summary=dict(Counter(step.status for step in promotion.steps)),
         invoices=[InvoiceReply.model_validate(each) for each in promotion.invoices],
+        error=None if promotion.error is None else StepErrorReply.model_validate(promotion.error),
         next_actions=["resume", "replan"] if unfinished else [],
         created_by=promotion.created_by,
         started_at=promotion.started_at,

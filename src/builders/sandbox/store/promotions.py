@@ -17,30 +17,34 @@ from builders.sandbox.records import (
     Promotion,
     PromotionStatus,
     Step,
+    StepError,
 )
 from builders.sandbox.store import steps as journal
 
 _BILLED = TypeAdapter(tuple[BilledOn, ...])
+_ERROR = TypeAdapter(StepError | None)
 
 INSERT_PROMOTION = """
     INSERT INTO sandbox_promotions (account_id, id, plan_id, status, on_error, created_by, started_at)
     VALUES (%(account_id)s, %(id)s, %(plan_id)s, 'running', %(on_error)s, %(created_by)s, %(now)s)
 """
 FIND_PROMOTION = """
-    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices FROM sandbox_promotions
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
+    FROM sandbox_promotions
     WHERE account_id = %(account_id)s
       AND (id = %(promotion_id)s::uuid OR plan_id = %(plan_id)s::uuid)
 """
 LOCK_RUNNING = """
-    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices FROM sandbox_promotions
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
+    FROM sandbox_promotions
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s AND status = 'running' FOR UPDATE
 """
 REOPEN = """
-    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL
+    UPDATE sandbox_promotions SET status = 'running', on_error = %(on_error)s, finished_at = NULL, error = NULL
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s
 """
 MARK_PROMOTION = """
-    UPDATE sandbox_promotions SET status = %(status)s, finished_at = %(now)s
+    UPDATE sandbox_promotions SET status = %(status)s, finished_at = %(now)s, error = %(error)s
     WHERE account_id = %(account_id)s AND id = %(promotion_id)s
 """
 ADD_INVOICE = """
@@ -106,11 +110,18 @@ async def reopen(conn: Conn, *, account_id: UUID, promotion_id: UUID, on_error: 
 
 
 async def finish_promotion(
-    conn: Conn, *, account_id: UUID, promotion_id: UUID, status: PromotionStatus, now: datetime
+    conn: Conn,
+    *,
+    account_id: UUID,
+    promotion_id: UUID,
+    status: PromotionStatus,
+    error: StepError | None,
+    now: datetime,
 ) -> None:
-    """Ends a promotion."""
+    """Ends a promotion; `error` says why it was given up."""
+    why = None if error is None else Jsonb(_ERROR.dump_python(error))
     row = {"account_id": account_id, "promotion_id": promotion_id, "status": status, "now": now}
-    await conn.execute(MARK_PROMOTION, row)
+    await conn.execute(MARK_PROMOTION, {**row, "error": why})
 
 
 async def add_invoice(conn: Conn, *, account_id: UUID, promotion_id: UUID, invoice: BilledOn) -> None:
@@ -142,4 +153,5 @@ def _promotion(row: dict[str, Any], steps: Sequence[Step]) -> Promotion:
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         invoices=_BILLED.validate_python(row["invoices"]),
+        error=_ERROR.validate_python(row["error"]),
     )
