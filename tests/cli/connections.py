@@ -45,7 +45,7 @@ async def serving(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "PATIENCE_S", patience_s)
         patch.setattr(protocol, "UNREAD_S", unread_s)
-        config = uvicorn.Config(app, http=protocol.bounded(1024), ws="none", log_config=None)
+        config = uvicorn.Config(app, http=protocol.bounded(1024), ws="none", log_config=None, access_log=False)
         patch.setattr(config, "timeout_keep_alive", idle_s)
         config.load()
         state = ServerState()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from builders.cli import protocol
 from builders.cli.answering import joined
@@ -76,6 +76,17 @@ async def test_an_answer_is_what_uvicorn_sends(messages: list[Message], request_
 
     assert ours == await said(saying(messages), request, HttpToolsProtocol)
     assert b"set-cookie" not in ours
+
+
+async def test_an_answer_in_one_piece_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_uvicorn: list[Message] = []
+
+    async def send(_: RequestResponseCycle, message: Message) -> None:
+        by_uvicorn.append(message)
+
+    monkeypatch.setattr(RequestResponseCycle, "send", send)
+    answer = await said(saying(ANSWERS["one piece"]), CLOSING, protocol.bounded(1024))
+    assert (answer[-2:], by_uvicorn) == (b"ok", [])
 
 
 @pytest.mark.parametrize("made_by", [protocol.bounded(1024), HttpToolsProtocol], ids=["ours", "uvicorn's"])

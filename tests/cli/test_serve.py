@@ -1,15 +1,22 @@
 import json
+import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from builders.cli import serve, session
+from builders.kit.settings import Settings
+from tests.cli.conftest import Cli
 from tests.cli.serving import Serving, builders, data_folder
 from tests.kit.embedded.servers import wait_until
 
 ACCOUNT = ("--account", "ada@example.net")
+NAMED = Settings(database_url=SecretStr("postgresql://nobody.invalid/none"))  # not asked
 
 
 @pytest.fixture
@@ -51,8 +58,34 @@ def new_key(data: Path) -> str:
 def test_a_start_that_is_told_to_stop_leaves_nobody(data: Path) -> None:
     with Serving(data, "--demo") as serving:
         wait_until(lambda: any(data.glob("tmp*")))  # it draws the demo's images
+        [loading] = serving.children("demo")
+        assert os.getsid(loading.pid) == loading.pid  # it is told by its parent, and not by the terminal too
 
         assert serving.stop() == 128 + signal.SIGTERM
         assert serving.remaining() == []
         assert not any(data.glob("tmp*"))
         assert "Traceback" not in serving.log()
+
+
+def test_a_demo_that_is_killed_while_it_loads_is_said(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    monkeypatch.setattr(serve, "US", (sys.executable, "-c", killed))
+    result = builders("serve", "--demo")
+    assert (result.exit_code, "The demo was not loaded: signal 9" in result.stderr) == (1, True)
+
+
+def test_a_command_that_is_told_to_stop_twice_clears_up_all_the_same() -> None:
+    cleared: list[str] = []
+
+    def work() -> None:
+        with session.connected(NAMED, migrated=False):
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signal.SIGHUP)
+                cleared.append("all")
+
+    with pytest.raises(SystemExit) as ended:
+        work()
+    assert (ended.value.code, cleared) == (128 + signal.SIGTERM, ["all"])

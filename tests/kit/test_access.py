@@ -92,6 +92,14 @@ async def test_nothing_is_held_back_at_a_level_that_shows_nothing(logged: String
     assert logged.getvalue() == ""
 
 
+async def test_a_long_path_is_not_kept_in_memory(logged: StringIO) -> None:
+    access._asked.cache_clear()
+    await note(request_id="request1", path="/" + "a" * 60_000)
+    access.flush()
+    assert len(events(logged)) == 1
+    assert access._asked.cache_info().currsize == 0
+
+
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("field", ["request_id", "path", "client", "method"])
 async def test_no_text_of_a_client_shows_a_secret(logged: StringIO, field: str, secret: str) -> None:

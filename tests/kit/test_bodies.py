@@ -104,6 +104,8 @@ async def test_whatever_else_is_sent_is_refused_in_order(raw: bytes) -> None:
         (b"1e999", "number_too_large", ["body"]),
         (b'{"a": [-1E+400]}', "number_too_large", ["body"]),
         (b"[" + b"9" * 400 + b".5]", "number_too_large", ["body"]),
+        (b"[-1" + b"0" * 210 + b"E+99, 1]", "number_too_large", ["body"]),
+        (b'{"a":\t' + b"9" * 300 + b".0e9}", "number_too_large", ["body"]),
     ],
 )
 async def test_what_is_no_json_for_us_is_refused(raw: bytes, kind: str, at: list[str | int]) -> None:

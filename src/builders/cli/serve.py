@@ -75,13 +75,21 @@ def _have_keyring(settings: Settings) -> None:
 
 def _load_demo(environment: Mapping[str, str]) -> str:
     """The demo's keys, a line each; loads the demo on the first start."""
-    with subprocess.Popen([*US, "demo"], env=environment, stdout=subprocess.PIPE, text=True) as loading:  # noqa: S603 - our own command
+    with subprocess.Popen(  # noqa: S603 - our own command
+        [*US, "demo"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a Ctrl-C at our terminal it hears from us, once
+    ) as loading:
         try:
             keys, _ = loading.communicate()
         except BaseException:  # we are told to stop: let it clear up, which a kill would not
             loading.terminate()
             loading.wait()
             raise
+    if loading.returncode < 0:
+        fail(f"The demo was not loaded: signal {-loading.returncode} ended what loads it. Start it again.")
     if loading.returncode:  # it has said why
         sys.exit(loading.returncode)
     return keys.rstrip("\n")

@@ -79,10 +79,17 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """SIGTERM, or a closed terminal, ends the command as Ctrl-C does: our own PostgreSQL is not left behind."""
+    """SIGTERM, or a closed terminal, ends the command as Ctrl-C does: our own PostgreSQL is not left behind.
 
-    def end(number: int, _: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
+    Once: told again, as by a service manager and by its parent, a command clears up to the end.
+    """
+    is_told = False
+
+    def end(number: int, _: FrameType | None) -> None:
+        nonlocal is_told
+        if not is_told:
+            is_told = True
+            raise SystemExit(128 + number)
 
     heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.signal(each, end) for each in heard}

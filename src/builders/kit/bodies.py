@@ -31,7 +31,7 @@ _LONGEST_NAME = 80  # characters of a member's name that is looked for among our
 # A number that may be larger than a float, or a NUL: only a body that has one is searched.
 _EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # may be in a text, such as an id in hexadecimal
 _LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
-_LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{309}"), 308
+_LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{210}"), 209  # with two digits of an exponent it may be 1e309
 
 
 def by_example(*examples: JsonDict) -> JsonDict:
