@@ -8,6 +8,7 @@ import hashlib
 import json
 from typing import Any
 from urllib.parse import parse_qsl
+from uuid import UUID
 
 from starlette.types import Receive, Scope, Send
 
@@ -43,17 +44,16 @@ async def answer(staff: Staff, scope: Scope, receive: Receive, send: Send) -> No
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await _say(send, 200, headers, body)
     elif path.startswith("/v1/t/o/"):
-        await _hit(staff, path[8:], "open", None)
+        await _hit(staff, mail.read_token(staff.keyring, path[8:]), "open", None)
         await _say(send, 200, _PIXEL, GIF)
     else:
         query = dict(parse_qsl(scope["query_string"].decode()))
         assert mail.is_target(staff.keyring, path[8:], target=query["u"], mac=query["m"])
-        await _hit(staff, path[8:], "click", query["u"])
+        await _hit(staff, mail.message_of(path[8:]), "click", query["u"])
         await _say(send, 302, [(b"location", query["u"].encode()), (b"content-length", b"0"), _KEPT], b"")
 
 
-async def _hit(staff: Staff, token: str, kind: str, url: str | None) -> None:
-    message_id = mail.read_token(staff.keyring, token)
+async def _hit(staff: Staff, message_id: UUID | None, kind: str, url: str | None) -> None:
     assert message_id is not None
     row: dict[str, Any] = {"id": ids.new(), "now": clock.now(), "message_id": message_id, "kind": kind, "url": url}
     async with staff.database.pool.connection() as conn:

@@ -77,15 +77,19 @@ def wants_html(request: Request) -> bool:
 
 def preferred(request: Request, *others: str) -> str | None:
     """Which of these media types the request asks for rather than for JSON; None: for JSON, or it does not say."""
-    sent = (value for name, value in request.scope["headers"] if name == b"accept")
-    found = _weights(b",".join(sent)[:1024])
+    sent = [value for name, value in request.scope["headers"] if name == b"accept"]
+    return _preferred(b",".join(sent)[:1024], others)
+
+
+@lru_cache(maxsize=256)  # few are different
+def _preferred(accept: bytes, others: tuple[str, ...]) -> str | None:
+    found = _weights(accept)
     json = max(found.get("application/json", (0.0, 0)), found.get("application/problem+json", (0.0, 0)))
     best = max(others, key=lambda name: found.get(name, (0.0, 0)))
     weight = found.get(best, (0.0, 0))
     return best if weight[0] > 0 and (weight > json or json[0] == 0) else None
 
 
-@lru_cache(maxsize=256)  # few are different
 def _weights(accept: bytes) -> Mapping[str, tuple[float, int]]:
     """Of each media type that is named, and its place, the first highest."""
     found: dict[str, tuple[float, int]] = {}

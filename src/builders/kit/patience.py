@@ -24,7 +24,8 @@ class Patience:
 
     async def run(self, work: Coroutine[Any, Any, T], *, longest_s: float) -> T:
         """What the work gives. Cancels it and raises TookTooLong when it takes longer."""
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         assert task is not None  # noqa: S101 - a coroutine of asyncio runs in one
         before, end = task.cancelling(), loop.time() + longest_s
         self._ends[task] = end

@@ -55,8 +55,17 @@ def read_token(keyring: Keyring, text: str) -> UUID | None:
     return UUID(bytes=raw[:_ID])
 
 
+def message_of(text: str) -> UUID | None:
+    """The message of a token that is known to be ours, as that of a target which `is_target` found good."""
+    raw = decoded(text)
+    return UUID(bytes=raw[:_ID]) if len(raw) > _ID else None
+
+
 def is_target(keyring: Keyring, text: str, *, target: str, mac: str) -> bool:
-    """Whether we ourselves made the link of this token to this target (decoded), as `u` and `m` say it."""
+    """Whether we ourselves made the link of this token to this target (decoded), as `u` and `m` say it.
+
+    A good one says that the token is good too: we sign targets of tokens that we minted, and of no others.
+    """
     return keyring.verify(_CLICK, _signed(text, target), decoded(mac))
 
 

@@ -18,7 +18,7 @@ from builders.mail.store import Key, Reply
 
 # Tracked links, as the tracking room redeems them.
 mint_links = links.mint
-read_token = links.read_token
+read_token, message_of = links.read_token, links.message_of
 is_target = links.is_target
 mask = addresses.mask
 KEPT = store.KEPT

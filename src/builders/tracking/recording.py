@@ -61,7 +61,7 @@ class Recorder:
 
     async def note_click(self, *, token: str, target: str, visitor: Visitor) -> None:
         """Takes down that a link was followed, which `check` found good."""
-        message_id = mail.read_token(self._keyring, token)
+        message_id = mail.message_of(token)
         if message_id is not None:
             await self._note(Hit(message_id, HitKind.CLICK, target, clock.now(), visitor))
 
