@@ -10,7 +10,6 @@ import json
 import logging
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
 
 from builders.kit import clock, log
 
@@ -22,29 +21,25 @@ _PLAIN = 512  # characters of a request's texts that are written without more ad
 _quoted = json.JSONEncoder().encode  # ASCII only, so control characters are escaped
 
 
-class _Request(NamedTuple):
-    at: datetime
-    request_id: str
-    method: str
-    path: str
-    status: int
-    ms: float
-    client: str | None
+# When it ended, request id, method, path, status, milliseconds, client; a plain tuple, since one is made for each.
+_Request = tuple[datetime, str, str, str, int, float, str | None]
 
-    def line(self) -> str:
-        """What the logger would write, at a tenth of its cost where there is nothing to mask."""
-        is_plain = self.request_id.isalnum() and self.request_id.isascii()
-        is_short = len(self.request_id) <= _PLAIN and len(self.path) <= _PLAIN  # a path may have 64 KiB: not kept
-        asked = _asked(self.method, self.path, self.client) if is_plain and is_short else None
-        timestamp = log.stamp(self.at)
-        if asked is None:
-            said = {**self._asdict(), "timestamp": timestamp, "level": "info", "event": "request"}
-            del said["at"]
-            return log.line(None, "info", said)
-        return (
-            f'{{"timestamp":"{timestamp}","level":"info","event":"request","request_id":"{self.request_id}",'
-            f'{asked[0]},"status":{self.status},"ms":{self.ms},{asked[1]}}}'
-        )
+
+def _line(request: _Request) -> str:
+    """What the logger would write, at a tenth of its cost where there is nothing to mask."""
+    at, request_id, method, path, status, ms, client = request
+    is_plain = request_id.isalnum() and request_id.isascii()
+    is_short = len(request_id) <= _PLAIN and len(path) <= _PLAIN  # a path may have 64 KiB: not kept
+    asked = _asked(method, path, client) if is_plain and is_short else None
+    timestamp = log.stamp(at)
+    if asked is None:
+        said = {"request_id": request_id, "method": method, "path": path, "status": status, "ms": ms}
+        head = {"timestamp": timestamp, "level": "info", "event": "request"}
+        return log.line(None, "info", {**head, **said, "client": client})
+    return (
+        f'{{"timestamp":"{timestamp}","level":"info","event":"request","request_id":"{request_id}",'
+        f'{asked[0]},"status":{status},"ms":{ms},{asked[1]}}}'
+    )
 
 
 @lru_cache(maxsize=4_096)
@@ -65,9 +60,9 @@ def note(request_id: str, method: str, path: str, status: int, ms: float, client
         return
     at = clock.now()
     # The second condition: a timer can be lost with its event loop.
-    if not _held or at - _held[0].at > _LOST:
+    if not _held or at - _held[0][0] > _LOST:
         asyncio.get_running_loop().call_later(WRITTEN_EVERY.total_seconds(), flush)
-    _held.append(_Request(at, request_id, method, path, status, ms, client))
+    _held.append((at, request_id, method, path, status, ms, client))
     if len(_held) >= _MOST:
         flush()
 
@@ -75,7 +70,7 @@ def note(request_id: str, method: str, path: str, status: int, ms: float, client
 def flush() -> None:
     """Writes the lines that were held back."""
     if _held:
-        text = "\n".join(request.line() for request in _held)
+        text = "\n".join(map(_line, _held))
         _held.clear()
         log.lines.write(text)
 

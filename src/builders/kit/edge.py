@@ -54,7 +54,8 @@ class Edge:
         self.app = app
         self.proxies = proxies  # None when nobody is believed
         self.body_limit = body_limit
-        self.secret_paths = secret_paths  # beginnings of paths whose rest belongs in no log
+        # Beginnings of paths whose rest belongs in no log, and what is there of them.
+        self.secret_paths = [(each, f"{each}…") for each in secret_paths]
         self.log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,8 +105,9 @@ class _Passing:
                 bind_contextvars(traceparent=value.decode())  # in our log lines, and passed on by kit/outbound.py
         self.id = self.id or f"{_PROCESS}{next(_requests):012x}"
         self.path: str = scope["path"]
-        if self.path.startswith(edge.secret_paths):
-            self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
+        for beginning, shown in edge.secret_paths:
+            if self.path.startswith(beginning):
+                self.path = shown
 
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""
