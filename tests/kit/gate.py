@@ -1,7 +1,6 @@
 """A gate between a service and PostgreSQL: shut, it is to the service as if the server were gone."""
 
 import asyncio
-import contextlib
 from types import TracebackType
 from typing import Self
 
@@ -49,16 +48,24 @@ class Gate:
         assert me is not None
         self._passing.add(me)
         me.add_done_callback(self._passing.discard)
+        ends = [writer]
+        try:
+            if self._server is not None and self._server.is_serving():  # else it was shut before this one's turn
+                there, back = await self._connect()
+                ends.append(back)
+                await asyncio.gather(_pump(reader, back), _pump(there, writer))
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            for end in ends:
+                end.transport.abort()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         parts = conninfo_to_dict(self._target)
         host, port = str(parts.get("host", "127.0.0.1")), int(parts.get("port") or 5432)
         if host.startswith("/"):
-            there, back = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
-        else:
-            there, back = await asyncio.open_connection(host, port)
-        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
-            await asyncio.gather(_pump(reader, back), _pump(there, writer))
-        for end in (back, writer):
-            end.transport.abort()
+            return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        return await asyncio.open_connection(host, port)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

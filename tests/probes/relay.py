@@ -15,6 +15,7 @@ class Relay:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
         self.conninfo = ""  # of the database through the relay
 
@@ -32,6 +33,8 @@ class Relay:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:  # also of those whose task never began
+            writer.transport.abort()
 
     def hang(self) -> None:
         """Keeps every connection open, and hands nothing on."""
@@ -42,7 +45,9 @@ class Relay:
         self._flowing.set()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
         there, back = await self._connect()
+        self._writers.add(back)
         for task in (self._pump(reader, back), self._pump(there, writer)):
             started = asyncio.create_task(task)
             self._tasks.add(started)

@@ -81,7 +81,11 @@ async def cutter(target: str) -> AsyncIterator[Cutter]:
             if host.startswith("/")
             else asyncio.open_connection(host, port)
         )
-        server_reader, server_writer = await opened
+        try:
+            server_reader, server_writer = await opened
+        except BaseException:  # the test ends
+            writer.transport.abort()
+            raise
         cut.take(writer, server_writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             ways = [cut.up(reader, server_writer), cut.down(server_reader, writer)]
