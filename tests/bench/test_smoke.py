@@ -12,23 +12,15 @@ import pytest
 from bench import doors, load, run, stage
 from bench.contenders import CONTENDERS
 from bench.scenarios import Stage, get, scenarios, target
-from builders.kit import migrate
-from builders.kit.db import Database
 from builders.kit.embedded.errors import EmbeddedFailed
 from builders.kit.settings import Settings
-from tests.cli.databases import own_database
-from tests.demo.drawn import load_catalog
+from tests.demo.drawn import stocked
 
 
 @pytest.fixture
 async def own(server: str, settings: Settings, tmp_path: Path, drawn: Path) -> AsyncIterator[str]:
     """A database of the bench's own, with the catalog."""
-    with own_database(server) as conninfo:
-        migrate.migrate(conninfo)
-        database = Database(conninfo, settings)
-        await database.open()
-        await load_catalog(database, drawn=drawn, data_dir=tmp_path)
-        await database.close()
+    async with stocked(server, settings, drawn=drawn, data_dir=tmp_path) as conninfo:
         yield conninfo
 
 

@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.resources import as_file
 from pathlib import Path
 
@@ -10,7 +12,10 @@ import pytest
 from builders.catalog import service as catalog
 from builders.demo import images
 from builders.demo.catalog import demo_csv, list_titles
+from builders.kit import migrate
 from builders.kit.db import Database
+from builders.kit.settings import Settings
+from tests.cli.databases import own_database
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +32,14 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-async def load_catalog(database: Database, *, drawn: Path, data_dir: Path) -> None:
-    """Has the demo's catalog there, so that a demo made after it need not draw."""
-    with as_file(demo_csv()) as path:
-        await catalog.load(database, path=path, images=drawn, assets=data_dir / "assets")
+@asynccontextmanager
+async def stocked(server: str, settings: Settings, *, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
+    """A database of its users alone, with the demo's catalog: a demo that is made in it need not draw."""
+    with own_database(server) as conninfo:
+        migrate.migrate(conninfo)
+        database = Database(conninfo, settings)
+        await database.open()
+        with as_file(demo_csv()) as path:
+            await catalog.load(database, path=path, images=drawn, assets=data_dir / "assets")
+        await database.close()
+        yield conninfo

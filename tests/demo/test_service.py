@@ -15,7 +15,7 @@ from builders.kit.callers import OPERATOR, Caller, Credential
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 from tests.cli.databases import own_database
-from tests.demo.drawn import load_catalog
+from tests.demo.drawn import stocked
 
 COUNTS = """
     SELECT (SELECT count(*) FROM catalog_domains), (SELECT count(*) FROM identity_accounts),
@@ -32,12 +32,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 async def place(server: str, settings: Settings, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
     """A database of these tests alone, with the catalog: it would stand between what other tests look for."""
-    with own_database(server) as own:
-        migrate.migrate(own)
-        pool = Database(own, settings)
-        await pool.open()
-        await load_catalog(pool, drawn=drawn, data_dir=data_dir)
-        await pool.close()
+    async with stocked(server, settings, drawn=drawn, data_dir=data_dir) as own:
         yield own
 
 
