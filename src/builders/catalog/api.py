@@ -44,7 +44,7 @@ _CATEGORIES = TypeAdapter(schemas.CategoriesReply)
 _SUGGESTED = TypeAdapter(schemas.SuggestReply)
 _KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
 _SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
-# What sendBeacon sends without asking first; a document that names it has it read (kit/routes.py).
+# What sendBeacon sends without asking first; a document that names it has it read (kit/compiled.py).
 _PLAIN: dict[str, Any] = {
     "requestBody": {
         "content": {"text/plain": {"schema": {"$ref": "#/components/schemas/CatalogFunnelEventRequest"}}}

@@ -12,9 +12,9 @@ LARGEST = 8 * 1024  # bytes of a body with one event
 LARGEST_BATCH = 64 * 1024
 
 
-async def size(request: Request) -> int:
+def size(request: Request) -> int:
     """The bytes of the body. Raises BodyTooLarge for one that no batch needs."""
-    found = len(await request.body())
+    found = bodies.size_of(request)
     if found > LARGEST_BATCH:
         raise bodies.too_large(LARGEST_BATCH)
     return found

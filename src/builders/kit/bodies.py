@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -27,7 +27,9 @@ from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
 Json = Any  # what a JSON text can hold
 
 MOST_WARNINGS = 20
+_JSON = (b"content-type", b"application/json")
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
+_TEXTS = frozenset((str, bool, int, type(None)))  # no number among them is infinite
 # A number that may be larger than a float, or a NUL: only a body that has one is searched.
 _EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # may be in a text, such as an id in hexadecimal
 _LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
@@ -104,9 +106,7 @@ class Written(Response):
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
         self.body, self.status_code, self.background = body, status, None
-        self.raw_headers = [
-            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
-        ]
+        self.raw_headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends it; nothing is to be done behind it."""
@@ -120,7 +120,7 @@ class WrittenJson(Written):
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(body, status, headers)
-        self.raw_headers += ((b"content-length", b"%d" % len(body)), (b"content-type", b"application/json"))
+        self.raw_headers += (b"content-length", b"%d" % len(body)), _JSON
 
 
 def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
@@ -158,17 +158,24 @@ def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
             field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a field here; ignored.{hint}"
         )
     for name, inner in vars(body).items():
-        # The first two, since nearly all are one of them, and to ask for a BaseModel takes a quarter of a µs.
-        if inner is not None and type(inner) is not str and isinstance(inner, _HOLDING):
+        if isinstance(inner, _HOLDING):
             yield from unknown(inner, f"{path}{name}.")
 
 
 def warn(reply: object, *sent: object) -> None:
     """Writes what was not understood, or the first of it, into a WriteReply."""
     if isinstance(reply, WriteReply):
-        found = list(islice((each for body in sent for each in unknown(body)), MOST_WARNINGS))
+        odd = [body for body in sent if not _is_plain(body)]
+        found = list(islice(chain.from_iterable(map(unknown, odd)), MOST_WARNINGS)) if odd else []
         if found:  # seldom; to set a member of a model takes a while
             reply.warnings = found
+
+
+def _is_plain(body: object) -> bool:
+    """Whether nothing in it is unknown, nor may hold what is, as mostly; to walk through it takes longer."""
+    if not isinstance(body, BaseModel) or body.model_extra:
+        return False
+    return not any(issubclass(kind, _HOLDING) for kind in set(map(type, vars(body).values())))
 
 
 class Incoming(Request):
@@ -188,6 +195,11 @@ class Incoming(Request):
         return self._body
 
 
+def size_of(request: Request) -> int:
+    """The bytes of the body of a request for a handler that has one: it is read by then."""
+    return len(request._body)  # noqa: SLF001 - Starlette keeps only there what was read
+
+
 async def read(request: Request, *, also: Collection[str] = ()) -> Json:
     """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
 
@@ -199,20 +211,25 @@ async def read(request: Request, *, also: Collection[str] = ()) -> Json:
     raw = await request.body()
     if not raw:
         return PydanticUndefined
-    sent = (value for name, value in request.scope["headers"] if name == b"content-type")
-    content_type = next(sent, b"").decode("latin-1")
+    sent = dict(reversed(request.scope["headers"]))  # of two of a name the first counts, as for Starlette
+    content_type = sent.get(b"content-type", b"").decode("latin-1")
     if not _is_json(content_type) and _essence(content_type) not in also:
         return raw
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise _not_json(raw, str(error)) from None
-    if b"\\u0000" in raw or (_EXPONENT.search(raw) and _LARGE.search(raw)) or _has_long_number(raw):
+    if b"\\u0000" in raw or _has_large_number(raw, value):
         _refuse_unfit(value)
     return value
 
 
-def _has_long_number(raw: bytes) -> bool:
+def _has_large_number(raw: bytes, value: Json) -> bool:
+    """Whether the text may have a number that is larger than a float."""
+    if type(value) is dict and _TEXTS.issuperset(map(type, value.values())):  # as mostly
+        return False
+    if _EXPONENT.search(raw) and _LARGE.search(raw):
+        return True
     return len(raw) > _LONGEST_PLAIN and _LONG.search(raw) is not None
 
 

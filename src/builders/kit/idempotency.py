@@ -38,7 +38,7 @@ PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
 
 
 def every_time() -> None:
-    """Nothing: the compiled handler knows its mark (kit/routes.py)."""
+    """Nothing: the compiled handler knows its mark (kit/compiled.py)."""
 
 
 # For `dependencies` of a POST that is done each time it is asked for. Answers are kept for an account, so what

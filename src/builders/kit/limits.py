@@ -97,7 +97,7 @@ class Within:
         self.alone = alone
 
     def __call__(self) -> None:
-        """Nothing: the compiled handler counts (kit/routes.py)."""
+        """Nothing: the compiled handler counts (kit/compiled.py)."""
 
 
 def within(*policies: Policy, alone: bool = False) -> Any:  # what `dependencies` takes: Depends has no public type

@@ -7,7 +7,7 @@ from fastapi import Depends, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from builders.kit import ids
-from builders.kit.bodies import Answer
+from builders.kit.bodies import Answer, size_of
 from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Pool, Reads
 from builders.kit.errors import problems
@@ -54,9 +54,9 @@ REFUSALS = problems(
 )
 
 
-async def bounded(request: Request) -> None:
+def bounded(request: Request) -> None:
     """Refuses a manifest that is too large for a plan, though other bodies may be larger."""
-    if len(await request.body()) > MAX_BYTES:
+    if size_of(request) > MAX_BYTES:
         raise errors.ManifestTooLarge(
             f"A manifest is larger than {MAX_BYTES} bytes.", next_action="Part it into manifests of other names."
         )

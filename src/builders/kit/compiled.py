@@ -1,0 +1,245 @@
+"""A handler compiled from its route: what it needs is supplied directly, without FastAPI's dependency solver.
+
+Declared parameters and bodies go through FastAPI's own parsers, and the signature still feeds OpenAPI
+(kit/routes.py). tests/kit/test_routes.py holds it against plain FastAPI (decision 0006).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
+from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
+from typing import Annotated, Any, NamedTuple, TypeGuard
+
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import request_body_to_args
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from starlette.types import Receive, Scope, Send
+
+from builders.kit import bodies, db, idempotency, limits
+from builders.kit.allowances import LIMITS, Limits
+from builders.kit.callers import Caller, Needs
+from builders.kit.errors import Invalid, Problem
+from builders.kit.limits import Terms
+from builders.kit.pages import JsonPage
+from builders.kit.parameters import Parameters, Values
+from builders.kit.patience import Patience
+
+LARGE_BODY = 64 * 1024  # bytes
+LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
+_patience = Patience()
+
+
+_CONNECTIONS: dict[Any, Callable[[db.Database], AbstractAsyncContextManager[db.Conn]]] = {
+    db.transaction: db.Database.transaction,
+    db.reading: db.Database.reading,
+}
+
+
+def _no_connection(_: db.Database) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+class _Solved(NamedTuple):
+    """A dependency that is no caller and no connection."""
+
+    name: str
+    call: Callable[..., Any]
+    parameters: Parameters | None  # None when it has none
+    request_name: str | None
+    is_async: bool
+
+
+class Compiled:
+    """An ASGI endpoint made from a route, at import."""
+
+    def __init__(self, route: APIRoute) -> None:
+        dependant = route.dependant
+        if dependant.call is None or not iscoroutinefunction(dependant.call):
+            raise TypeError(f"{route.path}: a handler is an async function")
+        _refuse_unknown(route, dependant)
+        self.call: Callable[..., Awaitable[Any]] = dependant.call
+        self.needs = next((each.call for each in dependant.dependencies if isinstance(each.call, Needs)), None)
+        self.caller_name = self.conn_name = ""
+        self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
+        self.solved: list[_Solved] = []
+        marks = [each.call for each in dependant.dependencies if isinstance(each.call, limits.Within)]
+        is_kept = all(each.call is not idempotency.every_time for each in dependant.dependencies)
+        for each in dependant.dependencies:
+            if each.call not in marks and each.call is not idempotency.every_time:
+                self._supply(route, each)
+        try:
+            self.terms = limits.terms_of(marks, has_caller=self.needs is not None)
+        except ValueError as error:
+            raise TypeError(f"{route.path}: {error}") from error
+        self.asks_database = bool(self.conn_name) or any(call is db.database for _, call, *_ in self.solved)
+        self.parameters = Parameters(dependant)
+        self.request_name = dependant.request_param_name
+        self.body_fields = dependant.body_params
+        self.has_body = route.body_field is not None
+        # Media types that the document promises besides JSON are JSON under another name.
+        self.also: Collection[str] = tuple((route.openapi_extra or {}).get("requestBody", {}).get("content", ()))
+        self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
+        self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
+        self.judge = None if self.whole is None else _judge(self.whole.field_info)
+        self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
+        self.model = route.response_model
+        self.status = route.status_code or 200
+        self.repeatable = is_kept and self.needs is not None and "POST" in (route.methods or ())
+
+    def _supply(self, route: APIRoute, dependency: Dependant) -> None:
+        name, call = dependency.name, dependency.call
+        if name is not None and call is self.needs and not self.caller_name:
+            self.caller_name = name
+        elif name is not None and call in _CONNECTIONS and not self.conn_name:
+            self.connect, self.conn_name = _CONNECTIONS[call], name
+        elif name is None or not _plain(call) or dependency.dependencies or dependency.body_params:
+            raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
+        else:
+            _refuse_unknown(route, dependency)
+            parameters = Parameters(dependency)
+            is_async = iscoroutinefunction(call)  # asked once: to ask for each request takes 3 µs
+            self.solved.append(
+                _Solved(
+                    name, call, parameters if parameters.are_any else None, dependency.request_param_name, is_async
+                )
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        response = await self.answer(bodies.Incoming(scope, receive, send))
+        await response(scope, receive, send)
+
+    async def answer(self, request: Request) -> Response:
+        """The answer, or the refusal; in bounded time, though the client or the database hangs."""
+        try:
+            return await _patience.run(self.respond(request), longest_s=LONGEST_S)
+        except (Problem, Invalid) as refusal:
+            return refusal.response()
+
+    async def respond(self, request: Request) -> Response:
+        """Authenticates, reads the request, and runs the handler; commits before it returns."""
+        values: Values = {}
+        caller: Caller | None = None
+        if self.needs is not None:
+            caller = await self.needs.caller(request)
+            values[self.caller_name] = caller
+        if self.terms is not None:
+            await _spend(self.terms, request, caller)
+        if self.needs is not None and caller is not None:
+            await self.needs.judge(caller, request)
+        body = await bodies.read(request, also=self.also) if self.has_body else None
+        await self._read(request, body, values)
+        if self.request_name:
+            values[self.request_name] = request
+        database: db.Database = request.app.state.database
+        if caller is not None and self.repeatable:
+            claim = await idempotency.claim(request, database, account_id=caller.account_id, body=body)
+            if claim is not None:
+                return await claim.run(partial(self._run, database, values, claim), database)
+        if not self.conn_name:
+            return self._answer(await self.call(**values), values)[0]
+        return await self._run(database, values, None)
+
+    async def _run(self, database: db.Database, values: Values, claim: idempotency.Claim | None) -> Response:
+        async with self.connect(database) as conn:
+            if self.conn_name:
+                values[self.conn_name] = conn
+            response, stored = self._answer(await self.call(**values), values)
+            if claim is not None and self.connect is db.Database.transaction:
+                await claim.finish(conn, status=response.status_code, body=stored)
+        if claim is not None and self.connect is not db.Database.transaction:
+            async with database.reading() as conn:
+                await claim.finish(conn, status=response.status_code, body=stored)
+        return response
+
+    async def _read(self, request: Request, body: Any, values: Values) -> None:
+        errors: list[Any] = []
+        for name, call, parameters, request_name, is_async in self.solved:
+            arguments: Values = {request_name: request} if request_name else {}
+            found = parameters.read(request, arguments) if parameters is not None else ()
+            errors += found
+            if not found:
+                values[name] = await call(**arguments) if is_async else call(**arguments)
+        if self.parameters.are_any:
+            errors += self.parameters.read(request, values)
+        if self.body_fields:
+            # A large body can take seconds to judge; in a thread they are nobody else's seconds.
+            is_large = bodies.size_of(request) > LARGE_BODY
+            if self.whole is not None and self.judge is not None and not is_large and isinstance(body, dict):
+                try:
+                    values[self.whole.name] = self.judge(body)  # as mostly
+                except ValidationError:
+                    errors += self.whole.validate(body, loc=("body",))[1]
+            else:
+                judging = request_body_to_args(self.body_fields, body, self.embed)
+                found_values, found = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
+                values.update(found_values)
+                errors += found
+        if errors:
+            raise Invalid.many(errors)
+
+    def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
+        """The response, and its body as it may be kept for a replay: without secrets."""
+        headers: Mapping[str, str] = {}
+        if isinstance(result, bodies.Answer):
+            result, headers = result.reply, result.headers
+        if isinstance(result, Response):
+            return result, bytes(result.body) if hasattr(result, "body") else b""
+        if isinstance(result, JsonPage):
+            text = result.json()
+            return bodies.WrittenJson(text, self.status), text
+        if self.reply is None:
+            if result is not None or self.status not in _EMPTY:
+                raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
+            return Response(status_code=self.status), b""
+        try:
+            is_meant = type(result) is self.model  # then it was judged when it was made
+            value = result if is_meant else self.reply.validator.validate_python(result, from_attributes=True)
+        except ValidationError as error:
+            raise TypeError(f"{self.call.__name__} answered what its reply does not allow") from error
+        bodies.warn(value, *(values[field.name] for field in self.body_fields))
+        text = self.reply.serializer.to_json(value, by_alias=True)
+        once = value.shown_once if isinstance(value, bodies.Reply) else ()
+        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=_excluded(once)) if once else text
+        return bodies.WrittenJson(text, self.status, headers), stored
+
+
+def _judge(field: FieldInfo) -> Callable[[object], Any]:
+    """What FastAPI's own field asks, without its two layers."""
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type] # at import
+    return partial(adapter.validator.validate_python, from_attributes=True)
+
+
+def _excluded(once: Collection[str] | Mapping[str, Any]) -> set[str] | dict[str, Any]:
+    return dict(once) if isinstance(once, Mapping) else set(once)
+
+
+async def _spend(terms: Terms, request: Request, caller: Caller | None) -> None:
+    """Counts the request, before anything is read or claimed. Raises RateLimited."""
+    scope = request.scope
+    kept: Limits | None = scope.get(LIMITS)
+    if kept is None:
+        return
+    account = None if caller is None else caller.live_account_id
+    key = None if caller is None else caller.key_id or caller.session_id or account
+    if not kept.spend_known(terms, scope, key=key, account=account):
+        await kept.spend(terms, scope, key=key, account=account)
+
+
+_EMPTY = {204, 205}  # answers without a body
+# What FastAPI would inject and a compiled handler does not get.
+_UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
+
+
+def _refuse_unknown(route: APIRoute, dependant: Dependant) -> None:
+    for what in _UNKNOWN:
+        if getattr(dependant, f"{what}_param_name"):
+            raise TypeError(f"{route.path}: the parameter for {what} cannot be compiled")
+
+
+def _plain(call: object) -> TypeGuard[Callable[..., Any]]:
+    return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)
