@@ -1,6 +1,9 @@
 """One connection at a time: how long it may take to say what, on a real socket."""
 
 import asyncio
+import gc
+import weakref
+from typing import Any
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -12,6 +15,37 @@ from tests.cli.connections import GET, POST, answered, ended, hasty, patient, se
 async def test_who_says_nothing_is_let_go() -> None:
     async with serving(hasty, idle_s=0.05) as connect, connect() as (reader, _):
         assert await ended(reader) == b""
+
+
+async def test_a_connection_in_use_lasts_longer_than_one_may_be_idle() -> None:
+    async with serving(hasty, idle_s=0.1) as connect, connect() as (reader, writer):
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while loop.time() - began < 0.3:
+            writer.write(GET)
+            await answered(reader)
+            await asyncio.sleep(0.01)
+        last = loop.time()
+        assert await ended(reader) == b""
+    assert loop.time() - last > 0.08
+
+
+async def test_nothing_is_left_of_a_connection_that_ended() -> None:
+    made: list[weakref.ref[protocol.Protocol]] = []
+
+    class Watched(protocol.Protocol):
+        longest_message = 1 << 20
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            made.append(weakref.ref(self))
+
+    async with serving(hasty, made_by=Watched) as connect, connect() as (reader, writer):
+        writer.write(GET)
+        await answered(reader)
+    await asyncio.sleep(0)
+    gc.collect()
+    assert [each() for each in made] == [None]
 
 
 @pytest.mark.parametrize("part", [b"G", GET[:20], GET[:-1], GET + GET[:-1]])

@@ -1,8 +1,9 @@
-"""An answer that comes in one piece goes out in one write.
+"""A request that is there as a whole is read at once; an answer that comes in one piece goes out in one write.
 
 uvicorn looks at each header of each answer by two patterns and writes head and body apart. Here the head is put
-together at once and looked at as a whole, which with fifteen headers is much of what an answer costs. All else (an
-answer in parts, to HEAD, without its length) is uvicorn's, as is every refusal of what is not well-formed.
+together at once and looked at as a whole, which with fifteen headers is much of what an answer costs. All else (a
+body in parts, an answer in parts, to HEAD, without its length) is uvicorn's, as is every refusal of what is not
+well-formed.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -26,9 +27,24 @@ class Whole:
         self._head: Message | None = None  # while it waits for the body
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answers; what it sends comes here first."""
-        del send
-        return self._app(scope, receive, self.send)
+        """Answers; what it asks for and what it sends comes here first."""
+        del receive, send
+        return self._app(scope, self.receive, self.send)
+
+    async def receive(self) -> Message:
+        """What uvicorn says; where a whole request is there already, without its ways of waiting for it."""
+        cycle = self._cycle
+        if (
+            cycle.more_body
+            or cycle.response_complete
+            or cycle.disconnected
+            or cycle.waiting_for_100_continue
+            or not cycle.message_event.is_set()
+        ):
+            return await cycle.receive()  # type: ignore[return-value] # uvicorn's name for the same mapping
+        cycle.message_event.clear()
+        body, cycle.body = bytes(cycle.body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:
         """Keeps the head until the first of the body is there, then writes them."""

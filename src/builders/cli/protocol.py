@@ -41,6 +41,7 @@ class Protocol(HttpToolsProtocol):
         self._received = 0  # bytes of the message, but for the read that began it
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._idle_since: float | None = None  # on the clock of the loop; None while something is asked
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """A new connection may be idle as long as one between two requests."""
@@ -51,6 +52,8 @@ class Protocol(HttpToolsProtocol):
         """The end."""
         self._forget_deadline()
         self._forget_unread()
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -106,8 +109,15 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The answer is given, perhaps before the request is whole."""
-        super().on_response_complete()
-        if self._is_in_body and self.cycle.response_complete and not self.transport.is_closing():
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._allow_idleness()
+        if self._is_in_body and self.cycle.response_complete:
             self._deadline = self.loop.call_later(PATIENCE_S, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
@@ -137,11 +147,27 @@ class Protocol(HttpToolsProtocol):
         lines = [name + b": " + value + b"\r\n" for name, value in headers]
         self.transport.write(b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", bytes(response.body)]))
 
+    def timeout_keep_alive_handler(self) -> None:
+        """Ends a connection that has been idle for the time; one that was not is looked at again."""
+        self.timeout_keep_alive_task = None
+        if self._idle_since is not None:
+            left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+            if left > 0:
+                self._look_in(left)
+            else:
+                self.transport.close()
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._idle_since = None
+
     def _allow_idleness(self) -> None:
+        # uvicorn sets a timer after each answer and takes it back at the next request, which is 2 µs of either.
+        self._idle_since = self.loop.time()
         if self.timeout_keep_alive_task is None:
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
+            self._look_in(self.timeout_keep_alive)
+
+    def _look_in(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     def _forget_unread(self) -> None:
         if self._unread is not None:

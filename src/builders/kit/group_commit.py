@@ -60,6 +60,7 @@ class GroupCommit(Generic[Row, Result]):
         self._longest_s = longest_s
         self._waiting: deque[_Waiting[Row, Result]] = deque()
         self._collecting: asyncio.Task[None] | None = None  # while rows wait
+        self._loop: asyncio.AbstractEventLoop | None = None  # in which it works, from the first row on
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -83,7 +84,7 @@ class GroupCommit(Generic[Row, Result]):
     async def add_many(self, rows: Sequence[Row]) -> Sequence[Result]:
         """Writes the rows, not all in one commit; raises what `add` raises for any of them."""
         if len(rows) == 1:
-            return [await self.add(rows[0])]  # to gather costs as much as all the rest of it
+            return [await self._queue(rows[0])]  # to gather costs as much as all the rest of it
         if len(self._waiting) + len(rows) > self._most_waiting:
             raise _too_many()
         return await asyncio.gather(*map(self._queue, rows))
@@ -99,7 +100,7 @@ class GroupCommit(Generic[Row, Result]):
             raise DatabaseBusy("The service is stopping; repeat the request.", retry_after=5)
         if len(self._waiting) >= self._most_waiting:
             raise _too_many()
-        loop = asyncio.get_running_loop()
+        loop = self._loop = self._loop or asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
         self._waiting.append(_Waiting(row, done, loop.time()))
         if self._collecting is None:

@@ -24,12 +24,14 @@ class Patience:
 
     async def run(self, work: Coroutine[Any, Any, T], *, longest_s: float) -> T:
         """What the work gives. Cancels it and raises TookTooLong when it takes longer."""
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
+        loop, task = self._loop, None if self._loop is None else asyncio.current_task(self._loop)
+        if loop is None or task is None:  # the first of this loop; Python 3.11 asks the system who runs (1 µs)
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
+            self._loop, self._timer = loop, None
         assert task is not None  # noqa: S101 - a coroutine of asyncio runs in one
         before, end = task.cancelling(), loop.time() + longest_s
         self._ends[task] = end
-        if self._timer is None or end < self._timer.when() or loop is not self._loop:
+        if self._timer is None or end < self._timer.when():
             self._set(loop, end)
         try:
             return await work
@@ -47,7 +49,7 @@ class Patience:
     def _set(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._loop, self._timer = loop, loop.call_at(at, self._look, loop)
+        self._timer = loop.call_at(at, self._look, loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
