@@ -9,7 +9,6 @@ from fastapi import FastAPI
 from redis import asyncio as redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from starlette.types import Receive, Scope, Send
 
 from builders.aliases.api import destinations as alias_destinations_api
 from builders.aliases.api import names as aliases_api
@@ -79,7 +78,7 @@ CACHE_S = 0.1  # for any answer of the cache store; without it the service goes 
 _log = log.get_logger()
 
 
-class Service:
+class Service(Edge):
     """The application: an ASGI callable that also gives its OpenAPI document."""
 
     def __init__(self, settings: Settings) -> None:
@@ -92,11 +91,7 @@ class Service:
         cors = Cors(front, paths=OPEN_PATHS, origins=settings.lander_origins) if settings.lander_origins else front
         trusted = settings.trusted_proxies
         proxies = Proxies(trusted, kind=settings.proxy_headers) if trusted else None
-        self._edge = Edge(cors, body_limit=settings.body_limit, secret_paths=SECRET_PATHS, proxies=proxies)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers as ASGI says."""
-        await self._edge(scope, receive, send)
+        super().__init__(cors, body_limit=settings.body_limit, secret_paths=SECRET_PATHS, proxies=proxies)
 
 
 def create_app(settings: Settings | None = None) -> Service:

@@ -7,11 +7,14 @@ import itertools
 import re
 import secrets
 import time
+from collections.abc import Awaitable, Iterable
+from contextvars import ContextVar
+from types import EllipsisType
 from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from structlog.contextvars import bind_contextvars, clear_contextvars
+from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
 from builders.kit import access, bodies, log
 from builders.kit.allowances import HEADERS as LIMIT_HEADERS
@@ -23,6 +26,10 @@ _LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
 _PROCESS, _requests = secrets.token_hex(10), itertools.count()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
 _TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
+# What structlog's bind_contextvars would make of these names, set at a tenth of its cost; an ellipsis is nothing.
+_bound_id: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request_id")
+# In our log lines, and passed on by kit/outbound.py.
+_bound_trace: ContextVar[str | EllipsisType] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}traceparent")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -54,8 +61,7 @@ class Edge:
         self.app = app
         self.proxies = proxies  # None when nobody is believed
         self.body_limit = body_limit
-        # Beginnings of paths whose rest belongs in no log, and what is there of them.
-        self.secret_paths = [(each, f"{each}…") for each in secret_paths]
+        self.secret_paths = secret_paths  # beginnings of paths whose rest belongs in no log
         self.log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,12 +71,11 @@ class Edge:
             return
         if self.proxies is not None:
             self.proxies.resolve(scope)
-        clear_contextvars()
         request = _Passing(scope, receive, send, self)
-        bind_contextvars(request_id=request.id)
         try:
             request.refuse_early()
-            await self.app(scope, request.receive, request.send)
+            # A body ends where its length says (RFC 9112, 6.2), so only others have to be counted.
+            await self.app(scope, receive if request.length else request.receive, request.send)
         except (Problem, Invalid) as refusal:
             await request.answer(refusal)
         except ClientDisconnect:
@@ -86,42 +91,36 @@ class Edge:
 class _Passing:
     """One request on its way through."""
 
-    __slots__ = ("_length", "_receive", "_send", "id", "left", "limit", "path", "scope", "started", "status")
+    __slots__ = ("_receive", "_send", "began", "id", "left", "length", "limit", "path", "scope", "status")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, edge: Edge) -> None:
-        self.scope = scope
-        self._receive = receive
-        self._send = send
-        self.limit = self.left = edge.body_limit
-        self.started = time.perf_counter()
+        self.began = time.perf_counter()
+        self.scope, self._receive, self._send = scope, receive, send
         self.status = 0
-        self.id, self._length = "", b""
-        for name, value in scope["headers"]:
-            if name == b"content-length":
-                self._length = value
-            elif name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
-                self.id = value.decode()
-            elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
-                bind_contextvars(traceparent=value.decode())  # in our log lines, and passed on by kit/outbound.py
-        self.id = self.id or f"{_PROCESS}{next(_requests):012x}"
+        self.limit = self.left = edge.body_limit
+        sent: dict[bytes, bytes] = dict(scope["headers"])
+        self.id = _id_of(sent.get(b"x-request-id"))
+        _bound_id.set(self.id)
+        trace = sent.get(b"traceparent")
+        _bound_trace.set(trace.decode() if trace and _TRACEPARENT.fullmatch(trace) else ...)
         self.path: str = scope["path"]
-        for beginning, shown in edge.secret_paths:
-            if self.path.startswith(beginning):
-                self.path = shown
+        if self.path.startswith(edge.secret_paths):
+            self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
+        self.length = sent.get(b"content-length", b"")
 
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""
-        length = self._length
+        length, query = self.length, self.scope["query_string"]
         if length and not length.isdigit():
             raise BadRequest("The Content-Length header is not a number.")
-        if len(length) > _LONGEST_LENGTH or int(length or b"0") > self.limit:
+        if length and (len(length) > _LONGEST_LENGTH or int(length) > self.limit):
             raise bodies.too_large(self.limit)
-        if "\0" in self.scope["path"] or b"%00" in self.scope["query_string"]:
+        if "\0" in self.scope["path"] or (query and b"%00" in query):
             place = "path" if "\0" in self.scope["path"] else "query"
             raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
 
     async def receive(self) -> Message:
-        """The next part of the body, counted."""
+        """The next part of a body whose length was not said, counted."""
         message = await self._receive()
         if message["type"] == "http.request":
             self.left -= len(message.get("body", b""))
@@ -129,23 +128,22 @@ class _Passing:
                 raise bodies.too_large(self.limit)
         return message
 
-    async def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Awaitable[None]:
         """The answer's next part; its headers get ours."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = message.get("headers", ())
-            given = [name for name, _ in own]
-            headers: list[tuple[bytes, bytes]] = [
-                *own,
-                *_HEADERS,
-                *(_DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]),
-                *self.scope.get(LIMIT_HEADERS, ()),
-                (b"x-request-id", self.id.encode()),
-            ]
-            if self.scope.get("scheme") == "https":
-                headers.append(_HSTS)
-            message = {**message, "headers": headers}
-        await self._send(message)
+            message = {**message, "headers": self._joined(message.get("headers", ()))}
+        return self._send(message)
+
+    def _joined(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        headers = [*own, *_HEADERS]
+        missing = _DEFAULTS if _DEFAULT_NAMES.isdisjoint(dict(headers)) else _not_in(headers)
+        headers += missing
+        headers += self.scope.get(LIMIT_HEADERS, ())
+        headers.append((b"x-request-id", self.id.encode()))
+        if self.scope.get("scheme") == "https":
+            headers.append(_HSTS)
+        return headers
 
     async def answer(self, refusal: Problem | Invalid) -> None:
         """Answers with the refusal, unless an answer has begun."""
@@ -155,5 +153,15 @@ class _Passing:
     def write_log(self) -> None:
         """One line: who asked what, and how it went."""
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
-        ms = round((time.perf_counter() - self.started) * 1000, 2)
+        ms = (time.perf_counter() - self.began) * 1000
         access.note(self.id, self.scope["method"], self.path, self.status, ms, client[0] if client else None)
+
+
+def _id_of(given: bytes | None) -> str:
+    return given.decode() if given and _REQUEST_ID.fullmatch(given) else f"{_PROCESS}{next(_requests):012x}"
+
+
+def _not_in(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The defaults that are not among the headers."""
+    given = {name for name, _ in headers}
+    return [each for each in _DEFAULTS if each[0] not in given]

@@ -30,7 +30,7 @@ class Front:
         """Answers from the table, or passes on."""
         if scope["type"] == "http":
             scope[LIMITS] = self.limits
-            path = get_route_path(scope)
+            path = get_route_path(scope) if scope.get("root_path") else scope["path"]
             found = self.table.find(scope["method"], path)
             if found is not None:
                 endpoint, scope["path_params"] = found
