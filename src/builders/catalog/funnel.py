@@ -81,7 +81,8 @@ def _host(address: str | None) -> str | None:
 
 
 def _beacon(event: FunnelEvent, visitor: Visitor, now: datetime) -> Beacon:
-    occurred_at = min(max(event.occurred_at or now, now - LATE), now + EARLY)
+    told = event.occurred_at
+    occurred_at = now if told is None else min(max(told, now - LATE), now + EARLY)
     return Beacon(
         key=_key(event, occurred_at),
         at=now,

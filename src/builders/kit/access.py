@@ -8,21 +8,22 @@ import asyncio
 import atexit
 import json
 import logging
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 
 from builders.kit import clock, log
 
 WRITTEN_EVERY = timedelta(milliseconds=50)
-_LOST = 2 * WRITTEN_EVERY  # a timer that has not come
+_LOST_S = 2 * WRITTEN_EVERY.total_seconds()  # after which a timer will not come
 _MOST = 1_000  # lines held back
 _PLAIN = 512  # characters of a request's texts that are written without more ado
 
 _quoted = json.JSONEncoder().encode  # ASCII only, so control characters are escaped
 
 
-# When it ended, request id, method, path, status, milliseconds, client; a plain tuple, since one is made for each.
-_Request = tuple[datetime, str, str, str, int, float, str | None]
+# When it ended (seconds since 1970), request id, method, path, status, milliseconds, client; a plain tuple, since
+# one is made for each.
+_Request = tuple[float, str, str, str, int, float, str | None]
 
 
 def _line(request: _Request) -> str:
@@ -58,11 +59,11 @@ def note(request_id: str, method: str, path: str, status: int, ms: float, client
     """Keeps the line of a request that has ended, to be written within WRITTEN_EVERY."""
     if log.lines.threshold > logging.INFO:
         return
-    at = clock.now()
+    at = clock.epoch()
     # The second condition: a timer can be lost with its event loop.
-    if not _held or at - _held[0][0] > _LOST:
+    if not _held or at - _held[0][0] > _LOST_S:
         asyncio.get_running_loop().call_later(WRITTEN_EVERY.total_seconds(), flush)
-    _held.append((at, request_id, method, path, status, ms, client))
+    _held.append((at, request_id, method, path, status, round(ms, 2), client))
     if len(_held) >= _MOST:
         flush()
 

@@ -12,6 +12,7 @@ class _Shift:
     """How far the clock is ahead of the machine's; negative when it is behind."""
 
     by: timedelta = timedelta()
+    seconds: float = 0.0  # the same
 
 
 _shift = _Shift()
@@ -19,22 +20,28 @@ _shift = _Shift()
 
 def now() -> datetime:
     """The present instant: aware, UTC, to the microsecond."""
-    return datetime.now(UTC) + _shift.by
+    moment = datetime.now(UTC)
+    return moment + _shift.by if _shift.seconds else moment
+
+
+def epoch() -> float:
+    """The same in seconds since 1970, at a fraction of its cost."""
+    return time.time() + _shift.seconds
 
 
 def monotonic() -> float:
     """Seconds since an arbitrary start, for spans; it steps only when a test moves the clock."""
-    return time.monotonic() + _shift.by.total_seconds()
+    return time.monotonic() + _shift.seconds
 
 
 def move(delta: timedelta) -> None:
     """Put the clock forth by delta (back when negative) from where it stands; for tests."""
-    _shift.by += delta
+    _set(_shift.by + delta)
 
 
 def reset() -> None:
     """Set the clock to the machine's time again; for tests."""
-    _shift.by = timedelta()
+    _set(timedelta())
 
 
 @contextmanager
@@ -45,4 +52,8 @@ def moved(delta: timedelta) -> Iterator[None]:
     try:
         yield
     finally:
-        _shift.by = before
+        _set(before)
+
+
+def _set(by: timedelta) -> None:
+    _shift.by, _shift.seconds = by, by.total_seconds()

@@ -87,12 +87,9 @@ _IS_AHEAD = re.compile(rb"prefetch|prerender|preview", re.IGNORECASE)
 
 def of(request: Request) -> Visitor:
     """The visitor who sends the request."""
-    agent, is_ahead = "", False
-    for name, value in request.scope["headers"]:
-        if name == b"user-agent":
-            agent = value[:LONGEST_AGENT].decode("latin-1")
-        elif name in _AHEAD and _IS_AHEAD.search(value):
-            is_ahead = True
+    sent = dict(request.scope["headers"])
+    agent = sent.get(b"user-agent", b"")[:LONGEST_AGENT].decode("latin-1")
+    is_ahead = not _AHEAD.isdisjoint(sent) and any(_IS_AHEAD.search(sent.get(name, b"")) for name in _AHEAD)
     client = request.scope.get("client")  # a (host, port) pair or None, by ASGI
     return _visitor(client[0] if client else "", agent, is_ahead=is_ahead)
 

@@ -96,10 +96,10 @@ async def insert(conn: Conn, *, hits: Sequence[Judged]) -> None:
             "id": hit_id,
             "created_at": hit.at,
             "message_id": hit.message_id.hex,
-            "kind": hit.kind,
+            "kind": str(hit.kind),  # to_json would take a µs for each that is still an enum
             "url": hit.url,
-            "machine": machine,
-            "agent": hit.visitor.agent,
+            "machine": machine and str(machine),
+            "agent": str(hit.visitor.agent),
             "network": hit.visitor.network,
         }
         for (hit, account_id, machine), hit_id in zip(hits, ids.new_texts(len(hits)), strict=True)

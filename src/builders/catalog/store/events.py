@@ -109,12 +109,14 @@ async def insert(conn: Conn, *, beacons: Sequence[Beacon], event_ids: Sequence[U
     rows = [
         {
             **event._asdict(),  # what the table has no column for is passed over
+            "kind": str(event.kind),  # to_json would take a µs for each that is still an enum
+            "result": event.result and str(event.result),
             "id": event_id.hex,
             "key": key and key.hex(),
             "created_at": at,
             "occurred_at": occurred_at,
             "is_machine": visitor.machine is not None,
-            "agent": visitor.agent,
+            "agent": str(visitor.agent),
             "network": visitor.network,
         }
         for (key, at, occurred_at, event, visitor), event_id in zip(beacons, event_ids, strict=True)
