@@ -136,9 +136,10 @@ class _Passing:
         return self._send(message)
 
     def _joined(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        headers = [*own, *_HEADERS]
-        missing = _DEFAULTS if _DEFAULT_NAMES.isdisjoint(dict(headers)) else _not_in(headers)
-        headers += missing
+        headers = [*own]
+        given = [name for name, _ in headers]
+        headers += _HEADERS
+        headers += _DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]
         headers += self.scope.get(LIMIT_HEADERS, ())
         headers.append((b"x-request-id", self.id.encode()))
         if self.scope.get("scheme") == "https":
@@ -159,9 +160,3 @@ class _Passing:
 
 def _id_of(given: bytes | None) -> str:
     return given.decode() if given and _REQUEST_ID.fullmatch(given) else f"{_PROCESS}{next(_requests):012x}"
-
-
-def _not_in(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The defaults that are not among the headers."""
-    given = {name for name, _ in headers}
-    return [each for each in _DEFAULTS if each[0] not in given]
