@@ -43,6 +43,15 @@ async def test_a_claimed_name_is_taken_for_everybody(ada: Owner, bob: Owner) -> 
     assert await refusal(ada.claim(spec("janedoe", domain, manifest_key="other"))) == {"janedoe": "taken"}
 
 
+async def test_what_is_no_domain_hides_no_name_beside_it(ada: Owner, bob: Owner) -> None:
+    domain = fresh()
+    await ada.claim(spec("ada", domain))
+    for odd in (f"x\n{domain}", f"{domain}\n", "\n", ""):
+        assert await bob.sees(wish("ada", odd)) == {}
+        assert await bob.sees(wish("eve", odd), wish("ada", domain), wish("kim", odd)) == {"ada": "taken"}
+    assert await bob.sees() == {}
+
+
 async def test_one_name_on_two_domains_is_two_names(ada: Owner, bob: Owner) -> None:
     await ada.claim(spec("ada", fresh()))
     await bob.claim(spec("ada", fresh()))

@@ -10,10 +10,14 @@ from builders.aliases.records import Name, Wanted
 from builders.aliases.rows import Found
 from builders.kit.db import Conn
 
-# Holds and quarantines that are over hinder nobody, though their rows are there until they are pruned.
+# Holds and quarantines that are over hinder nobody, though their rows are there until they are pruned. The names
+# come as lines: for fifty alternatives that takes a tenth of what psycopg needs to write arrays.
 LOOK_UP = """
     SELECT wanted.domain, wanted.key, name.state, name.until, name.account_id, look.account_id AS look_account_id
-    FROM unnest(%(domains)s::text[], %(keys)s::text[], %(skeletons)s::text[]) AS wanted (domain, key, skeleton)
+    FROM unnest(
+        string_to_array(%(domains)s, E'\\n'), string_to_array(%(keys)s, E'\\n'),
+        string_to_array(%(skeletons)s, E'\\n')
+    ) AS wanted (domain, key, skeleton)
     LEFT JOIN aliases_names AS name
       ON name.realm = %(realm)s AND name.domain = wanted.domain AND name.key = wanted.key
      AND (name.until IS NULL OR name.until > %(now)s)
@@ -133,7 +137,10 @@ END_KEPT = """
 async def look_up(conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], now: datetime) -> list[Found]:
     """A row for each of the names that is not simply free."""
     async with conn.cursor(row_factory=class_row(Found)) as cursor:
-        await cursor.execute(LOOK_UP, {"realm": realm, "now": now, **_columns(wanted)})
+        # Of what is asked for only the domain may be any text; on one of two lines nobody has a name.
+        sound = [each for each in wanted if "\n" not in each.domain]
+        lines = {name: "\n".join(column) for name, column in _columns(sound).items()}
+        await cursor.execute(LOOK_UP, {"realm": realm, "now": now, **lines})
         return await cursor.fetchall()
 
 
