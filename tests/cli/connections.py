@@ -14,6 +14,7 @@ from builders.cli import protocol
 
 Connect = Callable[[], AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+CLOSING = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 LONG_S = 3600.0
 

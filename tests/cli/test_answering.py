@@ -12,11 +12,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from builders.cli import protocol
 from builders.cli.answering import joined
-from tests.cli.connections import ended, serving
+from tests.cli.connections import CLOSING, ended, serving
 
 Headers = Sequence[tuple[bytes, bytes]]
 DATE = re.compile(rb"date: [^\r]+\r\n")
-CLOSING = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 TWO = (b"content-length", b"2")
 
 

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from builders.cli import protocol
-from tests.cli.connections import GET, POST, answered, ended, hasty, patient, serving
+from tests.cli.connections import CLOSING, GET, POST, answered, ended, hasty, patient, serving
 
 
 async def test_who_says_nothing_is_let_go() -> None:
@@ -54,6 +54,28 @@ async def test_who_does_not_finish_a_head_is_let_go(part: bytes) -> None:
         writer.write(part)
         said = await ended(reader)
         assert said.count(b"HTTP/1.1 200") == part.count(b"\r\n\r\n")
+
+
+async def test_what_was_asked_before_an_unfinished_head_is_answered() -> None:
+    asked, ready = asyncio.Event(), asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.set()
+        await ready.wait()
+        await hasty(scope, receive, send)
+
+    async with (
+        serving(slow, patience_s=0.05) as connect,
+        connect() as (reader, writer),
+        connect() as (later, other),
+    ):
+        writer.write(GET + GET + GET[:20])
+        await asked.wait()
+        other.write(GET[:20])
+        assert await ended(later) == b""  # and the patience with both is over
+        ready.set()
+        said = await ended(reader)
+    assert (said.count(b"HTTP/1.1 200"), said.count(b"connection: close")) == (2, 1)
 
 
 async def test_another_line_of_a_head_gives_no_more_time() -> None:
@@ -176,6 +198,38 @@ async def test_trailers_are_dropped_and_not_kept() -> None:
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + trailers + b"\r\n")
         await answered(reader)
     assert kept == [2]  # Host and Transfer-Encoding
+
+
+@pytest.mark.parametrize("last", [b"", CLOSING], ids=["idle", "closing"])
+async def test_who_does_not_read_the_last_of_an_answer_is_let_go(last: bytes) -> None:
+    lost, untaken = asyncio.Event(), asyncio.Queue[int]()
+    text = b"x" * 20_000  # as little as a transport keeps without a word
+
+    class Leaving(protocol.Protocol):
+        longest_message = 1 << 20
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            lost.set()
+            super().connection_lost(exc)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            untaken.put_nowait(self.transport.get_write_buffer_size())
+
+    async def brief(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"20000")]})
+        await send({"type": "http.response.body", "body": text})
+
+    async with serving(brief, made_by=Leaving, idle_s=0.05, unread_s=0.1) as connect, connect() as (_, writer):
+        writer.transport.pause_reading()  # type: ignore[attr-defined] # which a writer's can as well
+        async with asyncio.timeout(10):
+            while True:
+                writer.write(GET)
+                if await untaken.get():
+                    break
+            writer.write(last)
+            await lost.wait()
 
 
 async def test_who_does_not_read_an_answer_is_let_go() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from builders.app import Service
-from builders.kit.documents import REVISION
+from builders.kit.documents import REVISION, make_app
 from tests.cast import Client
 
 
@@ -108,3 +108,11 @@ async def test_refusals_beside_the_routes_have_the_same_form(
 async def test_a_page_can_be_asked_for_its_head(anyone: Client) -> None:
     answer = await anyone.head("/docs")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+
+
+def test_what_requests_share_can_be_taken_back() -> None:
+    state = make_app().state
+    state.lamp = 1
+    assert (state.lamp, state["lamp"]) == (1, 1)
+    del state.lamp
+    assert not hasattr(state, "lamp")

@@ -128,6 +128,12 @@ async def test_a_body_over_the_limit_is_refused_however_it_comes(
         assert answer.json()["code"] == "body_too_large"
 
 
+async def test_a_length_is_not_believed_of_a_body_in_chunks(edge: Edge) -> None:
+    headers = [JSON, ("Content-Length", "2"), ("Transfer-Encoding", "chunked")]  # some servers let both pass
+    body = sized(LIMIT + 1)
+    assert (await ask(edge, "POST", "/size", headers=headers, body=[body[:9], body[9:]])).status == 413
+
+
 async def test_a_body_that_says_it_is_too_large_is_not_read(edge: Edge) -> None:
     async def receive() -> Message:
         raise AssertionError

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
+from builders.kit import bodies
 from tests.kit.asgi import Answer, ask
 from tests.kit.twins import make_compiled, make_plain
 
@@ -195,15 +196,25 @@ async def answer(app: ASGIApp, request: Request) -> Answer:
 def shown(found: Answer) -> Mapping[str, Any]:
     """What a client can tell.
 
-    Left out: the echo of what was sent in FastAPI's 422, which may be a secret, and the type that it gives a 204.
+    Left out: the echo of what was sent in FastAPI's 422, which may be a secret, and the type that it gives a 204;
+    and that we say how a body is to be sent.
     """
     body: Any = found.body
     if found.status == 422:
-        body = [{key: error[key] for key in ("loc", "msg", "type")} for error in found.json()["detail"]]
+        body = [
+            {"loc": error["loc"], "msg": error["msg"].removesuffix(bodies.AS_JSON), "type": error["type"]}
+            for error in found.json()["detail"]
+        ]
     names = ("content-type", "allow", "content-length", "www-authenticate", "x-kind")
     unlike = {422: "content-length", 204: "content-type"}.get(found.status)
     headers = {name: found.header(name) for name in names if name != unlike}
     return {"status": found.status, "body": body, **headers}
+
+
+async def test_a_body_of_another_type_is_told_how_to_come(compiled: ASGIApp) -> None:
+    form = ("Content-Type", "application/x-www-form-urlencoded")  # as curl -d sends it
+    [error] = (await answer(compiled, send("POST", "", THING, form))).json()["detail"]
+    assert error["msg"].endswith(bodies.AS_JSON)
 
 
 @pytest.mark.parametrize("request_", SAME, ids=str)

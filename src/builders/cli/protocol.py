@@ -46,6 +46,9 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """A new connection may be idle as long as one between two requests."""
         super().connection_made(transport)
+        # To hear at once of an answer that the client does not read, and not from 64 KiB on: to close, too, waits
+        # for the last of it.
+        transport.set_write_buffer_limits(high=0)
         self._allow_idleness()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -59,7 +62,7 @@ class Protocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """The client does not read; an answer is not kept for it without end."""
         super().pause_writing()
-        # To close would be to wait for the very bytes that nobody reads.
+        # Not closed, which would be to wait for the very bytes that nobody reads.
         self._unread = self._unread or self.loop.call_later(UNREAD_S, self.transport.abort)
 
     def resume_writing(self) -> None:
@@ -79,7 +82,7 @@ class Protocol(HttpToolsProtocol):
             if self._received > LONGEST_HEAD:
                 self._refuse(HeadTooLarge(f"Request line and headers are larger than {LONGEST_HEAD} bytes."))
             elif self._deadline is None:
-                self._deadline = self.loop.call_later(PATIENCE_S, self.transport.close)
+                self._deadline = self.loop.call_later(PATIENCE_S, self._give_head_up)
         elif self._received > self.longest_message:
             self.transport.close()
         elif not self._is_in_body and (self.cycle is None or self.cycle.response_complete):
@@ -109,6 +112,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The answer is given, perhaps before the request is whole."""
+        # As uvicorn has it, but for its timer.
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -128,18 +132,28 @@ class Protocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # uvicorn's names for ASGI's types
         super()._start_asgi_task(cycle, Whole(app, cycle))  # type: ignore[arg-type] # as above
 
+    def _give_head_up(self) -> None:
+        if not self._ends_after_answers():
+            self.transport.close()
+
     def _refuse(self, problem: Problem) -> None:
         """Ends the connection, with an answer if it is this request's turn to be answered."""
-        last = self.cycle  # the last request whose head was whole
-        if last is not None and not last.response_complete and not self._is_in_body:
-            # Asked before, and well: that is answered first, and then nothing more.
-            last.keep_alive = self._is_in_head = False
-            self._forget_deadline()
-            self.flow.pause_reading()
+        if self._ends_after_answers():
             return
+        last = self.cycle
         if last is None or not self._is_in_body or not (last.response_started or self.pipeline):
             self._write(problem)
         self.transport.close()
+
+    def _ends_after_answers(self) -> bool:
+        """Whether something was asked before, and well: that is answered first, and then nothing more."""
+        last = self.cycle  # the last request whose head was whole
+        if last is None or last.response_complete or self._is_in_body:
+            return False
+        last.keep_alive = self._is_in_head = False
+        self._forget_deadline()
+        self.flow.pause_reading()
+        return True
 
     def _write(self, problem: Problem) -> None:
         response = problem.response()
@@ -157,11 +171,12 @@ class Protocol(HttpToolsProtocol):
             else:
                 self.transport.close()
 
-    def _unset_keepalive_if_required(self) -> None:
+    def _unset_keepalive_if_required(self) -> None:  # uvicorn's name for: something is asked
         self._idle_since = None
 
     def _allow_idleness(self) -> None:
-        # uvicorn sets a timer after each answer and takes it back at the next request, which is 2 µs of either.
+        # One timer that looks again: uvicorn sets one after each answer and takes it back at the next request, at
+        # 2 µs each time.
         self._idle_since = self.loop.time()
         if self.timeout_keep_alive_task is None:
             self._look_in(self.timeout_keep_alive)

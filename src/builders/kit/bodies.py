@@ -26,6 +26,7 @@ from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
 
 Json = Any  # what a JSON text can hold
 
+AS_JSON = "; send JSON, and with it Content-Type: application/json"  # what curl -d by itself does not
 MOST_WARNINGS = 20
 _JSON = (b"content-type", b"application/json")
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown

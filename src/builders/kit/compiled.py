@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
-from typing import Annotated, Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
 from starlette.types import Receive, Scope, Send
 
 from builders.kit import bodies, db, idempotency, limits
@@ -25,7 +24,7 @@ from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, Problem
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
-from builders.kit.parameters import Parameters, Values
+from builders.kit.parameters import Field, Parameters, Values
 from builders.kit.patience import Patience
 
 LARGE_BODY = 64 * 1024  # bytes
@@ -84,7 +83,7 @@ class Compiled:
         self.also: Collection[str] = tuple((route.openapi_extra or {}).get("requestBody", {}).get("content", ()))
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
-        self.judge = None if self.whole is None else _judge(self.whole.field_info)
+        self.judge = None if self.whole is None else _judge(self.whole)
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.model = route.response_model
         self.status = route.status_code or 200
@@ -173,12 +172,16 @@ class Compiled:
                 try:
                     values[self.whole.name] = self.judge(body)  # as mostly
                 except ValidationError:
-                    errors += self.whole.validate(body, loc=("body",))[1]
+                    # Judged anew for the errors; what depends on the time may be right by now.
+                    values[self.whole.name], found = self.whole.validate(body, loc=("body",))
+                    errors += found
             else:
                 judging = request_body_to_args(self.body_fields, body, self.embed)
                 found_values, found = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
                 values.update(found_values)
                 errors += found
+        if errors and isinstance(body, bytes):
+            errors = [{**each, "msg": f"{each['msg']}{bodies.AS_JSON}"} for each in errors]
         if errors:
             raise Invalid.many(errors)
 
@@ -208,9 +211,9 @@ class Compiled:
         return bodies.WrittenJson(text, self.status, headers), stored
 
 
-def _judge(field: FieldInfo) -> Callable[[object], Any]:
-    """What FastAPI's own field asks, without its two layers."""
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type] # at import
+def _judge(field: Field) -> Callable[[object], Any]:
+    """What FastAPI's field asks of a value, without the two layers around it."""
+    adapter = field._type_adapter  # noqa: SLF001 - a second one could judge otherwise
     return partial(adapter.validator.validate_python, from_attributes=True)
 
 

@@ -68,8 +68,8 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
 class _Shared(State):
     """What all requests share, as plain attributes: to find one in Starlette's takes ten times as long."""
 
-    def __setattr__(self, name: str, value: Any) -> None:  # as Starlette has it
-        object.__setattr__(self, name, value)
+    def __init__(self) -> None:
+        super().__init__(self.__dict__)
 
 
 def publish(app: FastAPI) -> None:
@@ -151,8 +151,11 @@ async def _refuse(_: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException | StarletteHTTPException):
         raise error
     problem = _OF_STATUS.get(error.status_code, Unexpected)
-    detail = str(error.detail) if problem is not NotFound else "There is nothing at this path."
-    return problem(detail, headers=dict(error.headers or {})).response()
+    headers = dict(error.headers or {})
+    if problem is NotFound:
+        next_action = "Look for it at /docs, or in /openapi.json."
+        return NotFound("There is nothing at this path.", next_action=next_action, headers=headers).response()
+    return problem(str(error.detail), headers=headers).response()
 
 
 async def _refuse_value(_: Request, error: Exception) -> Response:

@@ -74,8 +74,7 @@ class Edge:
         request = _Passing(scope, receive, send, self)
         try:
             request.refuse_early()
-            # A body ends where its length says (RFC 9112, 6.2), so only others have to be counted.
-            await self.app(scope, receive if request.length else request.receive, request.send)
+            await self.app(scope, receive if request.is_measured else request.receive, request.send)
         except (Problem, Invalid) as refusal:
             await request.answer(refusal)
         except ClientDisconnect:
@@ -91,7 +90,9 @@ class Edge:
 class _Passing:
     """One request on its way through."""
 
-    __slots__ = ("_receive", "_send", "began", "id", "left", "length", "limit", "path", "scope", "status")
+    __slots__ = (
+        *("_receive", "_send", "began", "id", "is_measured", "left", "length", "limit", "path", "scope", "status"),
+    )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, edge: Edge) -> None:
         self.began = time.perf_counter()
@@ -107,6 +108,8 @@ class _Passing:
         if self.path.startswith(edge.secret_paths):
             self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
         self.length = sent.get(b"content-length", b"")
+        # A body ends where its length says, unless it comes in chunks (RFC 9112, 6.3); others we count.
+        self.is_measured = self.length != b"" and b"transfer-encoding" not in sent
 
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""
@@ -120,7 +123,7 @@ class _Passing:
             raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
 
     async def receive(self) -> Message:
-        """The next part of a body whose length was not said, counted."""
+        """The next part of a body that does not end by itself, counted."""
         message = await self._receive()
         if message["type"] == "http.request":
             self.left -= len(message.get("body", b""))

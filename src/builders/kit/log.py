@@ -178,7 +178,7 @@ def line(_logger: object, _method: str, event: EventDict) -> str:
 
 def stamp(at: float) -> str:
     """An instant, in seconds since 1970, as a line has it: RFC 3339, in UTC, to the millisecond."""
-    second, milli = divmod(int(at * 1000), 1000)
+    second, milli = divmod(math.floor(at * 1000), 1000)
     return f"{_second(second)}.{milli:03}Z"
 
 

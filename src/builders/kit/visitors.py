@@ -87,9 +87,13 @@ _IS_AHEAD = re.compile(rb"prefetch|prerender|preview", re.IGNORECASE)
 
 def of(request: Request) -> Visitor:
     """The visitor who sends the request."""
-    sent = dict(request.scope["headers"])
+    headers = request.scope["headers"]
+    sent = dict(headers)
     agent = sent.get(b"user-agent", b"")[:LONGEST_AGENT].decode("latin-1")
-    is_ahead = not _AHEAD.isdisjoint(sent) and any(_IS_AHEAD.search(sent.get(name, b"")) for name in _AHEAD)
+    # Seldom the second, for each of several of a name: a proxy may have added one of its own.
+    is_ahead = not _AHEAD.isdisjoint(sent) and any(
+        name in _AHEAD and _IS_AHEAD.search(value) is not None for name, value in headers
+    )
     client = request.scope.get("client")  # a (host, port) pair or None, by ASGI
     return _visitor(client[0] if client else "", agent, is_ahead=is_ahead)
 

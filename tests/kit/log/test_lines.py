@@ -50,6 +50,20 @@ def test_the_timestamp_is_of_the_clock_in_utc(written: Written) -> None:
     assert datetime.fromisoformat(text) - datetime.now(UTC) > timedelta(days=999)
 
 
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [
+        (0.0, "1970-01-01T00:00:00.000Z"),
+        (0.0619, "1970-01-01T00:00:00.061Z"),
+        (-0.0005, "1969-12-31T23:59:59.999Z"),
+        (1798761599.9996, "2026-12-31T23:59:59.999Z"),
+        (-62135510400.0, "0001-01-02T00:00:00.000Z"),
+    ],
+)
+def test_a_timestamp_is_cut_to_the_millisecond(at: float, shown: str) -> None:
+    assert log.stamp(at) == shown
+
+
 @pytest.mark.parametrize("name", ["uvicorn", "uvicorn.access", "uvicorn.error", "procrastinate.worker", "psycopg"])
 def test_stdlib_records_become_the_same_lines(written: Written, name: str) -> None:
     with bound_contextvars(request_id="req-1"):
