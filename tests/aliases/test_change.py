@@ -5,10 +5,15 @@ from uuid import UUID
 
 import pytest
 
+from builders.aliases import service as aliases
+from builders.aliases.records import Patch
 from builders.kit import ids
+from builders.kit.callers import Actor
 from builders.kit.db import Conn, Database
+from builders.kit.versions import Expected
 from tests.aliases.make import ALIASES, Json, Owner, somebody, told
 from tests.cast import Client, Person
+from tests.kit.locks import waiting
 
 
 @pytest.fixture
@@ -128,11 +133,43 @@ async def test_two_changes_at_once_close_no_circle(alice: Person, owner: Owner, 
     assert sorted(each.status_code for each in answers) == [200, 422]
 
 
-async def test_the_look_of_another_accounts_name_is_no_circle(
+async def test_a_name_of_another_account_is_a_destination_unless_it_leads_back(
     alice: Person, bob: Person, ada: UUID, database: Database, domain: str
 ) -> None:
+    """Else Bob could stop the mail of a name that forwards to him beside others."""
+    his = await Owner.of(database, bob).claim_one("bob", domain, "bob@example.net")
+    changed = await change(alice, ada, destinations=["a@example.net", f"bob@{domain}"])
+    assert changed["version"] == 2
+    answer = await bob.patch(f"{ALIASES}/{his}", json={"destinations": ["bob@example.net", f"ada+x@{domain}"]})
+    assert answer.status_code == 422
+    assert [each["type"] for each in answer.json()["detail"]] == ["destination_loop"]
+
+
+async def test_a_sandbox_has_no_circle_over_what_is_not_in_it(
+    alice: Person, bob: Person, database: Database, domain: str
+) -> None:
     await Owner.of(database, bob).claim_one("bob", domain, f"ada@{domain}")
-    assert (await change(alice, ada, destinations=[f"bob@{domain}"]))["version"] == 2
+    twin = await Owner.twin_of(database, alice).claim_one("ada", domain)
+    assert (await change(alice.test, twin, destinations=[f"bob@{domain}"]))["version"] == 2
+
+
+async def test_two_accounts_that_change_at_once_close_no_circle(
+    alice: Person, bob: Person, ada: UUID, database: Database, conn: Conn, domain: str
+) -> None:
+    his = await Owner.of(database, bob).claim_one("bob", domain)
+    async with database.transaction() as own:
+        await aliases.change(
+            own,
+            account_id=alice.account.id,
+            alias_id=ada,
+            actor=Actor(type="user", id=alice.account.id),
+            expected=Expected(),
+            patch=Patch(destinations=[f"bob@{domain}"]),
+        )
+        changing = asyncio.ensure_future(bob.patch(f"{ALIASES}/{his}", json={"destinations": [f"ada@{domain}"]}))
+        while await waiting(conn) < 1 and not changing.done():
+            pass
+    assert (await changing).status_code == 422
 
 
 async def test_bob_changes_nothing_of_alices(bob: Person, alice: Person, ada: UUID) -> None:

@@ -62,8 +62,14 @@ async def test_no_circle_over_what_the_manifest_changes(alice: Person, domain: s
 
 
 async def test_a_strangers_name_is_a_destination_like_any_other(alice: Person, bob: Person, domain: str) -> None:
-    await apply(bob, alias(f"linus@{domain}", f"ada@{domain}"))
+    await apply(bob, alias(f"linus@{domain}"))
     assert (await plan(alice, alias(f"ada@{domain}", f"linus@{domain}")))["summary"] == {"create": 1}
+
+
+async def test_a_circle_over_a_strangers_name(alice: Person, bob: Person, domain: str) -> None:
+    await apply(bob, alias(f"linus@{domain}", f"ada@{domain}"))
+    planned = await plan(alice, alias(f"ada@{domain}", f"linus@{domain}", "ada@example.net"))
+    assert findings(planned["errors"]) == {("alias.ada", "destination_loop")}
 
 
 async def test_the_longest_circle_is_found_in_time(alice: Person, domain: str) -> None:
@@ -97,3 +103,8 @@ async def test_a_plan_that_turns_mail_round_closes_no_circle(alice: Person, doma
     await apply(alice, alias(f"ada@{domain}", f"grace@{domain}"), alias(f"grace@{domain}"))
     turned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}", f"ada@{domain}"))
     assert (await promote(alice, turned))["status"] == "succeeded"
+
+
+async def test_names_that_their_domain_tells_apart_are_no_circle(alice: Person, domains: Domains) -> None:
+    domain = await domains(separator_policy="distinct")
+    await apply(alice, alias(f"ada@{domain}", f"a.da@{domain}"), alias(f"a.da@{domain}", key="other"))

@@ -12,13 +12,11 @@ from builders.identity.records import Preset
 from builders.kit.db import Conn, Database
 from builders.sandbox import service as sandbox
 from tests.cast import Person, make_person
+from tests.kit.locks import waiting
 from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, crew, events, means, order, plan
 
 MANY = 200
 TRIES = 50
-WAITING = """
-    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-"""
 
 
 @pytest.fixture
@@ -142,10 +140,3 @@ async def test_a_promotion_under_way_is_gone_on_with_by_one_at_a_time(
     assert {step.attempts for step in promotions[0].steps} == {1}
     told = [name for name, _ in await events(conn, alice)]
     assert told == ["alias.created"] * 5 + ["promotion.completed"]
-
-
-async def waiting(conn: Conn) -> int:
-    """How many sessions of the database wait for a lock."""
-    row = await (await conn.execute(WAITING)).fetchone()
-    assert row is not None
-    return int(row[0])

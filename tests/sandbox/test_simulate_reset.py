@@ -17,11 +17,11 @@ from builders.sandbox import service as sandbox
 from builders.sandbox.reset import Cleared
 from builders.webhooks import service as webhooks
 from tests.cast import Person
+from tests.kit.locks import waiting
 from tests.kit.outbound.receivers import Receiver
 from tests.profile.make import Office
 from tests.sandbox.make import alias, apply, fresh, manifest, whole
 from tests.sandbox.simulating import event, rows_of, simulate
-from tests.sandbox.test_races import WAITING
 from tests.webhooks.make import create, deliveries, send_due
 
 # What the sandbox account keeps: the history of events, its turns at credit, and the steps of its onboarding.
@@ -97,7 +97,7 @@ async def test_a_rehearsal_of_another_process_is_waited_for_and_goes_too(
 
     async def meanwhile(*args: Any) -> None:
         resets.append(asyncio.create_task(reset()))
-        while not resets[0].done() and not (await (await conn.execute(WAITING)).fetchall())[0][0]:
+        while not resets[0].done() and not await waiting(conn):
             pass
         await tell(*args)
 

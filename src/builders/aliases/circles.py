@@ -1,6 +1,6 @@
 """Circles: names that forward to names, so that mail would go round and never arrive. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from builders.aliases.local_parts import key
@@ -40,11 +40,14 @@ def routes_of(aliases: Sequence[Alias]) -> Routes:
     when it has its key under a rule that gives the name its key.
     """
     by_name = {alias.name: alias for alias in aliases}
-    return {alias.name: tuple(_ahead(alias, by_name)) for alias in aliases}
+    domains = {alias.domain for alias in aliases}
+    return {alias.name: tuple(_ahead(alias, by_name, domains)) for alias in aliases}
 
 
-def _ahead(alias: Alias, by_name: Mapping[Name, Alias]) -> Iterator[Name]:
+def _ahead(alias: Alias, by_name: Mapping[Name, Alias], domains: Container[str]) -> Iterator[Name]:
     for destination in alias.destinations:
+        if destination.rpartition("@")[2] not in domains:
+            continue  # as most are
         for name in sorted(spellings(destination)):
             target = by_name.get(name)
             if target is not None and is_of(destination, target):

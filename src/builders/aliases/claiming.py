@@ -72,7 +72,7 @@ async def create(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Seq
     """Claims names, all or none; publishes alias.created for each. A handful of statements for any number.
 
     Decided by unique keys: of two who claim one name at once, one gets NamesRefused. Raises KeysTaken when a
-    manifest key stands for another alias.
+    manifest key stands for another alias. Who calls it has the account's routes, and sees to circles (`routing`).
     """
     now = clock.now()
     wanted = [Wanted(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs]
@@ -88,10 +88,11 @@ async def update(conn: Conn, *, account_id: UUID, changes: Sequence[AliasChange]
     """Changes aliases that still have their version, all or none; publishes alias.updated for each.
 
     Keys of a manifest can be swapped within one call. Raises KeysTaken when one of them stands for an alias that
-    is not among those changed, and AliasesChanged.
+    is not among those changed, and AliasesChanged. Who calls it has the account's routes, and sees to circles.
     """
     now = clock.now()
-    await _lock(conn, account_id, {change.id: change.version for change in changes})
+    versions = {change.id: change.version for change in changes}
+    await lock_unchanged(conn, account_id=account_id, versions=versions)
     await _check_keys(conn, account_id, changes)
     updated = await store.update(conn, account_id=account_id, changes=changes, now=now)
     await forwarding.replace(conn, account_id=account_id, forwards=changes)
@@ -112,7 +113,7 @@ async def release(
     Only the account can have the names back before the quarantine ends. Raises AliasesChanged.
     """
     now = clock.now()
-    await _lock(conn, account_id, versions)
+    await lock_unchanged(conn, account_id=account_id, versions=versions)
     released = await store.release(
         conn, realm=realm, account_id=account_id, alias_ids=list(versions), until=now + quarantine, now=now
     )
@@ -174,7 +175,8 @@ async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[AliasSpec |
         raise KeysTaken(taken)
 
 
-async def _lock(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> None:
+async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
+    """Locks aliases that still have their version, for the transaction, in one order. Raises AliasesChanged."""
     unchanged = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
     if changed := versions.keys() - unchanged:
         raise AliasesChanged(frozenset(changed))

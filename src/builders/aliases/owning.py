@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import circles, claiming
+from builders.aliases import circles, claiming, routing
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
 from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, Filters, Owned, Patch
 from builders.aliases.store import owned as store
@@ -60,8 +60,7 @@ async def change(
     Raises AliasNotFound, VersionMismatch, AliasSuspended, AliasReleased, Invalid for a circle, and for other
     destinations ImpersonationForbidden when support asks.
     """
-    if patch.destinations is not None:
-        await store.lock_routes(conn, account_id=account_id)
+    await routing.lock_routes(conn, account_id=account_id)
     before = await get(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
     expected.check(of=before.alias.id, version=before.alias.version)
     _refuse_ended(before)
@@ -70,7 +69,7 @@ async def change(
         return before
     if list(wanted.destinations) != list(before.alias.destinations):
         _may_redirect(actor)
-        await _refuse_circle(conn, account_id, before, wanted)
+        await _refuse_circle(conn, realm, account_id, before, wanted)
     await claiming.update(conn, account_id=account_id, changes=[wanted])
     return await get(conn, realm=realm, account_id=account_id, alias_id=alias_id)
 
@@ -137,11 +136,11 @@ def _may_redirect(actor: Actor) -> None:
         )
 
 
-async def _refuse_circle(conn: Conn, account_id: UUID, before: Owned, wanted: AliasChange) -> None:
+async def _refuse_circle(conn: Conn, realm: UUID, account_id: UUID, before: Owned, wanted: AliasChange) -> None:
     """Raises Invalid for a destination from which mail would come back, or go round elsewhere."""
     alias = replace(before.alias, destinations=wanted.destinations)
     names = sorted({name for email in wanted.destinations for name in circles.spellings(email)})
-    ahead = await store.list_ahead(conn, account_id=account_id, names=names)
+    ahead = await routing.keep_ahead(conn, realm=realm, account_id=account_id, names=names)
     found = [alias, *(each for each in ahead if each.id != alias.id)]
     if alias.name in circles.endless(circles.routes_of(found)):
         message = "Mail to it would go round in a circle of aliases."

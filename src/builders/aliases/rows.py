@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from builders.aliases.records import NameState
+from builders.aliases.records import Alias, NameState
 from builders.kit.money import Money
 
 
@@ -19,6 +19,14 @@ class Found:
     until: datetime | None
     account_id: UUID | None
     look_account_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """An alias that mail is sent on to."""
+
+    alias: Alias
+    is_own: bool  # of the account that asks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from builders.aliases import (
     owning,
     postfix,
     renewals,
+    routing,
 )
 
 judge = local_parts.judge
@@ -20,13 +21,14 @@ AliasesChanged = errors.AliasesChanged
 KeysTaken = errors.KeysTaken
 PRUNED_AT_ONCE = claiming.PRUNED_AT_ONCE
 mask = claiming.mask
-endless = circles.endless
+endless, routes_of = circles.endless, circles.routes_of
+lock_routes, list_ahead, keep_ahead = routing.lock_routes, routing.list_ahead, routing.keep_ahead
 
 # In sets, for those above who claim.
 look_up, hold, let_go, create = claiming.look_up, claiming.hold, claiming.let_go, claiming.create
 update, release, list_aliases = claiming.update, claiming.release, claiming.list_aliases
 count_by_project, count_by_domain = claiming.count_by_project, claiming.count_by_domain
-prune, end_kept = claiming.prune, claiming.end_kept
+prune, end_kept, lock_unchanged = claiming.prune, claiming.end_kept, claiming.lock_unchanged
 clear, count = clearing.clear, clearing.count
 
 # One by one, for their owners.

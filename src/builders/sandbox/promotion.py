@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.aliases.records import Name, Wanted
 from builders.kit.db import Conn
-from builders.sandbox.kinds import alias_steps
+from builders.sandbox.kinds import alias_circles, alias_steps
 from builders.sandbox.kinds.doers import DOERS
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import StepsRefused, Task, Work
@@ -27,6 +27,7 @@ STAGES: Sequence[tuple[Kind, ActionKind]] = (
     *((kind, action) for kind in Kind for action in WITHIN),
     *((kind, ActionKind.DELETE) for kind in reversed(Kind)),
 )
+ALIASES = tuple(stage for stage in STAGES if stage[0] is Kind.ALIAS)  # they stand together in STAGES
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}  # what makes something new
 REQUIREMENT_FAILED = StepError(code="requirement_failed", message="What it requires was not done.", retryable=True)
 UNEXPECTED = StepError(
@@ -41,6 +42,15 @@ def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Find
         by_kind[action.kind].append(action)
     for kind, planned in by_kind.items():
         yield from DOERS[kind].drift(manifest, planned, live)
+
+
+def groups(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, ActionKind]]]:
+    """The stages in their order, together those that are done as one."""
+    if not alias_circles.are_tangled([action for action in actions if action.kind is Kind.ALIAS]):
+        return [(stage,) for stage in STAGES]
+    at = STAGES.index(ALIASES[0])
+    others = [(stage,) for stage in STAGES if stage not in ALIASES]
+    return [*others[:at], ALIASES, *others[at:]]
 
 
 def tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
@@ -62,7 +72,7 @@ def claimed(tasks: Sequence[Task]) -> list[Name]:
 
 
 async def execute(conn: Conn, work: Work, *, undone: frozenset[str]) -> None:
-    """Does a batch of actions of one stage, all or none. Raises one of REFUSALS, which `blame` explains.
+    """Does a batch of actions of one group of stages, all or none. Raises one of REFUSALS, which `blame` explains.
 
     `undone` has the addresses of what must be done before and is not, of this batch or before it.
     """

@@ -139,8 +139,8 @@ def _unknown(address: str, known: Sequence[str], loc: Sequence[str]) -> dict[str
 async def _perform(conn: Conn, ground: Ground, plan: Plan, script: Script, means: Means) -> Sequence[Step]:
     """Does the steps in their order; what fails, or is asked to, is taken out of its batch or ends it all."""
     stage = _Stage(plan, script)
-    for kind, action in promotions.STAGES:
-        batch = [each for each in stage.tasks if (each.action.kind, each.action.action) == (kind, action)]
+    for group in promotions.groups(plan.actions):
+        batch = [each for each in stage.tasks if (each.action.kind, each.action.action) in group]
         while batch and not stage.stopped:
             work = Work(ground=ground, manifest=plan.manifest, tasks=batch, means=means, made=stage.made)
             faults = stage.injected(batch) or await _execute(conn, plan, work, stage.undone)

@@ -17,7 +17,7 @@ from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.kinds.doers import REFUSALS
 from builders.sandbox.kinds.work import Task, Work
 from builders.sandbox.means import Means
-from builders.sandbox.promotion import STAGES, UNEXPECTED
+from builders.sandbox.promotion import UNEXPECTED
 from builders.sandbox.records import Ground, OnError, Plan, Promotion, PromotionStatus, Step, StepError
 from builders.sandbox.store import plans as plan_store
 from builders.sandbox.store import promotions as store
@@ -25,7 +25,6 @@ from builders.sandbox.store import steps as journal
 from builders.sandbox.wishes import MAX_RESOURCES
 
 BATCH = 2 * MAX_RESOURCES  # so that all updates of a plan are one, and may swap their keys
-_STAGES = [f"{kind} {action}" for kind, action in STAGES]
 
 _log = log.get_logger()
 
@@ -61,7 +60,8 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, means: 
             running = await store.lock_running(conn, **owner)
             if running is None:
                 return False
-            steps = await journal.list_pending(conn, **owner, stages=_STAGES, limit=BATCH)
+            groups = [[f"{kind} {action}" for kind, action in each] for each in promotions.groups(plan.actions)]
+            steps = await journal.list_pending(conn, **owner, groups=groups, limit=BATCH)
             if not steps:
                 await finishing.finish(conn, plan, promotion, means)
                 return False

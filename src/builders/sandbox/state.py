@@ -5,7 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Wanted
+from builders.aliases.records import Alias, Name, Wanted
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, AccountDomainStatus
@@ -14,11 +14,11 @@ from builders.kit import ids
 from builders.kit.db import Conn
 from builders.projects import service as projects
 from builders.projects.records import Project
+from builders.sandbox.kinds import alias_circles, domain_plan, sites
 from builders.sandbox.kinds import alias_judging as judging
-from builders.sandbox.kinds import domain_plan, sites
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.alias_judging import Directory
-from builders.sandbox.kinds.live import Live
+from builders.sandbox.kinds.live import Live, Routes
 from builders.sandbox.records import Action, Ground, Kind
 from builders.sandbox.views import AliasView, ProjectView
 from builders.sandbox.wishes import Manifest
@@ -53,22 +53,22 @@ async def of_manifest(conn: Conn, *, ground: Ground, manifest: Manifest, urls: J
 async def with_aliases(
     conn: Conn, *, ground: Ground, manifest: Manifest, wishes: Sequence[Judged], known: Directory, live: Live
 ) -> Live:
-    """What the account has of the wanted names too, and why it cannot have the rest. Three statements."""
+    """What the account has of the wanted names too, and why it cannot have the rest. Four statements at most."""
     wanted = [
         Wanted(domain=name.domain, key=name.key, skeleton=each.ruling.verdict.skeleton)
         for each in wishes
         if (name := each.name) is not None
     ]
-    # One step beyond the manifest: a circle by way of an alias that is there already is seen too.
-    names = {each.own for each in wishes if each.own} | {name for each in wishes for name in each.forwards}
+    names = {each.own for each in wishes if each.own}
     there = await aliases.list_aliases(
         conn, account_id=ground.account_id, manifest=manifest.name, names=sorted(names)
     )
+    ahead = {name for each in wishes for name in each.forwards}
     return replace(
         live,
         aliases=there,
         standings=await aliases.look_up(conn, account_id=ground.account_id, realm=ground.realm, wanted=wanted),
-        routes={alias.name: tuple(known.names(alias.destinations)) for alias in there},
+        routes=await _routes(conn, ground, known, there, ahead),
         overdue=await invoices.find_arrears(conn, account_id=ground.account_id) if wanted else None,
     )
 
@@ -91,16 +91,16 @@ async def of_actions(
     known = Directory(domains=sites.sites(shown, own, domain_plan.catch_all(actions)))
     there = await aliases.list_aliases(
         conn,
-        account_id=ground.account_id,
+        **owner,
         manifest=manifest,
-        names=sorted({*known.names(mailboxes), *(each.name for each in wanted)}),
+        names=sorted({each.name for each in wanted}),
         alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
     )
     return Live(
         aliases=there,
         standings=await aliases.look_up(conn, **owner, realm=ground.realm, wanted=wanted) if wanted else {},
         domains=known.domains,
-        routes={alias.name: tuple(known.names(alias.destinations)) for alias in there},
+        routes=await _routes(conn, ground, known, there, {*known.names(mailboxes)}),
         projects=found,
         sizes=await _sizes(conn, ground, found),
         own=own,
@@ -108,6 +108,18 @@ async def of_actions(
         overdue=await invoices.find_arrears(conn, **owner) if places else None,
         refused_urls=urls.refused,
     )
+
+
+async def _routes(
+    conn: Conn, ground: Ground, known: Directory, there: Sequence[Alias], ahead: set[Name]
+) -> Routes:
+    """Where the aliases that are there send mail on to, and those of the names ahead, however far."""
+    beyond: list[Alias] = []
+    if ahead:
+        beyond = await aliases.list_ahead(
+            conn, realm=ground.realm, account_id=ground.account_id, names=sorted(ahead)
+        )
+    return alias_circles.routes([*there, *beyond], known)
 
 
 def homes(actions: Sequence[Action]) -> set[UUID]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import kwargs_row
 
-from builders.aliases.records import Alias, Filters, Name, Owned
+from builders.aliases.records import Filters, Owned
 from builders.aliases.store.aliases import COLUMNS, alias
 from builders.kit.db import Conn
 
@@ -40,29 +40,6 @@ FIND = f"""
     SELECT {COLUMNS}, {OWNED} WHERE alias.account_id = %(account_id)s AND alias.id = %(id)s
 """
 LOCK = "SELECT FROM aliases WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE"
-# Who changes where names forward to waits for others of the account who do: two changes that are harmless one by
-# one could close a circle together.
-LOCK_ROUTES = "SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' routes', 0))"
-# The account's names that mail to the given ones is sent on to, and so on, however far.
-LIST_AHEAD = f"""
-    WITH RECURSIVE ahead (id) AS (
-        SELECT alias.id FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
-        JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.status <> 'deleted'
-         AND alias.domain = wanted.domain AND alias.key = wanted.key
-        UNION
-        SELECT alias.id FROM ahead JOIN aliases_forwards AS forward
-          ON forward.account_id = %(account_id)s AND forward.alias_id = ahead.id
-        CROSS JOIN LATERAL (
-            SELECT split_part(lower(split_part(forward.email, '@', 1)), '+', 1) AS written,
-                   split_part(forward.email, '@', 2) AS domain
-        ) AS sent
-        JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.status <> 'deleted'
-         AND alias.domain = sent.domain
-         AND alias.key IN (sent.written, replace(sent.written, '.', ''), translate(sent.written, '.-_', ''))
-    )
-    SELECT {COLUMNS} FROM ahead JOIN aliases AS alias
-      ON alias.account_id = %(account_id)s AND alias.id = ahead.id
-"""  # noqa: S608 - of constants
 
 
 def _owned(
@@ -114,16 +91,3 @@ async def find(
     async with conn.cursor(row_factory=kwargs_row(_owned)) as cursor:
         await cursor.execute(FIND, row)
         return await cursor.fetchone()
-
-
-async def lock_routes(conn: Conn, *, account_id: UUID) -> None:
-    """Until the transaction ends nobody else of the account changes where names forward to."""
-    await conn.execute(LOCK_ROUTES, {"account_id": account_id})
-
-
-async def list_ahead(conn: Conn, *, account_id: UUID, names: Sequence[Name]) -> list[Alias]:
-    """The account's aliases that mail to the names goes to, or is sent on to."""
-    columns = {"domains": [name.domain for name in names], "keys": [name.key for name in names]}
-    async with conn.cursor(row_factory=kwargs_row(alias)) as cursor:
-        await cursor.execute(LIST_AHEAD, {"account_id": account_id, **columns})
-        return await cursor.fetchall()

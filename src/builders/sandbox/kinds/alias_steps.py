@@ -10,9 +10,10 @@ from builders.domains import service as domains
 from builders.invoices import service as invoices
 from builders.kit.db import Conn
 from builders.projects import service as projects
-from builders.sandbox.kinds import alias_circles, arrears
+from builders.sandbox.kinds import alias_circles, arrears, sites
 from builders.sandbox.kinds import alias_limits as limits
 from builders.sandbox.kinds.alias_checks import refusal
+from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.alias_limits import CLAIMS
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, StepsRefused, Task, Work
@@ -92,24 +93,53 @@ def wanted(tasks: Sequence[Task]) -> list[Wanted]:
 
 
 async def execute(conn: Conn, work: Work) -> None:
-    """Does a batch of actions of one sort, all or none. Raises one of the refusals."""
-    kind = work.tasks[0].action.action
-    owner = {"account_id": work.ground.account_id}
-    goals = _goals(work.tasks, work.made)
-    await _check_projects(conn, work, goals)
+    """Does a batch of actions, all or none: of one sort, or of all when they are tangled. Raises a refusal.
+
+    The account's routes are locked before anything else of aliases, as for a change by hand: each is sure to see
+    what the other did, and neither holds what the other waits for. Names are locked all at once, in their order.
+    """
+    owner, realm = {"account_id": work.ground.account_id}, work.ground.realm
+    await aliases.lock_routes(conn, **owner)
+    await _check_projects(conn, work, _goals(work.tasks, work.made))
     await _check_own(conn, work)
     await _check_paid(conn, work)
-    if kind in {ActionKind.REPLACE, ActionKind.DELETE}:
-        versions = {task.action.resource_id: task.action.version for task in work.tasks}
-        gone = {each: version for each, version in versions.items() if each and version}
-        realm, quarantine = work.ground.realm, work.means.quarantine
-        await aliases.release(conn, **owner, realm=realm, versions=gone, quarantine=quarantine)
-    if kind in CLAIMS:
-        specs = [each for task in work.tasks for each in _specs(task, work)]
-        await aliases.create(conn, **owner, realm=work.ground.realm, specs=specs)
-    if kind in {ActionKind.ADOPT, ActionKind.UPDATE}:
-        changes = [each for task in work.tasks for each in _changes(task, work)]
+    by_kind = {kind: [task for task in work.tasks if task.action.action is kind] for kind in ActionKind}
+    there = _versions([task for task in work.tasks if task.action.action is not ActionKind.CREATE])
+    if len([kind for kind, tasks in by_kind.items() if tasks]) > 1:
+        await aliases.lock_unchanged(conn, **owner, versions=there)
+    if gone := _versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
+        await aliases.release(conn, **owner, realm=realm, versions=gone, quarantine=work.means.quarantine)
+    changing = by_kind[ActionKind.UPDATE] + by_kind[ActionKind.ADOPT]
+    if changes := [each for task in changing for each in _changes(task, work)]:
         await aliases.update(conn, **owner, changes=changes)
+    if specs := [each for task in work.tasks if task.action.action in CLAIMS for each in _specs(task, work)]:
+        await aliases.create(conn, **owner, realm=realm, specs=specs)
+    await _check_circles(conn, work)
+
+
+def _versions(tasks: Sequence[Task]) -> dict[UUID, int]:
+    versions = {task.action.resource_id: task.action.version for task in tasks}
+    return {each: version for each, version in versions.items() if each and version}
+
+
+async def _check_circles(conn: Conn, work: Work) -> None:
+    """Takes all back when mail goes round now: the owner may have closed half of a circle. Raises StepsRefused.
+
+    How domains tell names apart is asked only when there seems to be one.
+    """
+    account_id, redirected = work.ground.account_id, alias_circles.redirected(work.tasks)
+    if not redirected:
+        return
+    ids = [task.resource_id for task in redirected if task.resource_id]
+    there = await aliases.keep_ahead(conn, realm=work.ground.realm, account_id=account_id, alias_ids=ids)
+    if not alias_circles.faults(redirected, there, aliases.routes_of(there)):
+        return
+    labels = {alias.domain for alias in there}
+    shown = await catalog.find_domains(conn, domains=labels)
+    own = await domains.find_domains(conn, account_id=account_id, domains=labels)
+    known = Directory(domains=sites.sites(shown, own, {}))
+    if refused := alias_circles.faults(redirected, there, alias_circles.routes(there, known)):
+        raise StepsRefused(refused)
 
 
 async def _check_projects(conn: Conn, work: Work, goals: Mapping[int, UUID]) -> None:

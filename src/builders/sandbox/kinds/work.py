@@ -21,7 +21,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A batch: actions of one sort on one kind."""
+    """A batch: actions on one kind, of one sort or, where they are tangled, of all."""
 
     ground: Ground
     manifest: str

@@ -33,17 +33,18 @@ LIST_STEPS = """
     FROM sandbox_steps
     WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s ORDER BY position
 """
-# The next steps of one stage, in the order of the stages, each `KIND ACTION`.
+# The next steps of one group of stages, in the order of the groups; a stage is `KIND ACTION`.
 LIST_PENDING = """
+    WITH pending AS (
+        SELECT position, address, action, status, attempts, resource_id, error, finished_at, invoice_id,
+               (%(groups)s::int[])[
+                   array_position(%(stages)s::text[], split_part(address, '.', 1) || ' ' || action)
+               ] AS in_group
+        FROM sandbox_steps
+        WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status = 'pending'
+    )
     SELECT position, address, action, status, attempts, resource_id, error, finished_at, invoice_id
-    FROM sandbox_steps
-    WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status = 'pending'
-      AND split_part(address, '.', 1) || ' ' || action = (
-          SELECT split_part(address, '.', 1) || ' ' || action FROM sandbox_steps
-          WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND status = 'pending'
-          ORDER BY array_position(%(stages)s::text[], split_part(address, '.', 1) || ' ' || action) LIMIT 1
-      )
-    ORDER BY position LIMIT %(limit)s
+    FROM pending WHERE in_group = (SELECT min(in_group) FROM pending) ORDER BY position LIMIT %(limit)s
 """
 # Of the addresses those whose step is not done.
 LIST_UNDONE = """
@@ -113,10 +114,12 @@ async def list_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> lis
 
 
 async def list_pending(
-    conn: Conn, *, account_id: UUID, promotion_id: UUID, stages: Sequence[str], limit: int
+    conn: Conn, *, account_id: UUID, promotion_id: UUID, groups: Sequence[Sequence[str]], limit: int
 ) -> list[Step]:
-    """The next steps to do: of one stage, the first in the order."""
-    row = {"account_id": account_id, "promotion_id": promotion_id, "stages": list(stages), "limit": limit}
+    """The next steps to do: of one group of stages, the first in the order."""
+    stages = {stage: at for at, group in enumerate(groups) for stage in group}
+    row = {"account_id": account_id, "promotion_id": promotion_id, "limit": limit}
+    row |= {"stages": list(stages), "groups": list(stages.values())}
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LIST_PENDING, row)
         return [_STEP.validate_python(each) for each in await cursor.fetchall()]

@@ -1,0 +1,14 @@
+"""Who waits for whom in the database, so that a test can go on when somebody does."""
+
+from builders.kit.db import Conn
+
+WAITING = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+
+async def waiting(conn: Conn) -> int:
+    """How many sessions of the database wait for a lock."""
+    row = await (await conn.execute(WAITING)).fetchone()
+    assert row is not None
+    return int(row[0])
