@@ -198,6 +198,6 @@ async def test_many_new_destinations_cost_no_more_statements(
 async def test_many_readers_are_asked_in_sets(owner: Owner, office: Office, conn: Conn) -> None:
     specs = crowd(230, fresh())
     await owner.claim(*specs)
-    await ask(office.database, office.settings)
+    await ask(office.database, office.settings.model_copy(update={"confirmations_per_day": 1_000}))
     query = "SELECT count(*), count(message_id), count(ask_at) FROM aliases_destinations WHERE account_id = %s"
     assert await (await conn.execute(query, [owner.account_id])).fetchall() == [(230, 230, 0)]

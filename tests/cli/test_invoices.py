@@ -120,6 +120,24 @@ def test_what_is_no_reference_is_refused_in_words(
         assert "reference" in result.output or "control characters" in result.output
 
 
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("x" * 501, "at most 500 characters, and not 501"),
+        (" ", "must be a reason"),
+        ("a\nb", "control characters"),
+    ],
+)
+def test_what_is_no_reason_is_refused_in_words(builders: Cli, account: str, reason: str, why: str) -> None:
+    words = ("invoices", "credit", "--account", account)
+    result = builders(*words, "--amount", "1.00", "--reference", "1", "--reason", reason)
+    assert (result.exit_code, "Traceback" in result.output) == (1, False)
+    assert why in result.output
+    assert "credit of nothing" in builders(*words).stdout
+    fits = builders(*words, "--amount", "1.00", "--reference", "1", "--reason", "é" * 500)
+    assert (fits.exit_code, "é" * 500 in fits.stdout) == (0, True)
+
+
 def test_what_is_not_there_is_said(builders: Cli, conninfo: str) -> None:
     for words in (("show", "INV-1999-000001"), ("void", "x"), ("pay", "x", "--reference", "R")):
         result = builders("invoices", *words)

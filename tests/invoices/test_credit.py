@@ -106,6 +106,19 @@ async def test_what_is_no_reference_is_refused(
     await grant(database, alice, usd("5.00"), "\N{DOG FACE}" * 200)  # what the index holds
 
 
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [(" ", "must be a reason"), ("x" * 501, "500 characters"), ("a\nb", "control"), ("\u202eb", "reading")],
+)
+async def test_what_is_no_reason_is_refused(database: Database, alice: Person, reason: str, why: str) -> None:
+    async with database.transaction() as conn:
+        with pytest.raises(ValueError, match=why):
+            await invoices.grant_credit(
+                conn, account_id=alice.account.id, amount=usd("5.00"), reason=reason, reference="1"
+            )
+    assert await balances(database, alice) == []
+
+
 async def test_a_sandbox_that_is_empty_again_grants_anew(database: Database, alice: Person, bob: Person) -> None:
     async def give(person: Person) -> bool:
         async with database.transaction() as conn:

@@ -1,9 +1,10 @@
 """Readers of destinations are asked by mail whether names may forward to them, and answer by a link.
 
-What is to be asked stands in the destination's row, and is taken in sets. A mailbox gets one mail in a while
-whoever names it, and however: nobody is flooded by many accounts, nor by many tags. Nobody learns of the others:
-an account is told when it asked, and not when the mail left. An address that mail came back from is not asked for
-a week, and one whose reader wants no more of it never (the mail room knows).
+What is to be asked stands in the destination's row, and is taken in sets. A destination first waits for its turn
+in its account, which has so many readers asked in a day (`turns`), then for its mailbox, which gets one mail in a
+while whoever names it, and however: nobody is flooded by many accounts, nor by many tags. Nobody learns of the
+others: an account is told when it asked, and not when the mail left. An address that mail came back from is not
+asked for a week, and one whose reader wants no more of it never (the mail room knows).
 """
 
 import secrets
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
+from builders.aliases import turns
 from builders.aliases.errors import AskedTooSoon, DestinationNotFound
 from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
 from builders.aliases.records import Confirmation, Destination
@@ -22,7 +24,6 @@ from builders.kit import clock, jobs, outbox
 from builders.kit.crypto import Keyring
 from builders.kit.db import Conn, Database
 from builders.kit.errors import TokenInvalid
-from builders.kit.pages import Page, PageRequest
 from builders.kit.settings import Settings
 from builders.mail import service as mail
 from builders.mail.records import VerifyDestination
@@ -34,7 +35,7 @@ DAY = timedelta(days=1)
 SHUT = timedelta(
     days=7
 )  # that an address gets nothing more after mail came back: its mailbox may be made meanwhile
-MOST_OF_ACCOUNT, MOST_TO_READER = 5, 10  # a day: from one account, and from all
+MOST_TO_ADDRESS, MOST_TO_READER = 5, 10  # a day: from one account, and from all
 AT_ONCE = 100  # mails in a transaction
 KEPT = timedelta(days=30)  # links that expired
 PRUNED_AT_ONCE = 10_000
@@ -58,6 +59,7 @@ async def ask_due(
     database: Database, *, keyring: Keyring, settings: Settings, account_id: UUID | None = None
 ) -> None:
     """As many transactions as it takes; one that is cut short is done by the next call."""
+    await turns.let_through(database, most=settings.confirmations_per_day, account_id=account_id)
     asked = AT_ONCE
     while asked >= AT_ONCE:
         async with database.transaction() as conn:
@@ -108,20 +110,13 @@ async def _mail(conn: Conn, keyring: Keyring, settings: Settings, *, due: Sequen
     await store.note_asked(conn, asked=asked, now=now)
 
 
-async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:
-    """The account's destinations by address, also those that nothing forwards to any more."""
-    after = str(page.after[0]) if page.after else ""
-    rows = await store.list_page(conn, account_id=account_id, after=after, limit=page.limit + 1)
-    return page.cut(rows, lambda each: [each.email])
+async def resend(conn: Conn, *, account_id: UUID, email: str, most: int) -> tuple[bool, Destination]:
+    """Has the reader asked again, unless they have agreed; whether they will be, now or when it is its turn.
 
-
-async def resend(conn: Conn, *, account_id: UUID, email: str) -> tuple[bool, Destination]:
-    """Has the reader asked again, unless they have agreed; whether they will be.
-
-    Says nothing of what other accounts, or the reader, did: a mail may leave later, or not at all. Raises
-    DestinationNotFound, AskedTooSoon.
+    At `most` so many readers are asked for the account in a day. Says nothing of what other accounts, or the
+    reader, did: a mail may leave later, or not at all. Raises DestinationNotFound, AskedTooSoon.
     """
-    found = await store.find(conn, account_id=account_id, email=email)
+    found = await turns.find(conn, account_id=account_id, email=email, most=most)
     if found is None:
         raise DestinationNotFound("None of your names has this destination.")
     if found.verified:
@@ -134,18 +129,18 @@ async def resend(conn: Conn, *, account_id: UUID, email: str) -> tuple[bool, Des
         now=now,
         gap_ago=now - GAP,
         day_ago=now - DAY,
-        most=MOST_OF_ACCOUNT,
+        most=MOST_TO_ADDRESS,
     ):
         await _refuse(conn, account_id, email, now)
     await jobs.defer(conn, ask, once=f"aliases.ask {account_id}", account_id=str(account_id))
-    return True, found
+    return True, await turns.find(conn, account_id=account_id, email=email, most=most) or found
 
 
 async def _refuse(conn: Conn, account_id: UUID, email: str, now: datetime) -> None:
     """Says when; nothing for one that is to be asked anyway."""
     asks = await store.list_asks(conn, account_id=account_id, email=email, day_ago=now - DAY)
     at = max(
-        asks[-1] + GAP if asks else now, asks[-MOST_OF_ACCOUNT] + DAY if len(asks) >= MOST_OF_ACCOUNT else now
+        asks[-1] + GAP if asks else now, asks[-MOST_TO_ADDRESS] + DAY if len(asks) >= MOST_TO_ADDRESS else now
     )
     if at > now:
         raise AskedTooSoon(

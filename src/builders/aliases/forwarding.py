@@ -31,6 +31,6 @@ async def replace(conn: Conn, *, account_id: UUID, forwards: Sequence[AliasChang
         forwards=forwards,
         own=own,
         verified_at=now if is_twin else None,
-        ask_at=now if is_live else None,
+        wanted_at=now if is_live else None,
         now=now,
     )

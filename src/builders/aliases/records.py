@@ -259,6 +259,7 @@ class Destination:
 
     email: str
     verified_at: datetime | None
+    asking_at: datetime | None  # when its turn comes, where the account has asked as many as it may in a day
     asked_at: datetime | None  # when its reader was to be mailed last
     created_at: datetime
 

@@ -38,6 +38,7 @@ _DESTINATION: JsonDict = {
     "verified": False,
     "verified_at": None,
     "asked_at": _AT,
+    "asking_at": None,
     "created_at": _AT,
 }
 
@@ -110,6 +111,13 @@ class DestinationReply(Reply):
     verified: bool
     verified_at: datetime | None
     asked_at: Annotated[datetime | None, Field(description="When its reader was last to be mailed.")]
+    asking_at: Annotated[
+        datetime | None,
+        Field(
+            description="When its turn to be asked comes, or earlier: the account has asked as many readers as it "
+            "may in a day. Else null."
+        ),
+    ]
     created_at: datetime
 
 

@@ -30,6 +30,15 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A destination whose reader is to be asked when it is its turn among those of the account."""
+
+    account_id: UUID
+    email: str
+    is_named: bool  # a name forwards there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
     """A destination whose reader is to be asked."""
 

@@ -13,6 +13,7 @@ from builders.aliases import (
     postfix,
     renewals,
     routing,
+    turns,
 )
 
 judge = local_parts.judge
@@ -33,7 +34,7 @@ clear, count = clearing.clear, clearing.count
 
 # One by one, for their owners.
 list_owned, get, change, give_up = owning.list_owned, owning.get, owning.change, owning.give_up
-list_destinations, resend = asking.list_destinations, asking.resend
+list_destinations, resend = turns.list_destinations, asking.resend
 find_question, confirm = asking.find_question, asking.confirm
 ask_due, verify_destination = asking.ask_due, asking.verify
 note_bounced, prune_destinations = asking.note_bounced, asking.prune

@@ -191,7 +191,7 @@ def give_up(number: str, *, as_json: bool) -> None:
 @sandbox_option
 @click.option("--amount", help="Such as 10.00; negative takes some back. Without it, what there is is shown.")
 @click.option("--currency", default="USD", show_default=True)
-@click.option("--reason", help="Why, in a sentence; required with --amount.")
+@click.option("--reason", help="Why, in a line of at most 500 characters; required with --amount.")
 @click.option("--reference", help="Your own; the same one twice is one grant. Required with --amount.")
 @json_option
 def credit(

@@ -14,6 +14,7 @@ from builders.kit.money import Money
 
 PAYABLE = frozenset({Status.OPEN, Status.UNCOLLECTIBLE})
 MAX_REFERENCE = 200  # characters, of what an index can hold
+MAX_REASON = 500  # characters: a sentence, which also holds a method and a reference
 
 
 async def pay(
@@ -53,11 +54,15 @@ async def pay(
 
 def _mark(text: str, what: str) -> str:
     """What tells a booking from others, without what nobody sees: else one that is repeated would be another."""
+    return _line(text, what, most=MAX_REFERENCE)
+
+
+def _line(text: str, what: str, *, most: int) -> str:
     text = text.strip()
     if not text:
-        raise ValueError(f"There must be a {what}: it tells this booking from others.")
-    if len(text) > MAX_REFERENCE:
-        raise ValueError(f"A {what} has at most {MAX_REFERENCE} characters.")
+        raise ValueError(f"There must be a {what}.")
+    if len(text) > most:
+        raise ValueError(f"A {what} has at most {most} characters, and not {len(text)}.")
     return texts.plain(text)
 
 
@@ -134,9 +139,10 @@ async def grant(conn: Conn, *, account_id: UUID, amount: Money, reason: str, ref
     """Credit from the operator, used by the invoices that are issued from now on; negative takes some back.
 
     The same `reference` twice is one grant, in whatever currency. Raises ValueError when it was of another amount,
-    when less than nothing would be left, and for a reference that `pay` would not take.
+    when less than nothing would be left, for a reference that `pay` would not take, and for a reason that is
+    empty, too long, or more than a line.
     """
-    reference = _mark(reference, "reference")
+    reference, reason = _mark(reference, "reference"), _line(reason, "reason", most=MAX_REASON)
     balance = await ledger.balance_in_turn(conn, account_id=account_id, currency=amount.currency)
     known = await ledger.find_in_turn(conn, account_id=account_id, reference=reference)
     if known is not None:

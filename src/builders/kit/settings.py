@@ -82,6 +82,13 @@ class Settings(BaseSettings):
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
     worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
     quarantine_days: int = Field(90, ge=0, le=3650, description="Days a released name is kept from strangers.")
+    confirmations_per_day: int = Field(
+        200,
+        ge=1,
+        le=1_000_000,
+        description="Readers of destinations that an account may have asked by mail in a day whether names may "
+        "forward to them; those beyond are asked on the next days.",
+    )
     smtp_url: SecretStr | None = Field(
         None,
         description="Where mail leaves: `smtp://USER:PASSWORD@HOST:PORT?starttls=required` (or `optional`, "

@@ -21,7 +21,7 @@ from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import Page, PageQuery, PageReply
 from builders.kit.prefetch import PrefetchRefused, refuse_ahead
 from builders.kit.routes import Router
-from builders.kit.supplies import Keys
+from builders.kit.supplies import Config, Keys
 
 router = Router(prefix="/v1/aliases/destinations", tags=["beyond"])
 ON_PAGE = "/v1/aliases/destinations/confirm/page"
@@ -34,9 +34,10 @@ PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema
 
 
 @router.get("", response_model=PageReply[replies.DestinationReply])
-async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[Destination]:
+async def list_destinations(caller: Reader, conn: Reads, page: PageQuery, settings: Config) -> Page[Destination]:
     """List the addresses that the account's names forward to, or did, and whether their readers agreed."""
-    return await aliases.list_destinations(conn, account_id=caller.account_id, page=page)
+    most = settings.confirmations_per_day
+    return await aliases.list_destinations(conn, account_id=caller.account_id, page=page, most=most)
 
 
 @router.post(
@@ -45,9 +46,13 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
     responses=problems(DestinationNotFound, AskedTooSoon, InFlight),
     dependencies=[within(RESEND)],
 )
-async def resend(body: schemas.DestinationResend, caller: Writer, conn: Tx) -> replies.DestinationResent:
+async def resend(
+    body: schemas.DestinationResend, caller: Writer, conn: Tx, settings: Config
+) -> replies.DestinationResent:
     """Have the reader of a destination asked again, unless they have agreed."""
-    sent, destination = await aliases.resend(conn, account_id=caller.account_id, email=body.email)
+    sent, destination = await aliases.resend(
+        conn, account_id=caller.account_id, email=body.email, most=settings.confirmations_per_day
+    )
     return replies.resent(destination, sent=sent)
 
 

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.aliases.records import Destination
 from builders.aliases.rows import Asked, Due, Link
 from builders.kit.db import Conn
 
@@ -16,21 +15,13 @@ MAILBOX = """
     replace(split_part(split_part(lower(destination.email), '@', 1), '+', 1), '.', '')
     || '@' || split_part(lower(destination.email), '@', 2)
 """
-_COLUMNS = "email, verified_at, asks[cardinality(asks)] AS asked_at, created_at"
-PAGE = f"""
-    SELECT {_COLUMNS} FROM aliases_destinations
-    WHERE account_id = %(account_id)s AND email > %(after)s ORDER BY email LIMIT %(limit)s
-"""  # noqa: S608 - of constants
-FIND = f"""
-    SELECT {_COLUMNS} FROM aliases_destinations WHERE account_id = %(account_id)s AND email = %(email)s
-"""  # noqa: S608 - of constants
-# One statement decides: of two at once, the second finds that it was asked for. One that waits, since others have
-# asked too, is noted like any: else the answer would tell of them.
+# One statement decides: of two at once, the second finds that it was asked for. One whose mailbox has to wait for
+# what others asked is noted like any: else the answer would tell of them.
 ASK_AGAIN = """
     UPDATE aliases_destinations
-    SET ask_at = coalesce(ask_at, %(now)s),
+    SET wanted_at = %(now)s,
         asks = ARRAY(SELECT at FROM unnest(asks) AS at WHERE at > %(day_ago)s ORDER BY at) || %(now)s::timestamptz
-    WHERE account_id = %(account_id)s AND email = %(email)s AND verified_at IS NULL
+    WHERE account_id = %(account_id)s AND email = %(email)s AND verified_at IS NULL AND wanted_at IS NULL
       AND NOT EXISTS (SELECT FROM unnest(asks) AS at WHERE at > %(gap_ago)s)
       AND (SELECT count(*) FROM unnest(asks) AS at WHERE at > %(day_ago)s) < %(most)s
 """
@@ -123,7 +114,7 @@ LOCK_NAMES = """
     ORDER BY alias.id FOR UPDATE OF alias
 """
 VERIFY = """
-    UPDATE aliases_destinations SET verified_at = %(now)s, ask_at = NULL
+    UPDATE aliases_destinations SET verified_at = %(now)s, ask_at = NULL, wanted_at = NULL
     WHERE account_id = %(account_id)s AND lower(email) = lower(%(email)s) AND verified_at IS NULL
     RETURNING email
 """
@@ -155,20 +146,6 @@ PRUNE_READERS = """
         WHERE bounced_at IS NULL AND asks[cardinality(asks)] <= %(before)s LIMIT %(limit)s
     ))
 """
-
-
-async def list_page(conn: Conn, *, account_id: UUID, after: str, limit: int) -> list[Destination]:
-    """The account's destinations behind that address, by address."""
-    async with conn.cursor(row_factory=class_row(Destination)) as cursor:
-        await cursor.execute(PAGE, {"account_id": account_id, "after": after, "limit": limit})
-        return await cursor.fetchall()
-
-
-async def find(conn: Conn, *, account_id: UUID, email: str) -> Destination | None:
-    """One destination of the account."""
-    async with conn.cursor(row_factory=class_row(Destination)) as cursor:
-        await cursor.execute(FIND, {"account_id": account_id, "email": email})
-        return await cursor.fetchone()
 
 
 async def ask_again(

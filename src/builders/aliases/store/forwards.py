@@ -17,16 +17,18 @@ INSERT_FORWARDS = """
         ), %(verified_at)s::timestamptz) END AS verified_at
         FROM unnest(%(emails)s::text[]) AS wanted (email)
     ), known AS (
-        INSERT INTO aliases_destinations AS destination (account_id, email, created_at, verified_at, ask_at, asks)
+        INSERT INTO aliases_destinations AS destination
+            (account_id, email, created_at, verified_at, wanted_at, asks)
         SELECT %(account_id)s::uuid, email, %(now)s::timestamptz, verified_at,
-               CASE WHEN verified_at IS NULL THEN %(ask_at)s::timestamptz END,
-               CASE WHEN verified_at IS NULL AND %(ask_at)s::timestamptz IS NOT NULL
-                    THEN ARRAY[%(ask_at)s::timestamptz] ELSE '{}' END
+               CASE WHEN verified_at IS NULL THEN %(wanted_at)s::timestamptz END,
+               CASE WHEN verified_at IS NULL AND %(wanted_at)s::timestamptz IS NOT NULL
+                    THEN ARRAY[%(wanted_at)s::timestamptz] ELSE '{}' END
         FROM wanted ORDER BY email
         ON CONFLICT (account_id, email) DO UPDATE
-        SET ask_at = excluded.ask_at,
+        SET wanted_at = excluded.wanted_at,
             asks = destination.asks[cardinality(destination.asks) - 8:] || excluded.asks
-        WHERE destination.verified_at IS NULL AND destination.ask_at IS NULL AND destination.message_id IS NULL
+        WHERE destination.verified_at IS NULL AND destination.ask_at IS NULL AND destination.wanted_at IS NULL
+          AND destination.message_id IS NULL
     )
     INSERT INTO aliases_forwards (account_id, alias_id, position, email)
     SELECT %(account_id)s, alias_id, position, email
@@ -43,17 +45,17 @@ async def replace(
     forwards: Sequence[AliasSpec | AliasChange],
     own: str | None,
     verified_at: datetime | None,
-    ask_at: datetime | None,
+    wanted_at: datetime | None,
     now: datetime,
 ) -> None:
     """Where the aliases forward to from now on.
 
-    An address that is new is verified then, and its reader asked then; the account's `own` is verified at once.
+    An address that is new is verified then, or its reader wanted asked then; the account's `own` is so at once.
     """
     rows = [(each.id, at, email) for each in forwards for at, email in enumerate(each.destinations)]
     ids, positions, emails = zip(*rows, strict=True) if rows else ((), (), ())
     row = {"account_id": account_id, "now": now, "own": own}
     columns = {"alias_ids": list(ids), "positions": list(positions), "emails": list(emails)}
     await conn.execute(DELETE_FORWARDS, {"account_id": account_id, "alias_ids": [each.id for each in forwards]})
-    times = {"verified_at": verified_at, "ask_at": ask_at}
+    times = {"verified_at": verified_at, "wanted_at": wanted_at}
     await conn.execute(INSERT_FORWARDS, row | columns | times)

@@ -19,10 +19,11 @@ from builders.invoices.errors import (
 from builders.invoices.records import Checkout, Invoice, Status
 from builders.invoices.schemas import InvoiceDetail, InvoiceItem
 from builders.kit import html, ids
+from builders.kit.allowances import HEADERS, LIMITS, Limits
 from builders.kit.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
 from builders.kit.db import Database, Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.limits import Policy, declare, within
+from builders.kit.limits import Policy, Terms, declare, within
 from builders.kit.pages import PageQuery, PageReply
 from builders.kit.routes import Router
 from builders.kit.supplies import Config, Outside
@@ -34,7 +35,15 @@ Payer = Annotated[Caller, needs("account:write")]
 INVOICE = declare(
     Policy(name="invoice", quota=120, window_s=60, by="account", counts="Single invoices, in whatever form.")
 )
+# What an account can have of the one thread that writes them: 3 ms for a line, 25 with a font of one's own, half a
+# second for two thousand lines, and six where each of these is as long as can be.
+PDFS = declare(
+    Policy(
+        name="invoice_pdf", quota=30, window_s=600, by="account", counts="Invoices as PDF, by path or `Accept`."
+    )
+)
 PAGE, PDF = "text/html", "application/pdf"
+_BY_HAND = Terms((PDFS,))
 _TEXT, _BYTES = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
 _NOT_KEPT = {"Cache-Control": "no-store", "Vary": "Accept"}
 
@@ -62,14 +71,13 @@ async def get_invoice(
     invoice_id: str, request: Request, caller: Reader, database: Pool, settings: Config
 ) -> InvoiceDetail | Response:
     """Read an invoice: JSON, or by `Accept` a page that prints well, or a PDF."""
+    form = html.preferred(request, PAGE, PDF)
+    if form == PDF:
+        await _count_pdf(request, caller)
     invoice = await _read(database, caller, invoice_id)
-    match html.preferred(request, PAGE, PDF):
-        case "text/html":
-            return html.whole(invoices.write_html(invoice), headers=_NOT_KEPT)
-        case "application/pdf":
-            return await _pdf(invoice, font=settings.invoice_font)
-        case _:
-            return schemas.whole(invoice)
+    if form is None:
+        return schemas.whole(invoice)
+    return await (_pdf(invoice, font=settings.invoice_font) if form == PDF else _page(invoice))
 
 
 @router.get(
@@ -77,7 +85,7 @@ async def get_invoice(
     response_model=None,
     response_class=Response,
     responses={200: {"content": {PDF: _BYTES}}, **problems(InvoiceNotFound)},
-    dependencies=[within(INVOICE)],
+    dependencies=[within(PDFS, INVOICE)],
 )
 async def get_invoice_pdf(invoice_id: str, caller: Reader, database: Pool, settings: Config) -> Response:
     """Read an invoice as a PDF."""
@@ -112,10 +120,27 @@ async def create_checkout(
     )
 
 
+async def _count_pdf(request: Request, caller: Caller) -> None:
+    """Counts by hand, for the operation's other forms do not count on it. Raises RateLimited."""
+    limits: Limits | None = request.scope.get(LIMITS)
+    if limits is None:
+        return
+    (name, general), _ = request.scope[HEADERS]
+    try:
+        await limits.spend(_BY_HAND, request.scope, account=caller.live_account_id)
+    finally:
+        (_, own), left = request.scope[HEADERS]
+        request.scope[HEADERS] = ((name, b"%b, %b" % (own, general)), left)
+
+
 async def _read(database: Database, caller: Caller, invoice_id: str) -> Invoice:
     # Not for the whole request: to write two thousand lines takes long, and needs no connection.
     async with database.reading() as conn:
         return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=ids.find(invoice_id))
+
+
+async def _page(invoice: Invoice) -> Response:
+    return html.whole(invoices.write_html(invoice), headers=_NOT_KEPT)
 
 
 async def _pdf(invoice: Invoice, *, font: Path | None) -> Response:
