@@ -6,7 +6,7 @@ import pytest
 
 from builders.app import Service
 from builders.domains import service as domains
-from builders.domains.errors import DomainInUse, DomainNotFound, DomainNotInCatalog, DomainTaken
+from builders.domains.errors import DomainInCatalog, DomainInUse, DomainNotFound, DomainNotInCatalog, DomainTaken
 from builders.domains.records import AccountDomainStatus, DomainProof, DomainSource
 from builders.kit.db import Conn, Database
 from builders.kit.errors import Invalid
@@ -44,6 +44,19 @@ async def test_a_domain_of_the_catalog_may_be_given_away(alice: Person, service:
         (AccountDomainStatus.LIVE, True),
         (AccountDomainStatus.LIVE, False),
     ]
+
+
+@pytest.mark.parametrize("source", [DomainSource.OWNED, DomainSource.LEASED])
+async def test_what_the_catalog_sells_to_everybody_is_nobodys_own(
+    alice: Person, service: Service, load: Loader, source: DomainSource
+) -> None:
+    domain = fresh()
+    await load({"domain": domain})
+    with pytest.raises(DomainInCatalog, match="sells names on it"):
+        await assign(service, alice, domain, source)
+
+    await load({"domain": domain, "status": "retired"})
+    assert (await assign(service, alice, domain, source)).source is source
 
 
 async def test_of_the_catalog_is_only_what_it_has(alice: Person, service: Service) -> None:

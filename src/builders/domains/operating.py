@@ -7,8 +7,15 @@ from uuid import UUID
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Filters
 from builders.catalog import service as catalog
+from builders.catalog.records import DomainStatus
 from builders.domains import adding
-from builders.domains.errors import DomainLimit, DomainNotFound, DomainNotInCatalog, DomainTaken
+from builders.domains.errors import (
+    DomainInCatalog,
+    DomainLimit,
+    DomainNotFound,
+    DomainNotInCatalog,
+    DomainTaken,
+)
 from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, news_of
 from builders.domains.records import MOST, AccountDomain, AccountDomainStatus, DomainProof, DomainSource
 from builders.domains.store import domains as store
@@ -25,12 +32,17 @@ async def assign(
     """The domain as a live one of a real account, without any proof; a second time changes nothing.
 
     One that the account has already goes by the new source from now on. Publishes domain.added, domain.verified.
-    Raises Invalid, DomainTaken, DomainLimit, DomainNotInCatalog.
+    Raises Invalid, DomainTaken, DomainLimit, DomainInCatalog, DomainNotInCatalog.
     """
     label = adding.read(domain)
     shared = (await catalog.find_domains(conn, domains=[label])).get(label)
     if source is DomainSource.CATALOG and shared is None:
         raise DomainNotInCatalog(f"The catalog has no domain {label}.")
+    if source is not DomainSource.CATALOG and shared is not None and shared.status is not DomainStatus.RETIRED:
+        raise DomainInCatalog(
+            f"{label} is a domain of the catalog, which sells names on it to everybody.",
+            next_action="Assign it with --source catalog, or retire it from the catalog before.",
+        )
     count = await store.lock_account(conn, account_id=account_id)
     present = await store.find_named(conn, account_id=account_id, domain=label)
     if present is None and count >= MOST:

@@ -188,7 +188,10 @@ def _undone(promotion: Promotion) -> list[Step]:
 async def _check_email(conn: Conn, account_id: UUID) -> None:
     account = await identity.get_account(conn, account_id=account_id)
     if account.email_verified_at is None:
-        raise EmailUnverified("Verify the account's email address before promoting.")
+        raise EmailUnverified(
+            "Verify the account's email address before promoting.",
+            next_action="Follow the link in the mail; POST /v1/account/email-verification/resend sends another.",
+        )
 
 
 async def _drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: JudgedUrls) -> list[Finding]:
