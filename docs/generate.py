@@ -66,9 +66,12 @@ _PLAIN = (
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    """A Markdown table; a row is one line, also of cells with several."""
+    lines = (
+        (" ".join(cell.split()).replace("|", "\\|") for cell in row)
+        for row in ([*head], ["---"] * len(head), *rows)
+    )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def settings() -> str:
@@ -110,10 +113,7 @@ def error_codes() -> str:
     """Every refusal that is not a 422."""
     by_code = {each.code: each for each in errors.catalog()}
     known = sorted(by_code.values(), key=lambda each: (each.status, each.code))
-    rows = [
-        (str(each.status), f"`{each.code}`", " ".join((inspect.getdoc(each) or "").split()), _room(each))
-        for each in known
-    ]
+    rows = [(str(each.status), f"`{each.code}`", inspect.getdoc(each) or "", _room(each)) for each in known]
     return table(("Status", "Code", "Meaning", "Room"), rows)
 
 

@@ -13,6 +13,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import sys
 import time
 import urllib.error
@@ -34,7 +35,7 @@ class Refused(Exception):
 def ask(method: str, path: str, body: bytes | None = None, *, accept: str = JSON) -> str:
     """The answer. What is asked here can be repeated: a plan changes nothing, and is promoted once."""
     try:
-        url, key = os.environ["BUILDERS_URL"].rstrip("/"), os.environ["BUILDERS_KEY"]
+        url, key = os.environ["BUILDERS_URL"].rstrip("/").removesuffix("/v1"), os.environ["BUILDERS_KEY"]
     except KeyError as missing:
         raise Refused(f"The environment has no {missing.args[0]}.") from None
     if not url.startswith(("https://", "http://")):
@@ -53,9 +54,12 @@ def ask(method: str, path: str, body: bytes | None = None, *, accept: str = JSON
                 raise Refused(explain(refusal.code, text)) from None
             after = refusal.headers.get("Retry-After", "")
             wait = min(int(after), LONGEST_WAIT_S) if after.isdigit() else wait
+            said = f"{url} answers {refusal.code}"
         except (urllib.error.URLError, http.client.HTTPException, OSError) as failure:
             if attempt == ATTEMPTS:
                 raise Refused(f"No answer from {url}: {failure}") from None
+            said = f"No answer from {url} ({failure})"
+        print(f"{said}: asked again in {wait} s.", file=sys.stderr)
         time.sleep(wait)
     raise AssertionError("unreachable")
 
@@ -103,11 +107,20 @@ def order(made: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
         raise Refused(f"The plan deletes {made['confirm_deletes']}, and up to {options.most_deletes} may be.")
     wanted["confirm_deletes"] = made.get("confirm_deletes") if deletes is None else deletes
     if options.max_total:
-        amount, _, currency = options.max_total.partition(" ")
-        wanted["max_total"] = {"amount": amount, "currency": currency}
+        wanted["max_total"] = options.max_total
     if options.resume:
         wanted["resume"] = True
     return wanted
+
+
+def money(text: str) -> dict[str, str] | None:
+    """An amount and its currency; None for an empty text, which is no bound."""
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)? [A-Z]{3}", text):
+        raise argparse.ArgumentTypeError('write it as "100.00 USD"')
+    amount, _, currency = text.partition(" ")
+    return {"amount": amount, "currency": currency}
 
 
 def promote(options: argparse.Namespace) -> None:
@@ -151,7 +164,7 @@ def arguments() -> argparse.Namespace:
     promoting.add_argument("--manifest", type=Path, help="refuse unless this file is what was planned")
     promoting.add_argument("--confirm-deletes", type=int, help="delete just so many")
     promoting.add_argument("--most-deletes", type=int, default=0, help="delete what was planned, up to so many")
-    promoting.add_argument("--max-total", default="", help='refuse when more is due now: "100.00 USD"')
+    promoting.add_argument("--max-total", type=money, help='refuse when more is due now: "100.00 USD"')
     promoting.add_argument("--on-error", choices=("stop", "continue"), default="stop")
     promoting.add_argument("--resume", action="store_true", help="try what failed or was skipped again")
     return parser.parse_args()

@@ -82,7 +82,9 @@ def test_a_map_is_what_postmap_reads(builders: Cli, harbour: Harbour, tmp_path: 
     }
 
 
-def test_changes_are_lines_of_json_that_go_on_where_they_ended(builders: Cli, harbour: Harbour) -> None:
+def test_changes_are_lines_of_json_that_go_on_where_they_ended(
+    builders: Cli, harbour: Harbour, tmp_path: Path
+) -> None:
     own, domain = harbour.email, fresh()
     harbour.claim(spec("ada", domain, own))
 
@@ -101,6 +103,8 @@ def test_changes_are_lines_of_json_that_go_on_where_they_ended(builders: Cli, ha
     harbour.release_all()
     told, _ = lines("--since", serial)
     assert told == [{"op": "delete", **name}]
+    said = builders("aliases", "export", "--json", "--since", serial, "--output", tmp_path / "changes").stderr
+    assert re.fullmatch(rf"1 change, to go on from serial \d+, is in {tmp_path}/changes\.\n", said)
     assert lines()[0] == []
 
 

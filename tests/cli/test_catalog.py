@@ -57,9 +57,26 @@ def test_a_bad_row_is_named_and_stops_all(builders: Cli, file: Path, conninfo: s
     result = builders("catalog", "load", file)
 
     assert result.exit_code == 1
-    assert "line 3, domain: " in result.stdout
-    assert result.stdout.endswith("1 errors. Nothing was written.\n")
+    assert result.stdout.startswith("error: line 3, domain: ")
+    assert result.stdout.endswith(
+        "3 rows: 0 new, 0 changed, 0 as before; 1 error, 1 warning. Nothing was written.\n"
+    )
     assert loaded(conninfo, file) == 0
+
+
+def test_what_stops_nothing_is_called_a_warning(builders: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "domains.csv"
+    path.write_bytes(
+        csv_of([{"domain": fresh("one"), "title": "Shop", "price_amount": "9.00", "logo": "none.png"}])
+    )
+
+    result = builders("catalog", "load", path, "--dry-run")
+
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "warning: line 2, logo: There is no such file. (image_missing)\n"
+        "1 row: 1 new, 0 changed, 0 as before; 0 errors, 1 warning. Nothing was written.\n"
+    )
 
 
 def test_the_good_rows_go_without_the_bad_one_when_asked_to(builders: Cli, file: Path, conninfo: str) -> None:
@@ -100,7 +117,7 @@ def test_a_file_that_is_no_catalog_is_refused(
     result = builders("catalog", "load", tmp_path / "bad.csv", *words)
 
     assert result.exit_code == 1
-    assert result.stdout.startswith("line 1")
+    assert result.stdout.startswith("error: line 1")
 
 
 def test_a_file_that_is_not_there_is_said(builders: Cli, tmp_path: Path) -> None:

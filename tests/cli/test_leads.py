@@ -87,13 +87,23 @@ def test_they_are_exported_as_csv_that_holds_no_formula(builders: Cli, source: s
     assert all("/v1/mail/unsubscribe/" in row["unsubscribe_url"] for row in rows)
 
 
+def test_links_that_readers_could_not_follow_are_said(
+    builders: Cli, source: str, plain_environment: pytest.MonkeyPatch
+) -> None:
+    words = ("leads", "export", "--source", source)
+    assert "http://127.0.0.1:0; BUILDERS_BASE_URL is" in builders(*words).stderr
+    assert builders(*words, "--json").stderr == ""
+    plain_environment.setenv("BUILDERS_BASE_URL", "https://api.builders.example")
+    assert builders(*words).stderr == ""
+
+
 def test_a_file_is_written_whole_and_is_its_owner_s_alone(
     builders: Cli, source: str, emails: list[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "leads.csv"
     result = builders("leads", "export", "--source", source, "--status", "confirmed", "--output", file)
 
-    assert (result.stdout, result.stderr) == ("", f"1 leads are in {file}.\n")
+    assert (result.stdout, result.stderr.splitlines()[-1]) == ("", f"1 lead is in {file}.")
     assert file.stat().st_mode & 0o777 == 0o600
     assert [each.name for each in tmp_path.glob("*leads*")] == ["leads.csv"]
     with file.open(newline="", encoding="utf-8") as opened:
@@ -111,7 +121,7 @@ def test_they_are_exported_as_json(builders: Cli, source: str, emails: list[str]
 
 def test_an_address_is_erased(builders: Cli, source: str, emails: list[str]) -> None:
     said = builders("leads", "erase", emails[0].upper())
-    assert said.stdout == "Erased 1 requests; nothing will be kept of it, or sent to it.\n"
+    assert said.stdout == "Erased 1 request; nothing will be kept of it, or sent to it.\n"
     found = json.loads(builders("leads", "list", "--source", source, "--json").stdout)
     assert [each["email"] for each in found] == [emails[1]]
     again = json.loads(builders("leads", "erase", emails[0], "--json").stdout)

@@ -3,9 +3,10 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from builders.kit import ids
+from builders.kit import clock, ids
 from builders.kit.settings import Settings
 from builders.mail import envelope, letters, senders
 from builders.mail.carriers import Parcel
@@ -14,6 +15,12 @@ from builders.mail.records import Letter, SignInCode
 from builders.mail.store import Claimed
 from tests.cli.conftest import Cli
 from tests.mail.make import LINK, RENEWALS, SIGN_IN
+
+SENT = """
+    INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, status, expires_at)
+    SELECT id, %(id)s, %(now)s, %(letter)s, 'transactional', 'a***@example.net', 'sent', NULL
+    FROM identity_accounts WHERE email = %(email)s
+"""
 
 
 @pytest.fixture
@@ -82,13 +89,32 @@ def test_what_is_not_there_is_said(command: Cli, tmp_path: Path, words: list[str
     if words:
         put(tmp_path / "data", "ada@example.net", SIGN_IN, 1)
     result = command("mail", "show", *words)
-    assert (result.exit_code, result.stderr) == (1, "Error: The dev outbox has no such message.\n")
+    such = "no message to nobody@example.net" if "--to" in words else "no such message"
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {tmp_path / 'data' / 'outbox'} has {such}. ")
 
 
-def test_where_mail_leaves_it_is_not_kept(command: Cli, plain_environment: pytest.MonkeyPatch) -> None:
+def test_where_mail_leaves_it_is_not_kept(
+    command: Cli, plain_environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     plain_environment.setenv("BUILDERS_SMTP_URL", "smtp://mx.example")
     plain_environment.setenv("BUILDERS_MAIL_FROM", "Builders <mail@builders.example>")
-    assert "see `builders mail list`" in command("mail", "show").stderr
+    assert "Mail leaves by BUILDERS_SMTP_URL" in command("mail", "show").stderr
+    put(tmp_path / "data", "ada@example.net", SIGN_IN, 1)
+    shown = command("mail", "show")
+    assert (shown.exit_code, shown.stdout.startswith("From: ")) == (0, True)
+    assert "kept before that was set" in shown.stderr
+
+
+def test_a_list_is_aligned_however_long_the_names_of_letters_are(
+    builders: Cli, account: str, conninfo: str
+) -> None:
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        for letter in ("sign_in", "verify_destination"):
+            conn.execute(SENT, {"email": account, "id": ids.new(), "letter": letter, "now": clock.now()})
+    lines = builders("mail", "list", "--account", account).stdout.splitlines()
+    assert sorted(line.split()[3] for line in lines) == ["sign_in", "verify_destination"]
+    assert len({line.index("a***@") for line in lines}) == 1
 
 
 def test_messages_of_an_account_are_listed(builders: Cli, account: str) -> None:

@@ -23,10 +23,11 @@ EVERY = [
         ("BUILDERS_POOL_SIZE", "0", "BUILDERS_POOL_SIZE: Input should be greater than or equal to 1"),
         ("BUILDERS_KEY_CACHE_S", SECRET, "BUILDERS_KEY_CACHE_S: Input should be a valid number"),
         *(
-            ("BUILDERS_BASE_URL", url, "BUILDERS_BASE_URL: Value error, ")
-            for url in (SECRET, f"ftp://{SECRET}", f"https://{SECRET}?a=b", f"https://{SECRET}:99999", "http://")
+            ("BUILDERS_BASE_URL", url, "BUILDERS_BASE_URL: write ")
+            for url in (SECRET, f"ftp://{SECRET}", f"https://{SECRET}?a=b", "http://")
         ),
-        ("BUILDERS_OIDC_ISSUERS", f"[{SECRET}", "BUILDERS_OIDC_ISSUERS: Value error, not JSON"),
+        ("BUILDERS_BASE_URL", f"https://{SECRET}:99999", "BUILDERS_BASE_URL: Port out of range 0-65535"),
+        ("BUILDERS_OIDC_ISSUERS", f"[{SECRET}", "BUILDERS_OIDC_ISSUERS: not JSON"),
         ("BUILDERS_LOG_LEVEL", "loud", "BUILDERS_LOG_LEVEL: There is no log level 'loud'"),
         ("BUILDERS_REDIS_URL", f"http://:{SECRET}@cache", "BUILDERS_REDIS_URL: not an address of Redis"),
         ("BUILDERS_REDIS_URL", f"redis://:a/{SECRET}@cache:6379", "BUILDERS_REDIS_URL: not an address of Redis"),

@@ -73,5 +73,6 @@ def test_a_page_without_marks_is_refused(page: str) -> None:
         generate.fill(page, "new")
 
 
-def test_a_bar_in_a_cell_is_no_end_of_it() -> None:
-    assert generate.table(("A",), [("x|y",)]).splitlines()[-1] == "| x\\|y |"
+@pytest.mark.parametrize(("cell", "written"), [("x|y", "x\\|y"), ("x\n\n  y", "x y")])
+def test_a_bar_or_a_new_line_in_a_cell_is_no_end_of_it(cell: str, written: str) -> None:
+    assert generate.table(("A",), [(cell,)]).splitlines()[2:] == [f"| {written} |"]

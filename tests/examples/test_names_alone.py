@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -80,7 +81,10 @@ NAMED = ("promote", "--plan-id", "x", "--digest", "y")
 
 
 def test_a_busy_service_is_asked_again_when_it_says(
-    monkeypatch: pytest.MonkeyPatch, names: ModuleType, service_of: type[Canned]
+    monkeypatch: pytest.MonkeyPatch,
+    names: ModuleType,
+    service_of: type[Canned],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     service_of.answers += [
         (503, {"Retry-After": "7"}, {}),
@@ -90,6 +94,9 @@ def test_a_busy_service_is_asked_again_when_it_says(
     ]
     assert command(monkeypatch, names, *NAMED) == 0
     assert names.waited == [7, 60, 8]
+    assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()] == [
+        *("asked again in 7 s.", "asked again in 60 s.", "asked again in 8 s.")
+    ]
     assert service_of.asked == ["POST /v1/sandbox/promote"] * 4
 
 
@@ -98,8 +105,35 @@ def test_a_service_that_stays_away_is_given_up(
 ) -> None:
     monkeypatch.setenv("BUILDERS_URL", "http://127.0.0.1:9")
     assert command(monkeypatch, names, *NAMED) == 1
-    assert "No answer from http://127.0.0.1:9" in capsys.readouterr().err
-    assert len(names.waited) == names.ATTEMPTS - 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("No answer from http://127.0.0.1:9 (")
+    assert said[0].endswith(": asked again in 2 s.")
+    assert said[-1].startswith("No answer from http://127.0.0.1:9: ")
+    assert len(said) - 1 == len(names.waited) == names.ATTEMPTS - 1
+
+
+def test_the_address_may_end_with_v1_as_on_other_pages(
+    monkeypatch: pytest.MonkeyPatch, names: ModuleType, service_of: type[Canned]
+) -> None:
+    monkeypatch.setenv("BUILDERS_URL", f"{os.environ['BUILDERS_URL']}v1")
+    service_of.answers += [(200, {}, DONE)]
+    assert command(monkeypatch, names, *NAMED) == 0
+    assert service_of.asked == ["POST /v1/sandbox/promote"]
+
+
+@pytest.mark.parametrize("bound", ["100", "100.00", "100 dollars", "-1.00 USD", "USD 100"])
+def test_a_bound_that_is_no_money_is_said_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+    names: ModuleType,
+    service_of: type[Canned],
+    capsys: pytest.CaptureFixture[str],
+    bound: str,
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command(monkeypatch, names, *NAMED, f"--max-total={bound}")
+    assert ended.value.code == 2
+    assert 'argument --max-total: write it as "100.00 USD"' in capsys.readouterr().err
+    assert service_of.asked == []
 
 
 def test_a_promotion_that_runs_as_a_job_is_waited_for(

@@ -140,6 +140,7 @@ async def test_a_slug_that_is_given_and_taken_is_refused(alice: Person) -> None:
     answer = await alice.post(PATH, json={"name": "Other", "slug": "acme"})
 
     assert (answer.status_code, answer.json()["code"]) == (409, "slug_taken")
+    assert answer.json()["detail"] == "An active project has the slug acme."
     assert await names(alice) == ["Lander"]
 
 

@@ -11,7 +11,7 @@ from builders.aliases import service as door
 from builders.aliases.records import Entry, Rules, SeparatorPolicy
 from builders.catalog import service as catalog
 from builders.cli.files import written
-from builders.cli.session import json_option, note, run
+from builders.cli.session import counted, json_option, note, run
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 
@@ -65,7 +65,7 @@ async def _write_map(database: Database, file: TextIO, since: int) -> str:
             domains.add(entry.domain)
             names += 1
     file.writelines(f"{door.domain_line(domain)}\n" for domain in sorted(domains))
-    return f"{names} names on {len(domains)} domains are"
+    return f"{counted(names, 'name')} on {counted(len(domains), 'domain')} {_are(names)}"
 
 
 async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
@@ -77,7 +77,7 @@ async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     for policy in SeparatorPolicy:
         alike = [domain for domain in domains if rules[domain].separator_policy is policy]
         file.writelines(f"{line}\n" for line in door.spelling_lines(policy, alike))
-    return f"The spellings of {len(domains)} domains are"
+    return f"The spellings of {counted(len(domains), 'domain')} are"
 
 
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
@@ -92,7 +92,11 @@ async def _write_changes(database: Database, file: TextIO, since: int) -> str:
             file.write(f"{_change(entry)}\n")
             count += 1
     file.write(f'{{"next_serial":{horizon}}}\n')
-    return f"{count} changes, to go on from serial {horizon}, are"
+    return f"{counted(count, 'change')}, to go on from serial {horizon}, {_are(count)}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _change(entry: Entry) -> str:

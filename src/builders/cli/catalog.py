@@ -6,7 +6,7 @@ import click
 
 from builders.catalog import service as catalogs
 from builders.catalog.records import LoadReport
-from builders.cli.session import json_option, plain, run, show
+from builders.cli.session import counted, json_option, plain, run, show
 from builders.kit.db import Database
 from builders.kit.settings import Settings
 
@@ -35,10 +35,12 @@ def load(file: Path, *, partial: bool, dry_run: bool, as_json: bool) -> None:
 
 
 def _text(report: LoadReport) -> str:
-    counts = f"{report.rows} rows: {report.created} new, {report.updated} changed, {report.unchanged} as they were"
+    counts = f"{report.created} new, {report.updated} changed, {report.unchanged} as before"
+    found = f"{counted(len(report.errors), 'error')}, {counted(len(report.warnings), 'warning')}"
     said = [
-        plain(f"line {each.line}{f', {each.column}' if each.column else ''}: {each.message} ({each.code})")
-        for each in (*report.errors, *report.warnings)
+        plain(f"{kind}: line {each.line}{f', {each.column}' if each.column else ''}: {each.message} ({each.code})")
+        for kind, issues in (("error", report.errors), ("warning", report.warnings))
+        for each in issues
     ]
     outcome = "Loaded." if report.is_written else "Nothing was written."
-    return "\n".join([*said, f"{counts}, {len(report.errors)} errors. {outcome}"])
+    return "\n".join([*said, f"{counted(report.rows, 'row')}: {counts}; {found}. {outcome}"])

@@ -21,7 +21,10 @@ _HEAD = ("domain", "views", "checks", "of free names", "claims", "completed", "s
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Domains shown.")
 @json_option
 def funnel(*, days: int, domain: str | None, limit: int, as_json: bool) -> None:
-    """What visitors did: views, checks and claims of each domain, without machines; sums up the newest events."""
+    """What visitors did: views, checks and claims of each domain, without machines; sums up the newest events.
+
+    A session counts anew on each day and for each step; machines are the events of crawlers and programs, as curl.
+    """
     named = None if domain is None else catalog.find_a_label(domain)
     if domain is not None and named is None:
         fail(f"{plain(domain)} is no domain.")

@@ -9,7 +9,7 @@ import click
 from pydantic_core import to_json
 
 from builders.cli.files import written
-from builders.cli.session import json_option, note, plain, run, show
+from builders.cli.session import counted, json_option, note, plain, run, show
 from builders.kit import crypto
 from builders.kit.db import Database
 from builders.kit.emails import canonical
@@ -74,6 +74,10 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
     async def work(database: Database, settings: Settings) -> int:
         keyring = crypto.keyring_of(settings)
         found = door.list_all(database, wanted=_wanted(**chosen))
+        if settings.base_url is None and not as_json:
+            note(
+                f"The links to unsubscribe begin with {settings.url}; BUILDERS_BASE_URL is what readers can reach."
+            )
         with written(output) as file:
             if not as_json:
                 return await door.write_sheet(
@@ -85,7 +89,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
 
     count = run(work)
     if output is not None:
-        note(f"{count} leads are in {output}.")
+        note(f"{counted(count, 'lead')} {'is' if count == 1 else 'are'} in {output}.")
 
 
 @leads.command()
@@ -103,5 +107,5 @@ def erase(email: str, *, as_json: bool) -> None:
             return await door.erase(conn, keyring=crypto.keyring_of(settings), email=address)
 
     erased = run(work)
-    said = f"Erased {erased.requests} requests" if erased.requests else "Nothing was kept of it"
+    said = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "Nothing was kept of it"
     show(erased, as_json=as_json, text=f"{said}; nothing will be kept of it, or sent to it.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from builders.cli.session import fail, json_option, plain, read_settings, run, show
+from builders.cli.session import fail, json_option, note, plain, read_settings, run, show
 from builders.identity import service as identity
 from builders.kit.db import Database
 from builders.kit.settings import Settings
@@ -36,8 +36,9 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
     settings = read_settings()
     found = _find(mails.list_outbox(settings.data_dir), name, to)
     if found is None:
-        sent = " Mail leaves by BUILDERS_SMTP_URL and is not kept; see `builders mail list`."
-        fail(f"The dev outbox has no such message.{sent if settings.smtp_url else ''}")
+        fail(_missing(settings, to))
+    if settings.smtp_url:
+        note("Mail leaves by BUILDERS_SMTP_URL; this message was kept before that was set.")
     path, message = found
     text, html = (_part(message, kind) for kind in ("plain", "html"))
     heads = {head: str(message[head]) for head in ("From", "To", "Subject", "Date")}
@@ -47,6 +48,13 @@ def show_command(name: str, to: str | None, *, as_html: bool, as_json: bool) -> 
         return
     lines = [*(f"{head}: {value}" for head, value in heads.items()), "", *text.splitlines()]
     show(shown, as_json=as_json, text="\n".join(plain(line) for line in lines))
+
+
+def _missing(settings: Settings, to: str | None) -> str:
+    """That there is none, and where else to look."""
+    such = "no such message" if to is None else f"no message to {plain(to)}"
+    why = "Mail leaves by BUILDERS_SMTP_URL and is not kept" if settings.smtp_url else "The worker writes them"
+    return f"{settings.data_dir / 'outbox'} has {such}. {why}; see `builders mail list`."
 
 
 def _find(paths: Sequence[Path], name: str, to: str | None) -> tuple[Path, EmailMessage] | None:
@@ -81,10 +89,12 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
             return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = run(work)
-    show(found, as_json=as_json, text="\n".join(map(_line, found)) or "There is no mail.")
+    width = max((len(each.letter) for each in found), default=0)
+    text = "\n".join(_line(each, width) for each in found)
+    show(found, as_json=as_json, text=text or "There is no mail.")
 
 
-def _line(message: Message) -> str:
+def _line(message: Message, width: int) -> str:
     said = f" ({plain(message.last_error)})" if message.last_error else ""
     when = f"{message.created_at:%Y-%m-%d %H:%M:%SZ}"
-    return f"{when}  {message.status:<10} {message.letter:<16} {plain(message.recipient)}{said}"
+    return f"{when}  {message.status:<10} {message.letter:<{width}}  {plain(message.recipient)}{said}"

@@ -38,7 +38,9 @@ def read_settings(**overrides: object) -> Settings:
     try:
         settings = Settings(**given)  # type: ignore[arg-type] # by field name, validated by the class itself
     except ValidationError as error:
-        fail("\n".join(f"{_variable(each['loc'])}: {each['msg']}" for each in error.errors()))
+        # The prefix is pydantic's, and no word for whoever sets variables.
+        said = ((_variable(each["loc"]), each["msg"].removeprefix("Value error, ")) for each in error.errors())
+        fail("\n".join(f"{name}: {what}" for name, what in said))
     try:
         log.configure(level=settings.log_level)
     except ValueError as error:
@@ -163,6 +165,11 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
 def show(value: object, *, as_json: bool, text: str) -> None:
     """Prints a result for a program, written as the HTTP interface writes it, or for a person."""
     click.echo(to_json(value, indent=2, ensure_ascii=True) if as_json else text)
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of a thing whose plural has an s, as `1 row` and `2 rows`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def plain(text: str) -> str:

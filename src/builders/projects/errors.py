@@ -18,8 +18,9 @@ class SlugsTaken(Problem):
     status, code = 409, "slug_taken"
 
     def __init__(self, slugs: frozenset[str]) -> None:
+        had = "An active project has the slug" if len(slugs) == 1 else "Active projects have the slugs"
         super().__init__(
-            f"Slugs of active projects: {', '.join(sorted(slugs))}.",
+            f"{had} {', '.join(sorted(slugs))}.",
             next_action="Send another slug, or archive the project that has this one.",
         )
         self.slugs = slugs
