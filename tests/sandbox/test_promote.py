@@ -2,22 +2,24 @@
 
 from datetime import datetime, timedelta
 
+from builders.app import Service
 from builders.kit import clock, ids
 from builders.kit.db import Conn
 from tests.cast import Client, Person
+from tests.catalog.make import catch_up
 from tests.sandbox.make import PROMOTE, alias, apply, crew, events, findings, order, plan, promote, steps
 
 KEYS = "/v1/api-keys"
 
 
-async def test_the_way_of_the_readme(alice: Person, bob: Person, domain: str) -> None:
+async def test_the_way_of_the_readme(alice: Person, bob: Person, service: Service, domain: str) -> None:
     """A test key plans, a live key promotes; the name is taken then, and promoting again changes nothing."""
     planned = await plan(alice.test, alias(f"ada@{domain}"))
     promotion = await promote(alice, planned)
     assert (promotion["status"], promotion["summary"]) == ("succeeded", {"succeeded": 1})
     assert (promotion["plan_id"], promotion["next_actions"]) == (planned["id"], [])
-    with clock.moved(timedelta(seconds=2)):  # by then every process has read the catalog anew
-        check = await bob.get("/v1/catalog/check", params={"local_part": "ada", "domain": domain})
+    await catch_up(service.api.state.catalog)
+    check = await bob.get("/v1/catalog/check", params={"local_part": "ada", "domain": domain})
     assert (check.json()["available"], check.json()["reason"]) == (False, "taken")
     assert await promote(alice, planned) == promotion
     seen = await plan(bob, alias(f"ada@{domain}"))

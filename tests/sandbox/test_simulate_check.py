@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from builders.app import Service
 from builders.kit.db import Conn
 from builders.sandbox import service as sandbox
 from tests.cast import Client, Person
+from tests.catalog.make import catch_up
 from tests.sandbox.make import Domains, alias, apply, fresh
 from tests.sandbox.simulating import ask, refused, rows_of, simulate
 from tests.sandbox.test_statements import Wire
@@ -53,7 +55,8 @@ async def test_who_has_a_live_name_is_neither_asked_nor_told(alice: Person, bob:
     assert [reason for *_, reason in await check(alice, f"ada@{domain}", f"eve@{domain}")] == ["ok", "ok"]
 
 
-async def test_it_says_what_the_catalogs_own_check_says(alice: Person, domain: str) -> None:
+async def test_it_says_what_the_catalogs_own_check_says(alice: Person, service: Service, domain: str) -> None:
+    await catch_up(service.api.state.catalog)
     names = ["ada", "a+b", "postmaster", "x..y", "admin", "ada-", "é"]
     found = await simulate(alice, type="check", addresses=[f"{each}@{domain}" for each in names])
 
