@@ -42,6 +42,17 @@ def test_programs_read_json(builders: Cli, account: str) -> None:
     assert taken["status"] == "released"
 
 
+def test_a_refusal_says_what_to_do_next(builders: Cli, account: str) -> None:
+    domain, other = fresh(), f"{ids.new().hex}@builders.example"
+    assert builders("accounts", "create", "--email", other).exit_code == 0
+    builders("domains", "assign", domain, "--account", account, "--source", "leased")
+
+    refused = builders("domains", "assign", domain, "--account", other, "--source", "leased")
+
+    assert refused.exit_code == 1
+    assert refused.stderr == f"Error: Another account has {domain}.\nbuilders domains unassign {domain}\n"
+
+
 def test_what_cannot_be_is_said_in_words(builders: Cli, account: str) -> None:
     wrong = builders("domains", "assign", "localhost", "--account", account, "--source", "leased")
     unknown = builders("domains", "assign", fresh(), "--account", account, "--source", "catalog")

@@ -159,7 +159,7 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
         with connected(read_settings()) as settings:
             return asyncio.run(inside(settings))
     except Problem as problem:
-        fail(problem.detail)
+        fail("\n".join(filter(None, (problem.detail, problem.members.get("next_action")))))
 
 
 def show(value: object, *, as_json: bool, text: str) -> None:
