@@ -42,16 +42,23 @@ async def test_what_is_sent_changes_and_the_rest_stays(alice: Person, ada: UUID,
 
 
 async def test_a_change_that_changes_nothing_is_no_new_version(alice: Person, ada: UUID, conn: Conn) -> None:
-    assert (await change(alice, ada))["version"] == 1
     same = await change(alice, ada, destinations=["a@example.net"], enabled=True, note=None, labels={"one": "1"})
     assert same["version"] == 1
     assert len(await told(conn, alice.account.id)) == 1
 
 
 async def test_an_unknown_member_is_named(alice: Person, ada: UUID) -> None:
-    changed = await change(alice, ada, enable=False)
+    changed = await change(alice, ada, note="away", enable=False)
     assert changed["warnings"][0]["did_you_mean"] == "enabled"
     assert changed["enabled"] is True
+
+
+async def test_a_misspelt_destination_moves_no_mail_and_says_so(alice: Person, ada: UUID) -> None:
+    before = (await alice.get(f"{ALIASES}/{ada}")).json()
+    answer = await alice.patch(f"{ALIASES}/{ada}", json={"destination": "b@example.net"})
+    (error,) = answer.json()["detail"]
+    assert (answer.status_code, error["type"], error["did_you_mean"]) == (422, "unknown_field", "destinations")
+    assert (await alice.get(f"{ALIASES}/{ada}")).json() == before
 
 
 async def test_a_change_of_what_was_not_seen_is_refused(alice: Person, ada: UUID) -> None:

@@ -85,11 +85,45 @@ def test_any_detail_can_be_sent(detail: str) -> None:
 
 
 def test_an_invalid_value_is_an_http_validation_error() -> None:
-    answer = Invalid(("body", "items", 3), "Too blue.", "colour").response()
+    with bound_contextvars(request_id="request-1"):
+        answer = Invalid(("body", "items", 3), "Too blue.", "colour").response()
     assert read(answer) == (
         422,
         "application/json",
-        {"detail": [{"loc": ["body", "items", 3], "msg": "Too blue.", "type": "colour"}]},
+        {
+            "detail": [{"loc": ["body", "items", 3], "msg": "Too blue.", "type": "colour"}],
+            "code": "colour",
+            "request_id": "request-1",
+            "next_action": "Correct body.items.3 as `detail` says, and send the request again.",
+        },
+    )
+
+
+def test_the_code_of_an_invalid_request_is_the_type_that_its_errors_share() -> None:
+    def code(*kinds: str) -> str:
+        answer = Invalid.many([{"loc": ("body",), "msg": "Wrong.", "type": kind} for kind in kinds]).response()
+        found: str = read(answer)[2]["code"]
+        return found
+
+    assert (code("missing"), code("missing", "missing")) == ("missing", "missing")
+    assert code("missing", "string_too_short") == errors.MIXED
+
+
+def test_the_next_action_of_an_invalid_request_names_what_was_meant() -> None:
+    found: list[dict[str, Any]] = [
+        {
+            "loc": ("body", "destination"),
+            "msg": "?",
+            "type": "unknown_field",
+            "ctx": {"did_you_mean": "destinations"},
+        },
+        *({"loc": ("body", name), "msg": "?", "type": "missing"} for name in "abc"),
+    ]
+    _, _, body = read(Invalid.many(found).response())
+    assert body["detail"][0]["did_you_mean"] == "destinations"
+    assert body["next_action"] == (
+        "Correct body.destination (did you mean destinations?), body.a, body.b as `detail` says, "
+        "and send the request again."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from builders.kit import bodies
+from builders.kit import bodies, errors
 from tests.kit.asgi import Answer, ask
 from tests.kit.twins import make_compiled, make_plain
 
@@ -291,4 +291,8 @@ def test_the_openapi_documents_are_the_same() -> None:
     assert scopes == {("get", "/{name}/owned"): "things:read", ("post", "/{name}/owned"): "things:write"}
     assert ours["components"]["schemas"].pop("Problem")["required"]
     assert json.dumps(ours["paths"], indent=1) == json.dumps(theirs["paths"], indent=1)
+    schemas = ours["components"]["schemas"]
+    added = [schemas["HTTPValidationError"]["properties"].pop(name) for name in errors.INVALID_MEMBERS]
+    assert added == [*errors.INVALID_MEMBERS.values()]
+    assert schemas["ValidationError"]["properties"].pop("did_you_mean")
     assert ours["components"] == theirs["components"]

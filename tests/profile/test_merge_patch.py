@@ -20,7 +20,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 CLEARED = {**dict.fromkeys(VALUES), "marketing_opt_in": False, "display_name": "Patty"}
 patches = st.lists(
-    st.fixed_dictionaries({}, optional={name: st.none() | values for name, values in VALUES.items()}), max_size=6
+    st.fixed_dictionaries({}, optional={name: st.none() | values for name, values in VALUES.items()}).filter(bool),
+    max_size=6,
 )
 
 

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, StrictBool
 
 from builders.aliases.records import MAX_LABELS, Patch
 from builders.kit.bodies import Body, by_example
+from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
 
 MAX_DESTINATIONS = 10
@@ -36,8 +37,8 @@ OPTIONAL = Field(json_schema_extra=_no_default)
 LEFT_OUT: Any = None  # no value of the member: null is refused
 
 
-class AliasUpdate(Body):
-    """A merge patch of an alias (RFC 7396): what is left out stays, null clears."""
+class AliasUpdate(PatchBody):
+    """A merge patch of an alias (RFC 7396): an absent member stays as it is, null clears. At least one member."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(

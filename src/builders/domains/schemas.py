@@ -21,6 +21,7 @@ from builders.domains.records import (
 )
 from builders.kit import emails
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
 
 Destination = Annotated[
@@ -44,8 +45,8 @@ class DomainCreate(Body):
     ] = None
 
 
-class DomainUpdate(Body):
-    """A merge patch of a domain (RFC 7396): what is absent stays as it is, null clears."""
+class DomainUpdate(PatchBody):
+    """A merge patch of a domain (RFC 7396): what is absent stays as it is, null clears. At least one member."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"default_destination": "ada@example.net"}))
 

@@ -28,6 +28,7 @@ Json = Any  # what a JSON text can hold
 
 AS_JSON = "; send JSON, and with it Content-Type: application/json"  # what curl -d by itself does not
 MOST_WARNINGS = 20
+UNKNOWN = "unknown_field"
 _JSON = (b"content-type", b"application/json")
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
 _TEXTS = frozenset((str, bool, int, type(None)))  # no number among them is infinite
@@ -69,7 +70,7 @@ class StrictBody(BaseModel):
             return handler(value)
         except ValidationError as error:
             # Bounded here too: to look for what was meant costs more than all the rest of a hostile body.
-            found = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_ERRORS]
+            found = error.errors(include_url=False, include_input=False)[:MOST_ERRORS]
             lines = [_meant(cls, line) for line in found]
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
@@ -126,13 +127,20 @@ class WrittenJson(Written):
 
 def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
     """The same error; for an unknown key with the name that was probably meant."""
-    kind, message = line["type"], line["msg"]
+    kind, message, context = line["type"], line["msg"], line.get("ctx", {})
     if kind == "extra_forbidden" and len(line["loc"]) == 1:
-        kind = "unknown_field"
-        meant = _closest(str(line["loc"][0]), model)
-        message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
-    said = PydanticCustomError(kind, message)  # pyright: ignore[reportArgumentType] - it names what was sent
+        return unknown_member(model, str(line["loc"][0]))
+    kept = {"did_you_mean": context["did_you_mean"]} if "did_you_mean" in context else None
+    said = PydanticCustomError(kind, message, kept)
     return InitErrorDetails(type=said, loc=line["loc"], input=None)
+
+
+def unknown_member(model: type[BaseModel], name: str) -> InitErrorDetails:
+    """Return the error of a member that the model does not have, with the name that was probably meant."""
+    meant = _closest(name, model)
+    message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
+    said = PydanticCustomError(UNKNOWN, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - it names a member of ours
+    return InitErrorDetails(type=said, loc=(name,), input=None)
 
 
 def _closest(name: str, model: type[BaseModel]) -> str | None:

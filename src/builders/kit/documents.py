@@ -15,6 +15,8 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.staticfiles import StaticFiles
 
 from builders.kit.errors import (
+    DID_YOU_MEAN,
+    INVALID_MEMBERS,
     PROBLEM_SCHEMA,
     BadRequest,
     Invalid,
@@ -32,7 +34,8 @@ manifest; a test key turns it into a plan, and a live key promotes that very pla
 
 - **Credentials**: an API key in `X-API-Key`, or the token of a session in `Authorization: Bearer`. `x-scope` of an
   operation is the scope that they must hold.
-- **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form.
+- **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form, with
+  `code`, `request_id` and `next_action` besides.
 - **Repeating**: with an `Idempotency-Key` a POST is done once, however often it is sent. After 429 and 503 wait
   for the seconds of `Retry-After`.
 - **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` tells what is left.
@@ -83,6 +86,7 @@ def publish(app: FastAPI) -> None:
             schemas = schema.setdefault("components", {}).setdefault("schemas", {})
             _read_examples(schemas)
             schemas["Problem"] = PROBLEM_SCHEMA
+            _add_invalid_members(schemas)
             _drop_echoes(schema)
             app.openapi_schema = schema
         return app.openapi_schema
@@ -96,6 +100,13 @@ def _read_examples(schemas: dict[str, Any]) -> None:
     for schema in schemas.values():
         if "examples" in schema:
             schema["examples"] = [json.loads(example) for example in schema["examples"]]
+
+
+def _add_invalid_members(schemas: dict[str, Any]) -> None:
+    """Add to FastAPI's 422 what ours has besides."""
+    if "HTTPValidationError" in schemas:
+        schemas["HTTPValidationError"]["properties"] |= INVALID_MEMBERS
+        schemas["ValidationError"]["properties"]["did_you_mean"] = DID_YOU_MEAN
 
 
 def _drop_echoes(document: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Refusals: a class for each, which knows its status and its code; RFC 9457 bodies for all but 422.
 
-422 keeps the shape that FastAPI calls HTTPValidationError, also for rules beyond the schema.
+422 keeps the shape that FastAPI calls HTTPValidationError, also for rules beyond the schema, with members added.
 """
 
 import json
@@ -13,6 +13,8 @@ from structlog.contextvars import get_contextvars
 PROBLEM_JSON = "application/problem+json"
 LONGEST_NAME = 80  # characters of a member's name that are shown
 MOST_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
+MIXED = "validation_failed"  # the code of a 422 whose errors are of several types
+_NAMED = 3  # places that the next action of a 422 names
 
 
 class Problem(Exception):
@@ -139,14 +141,47 @@ class Invalid(Exception):
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
             {"loc": [_shown(each) for each in error["loc"]], "msg": error["msg"], "type": error["type"]}
-            | ({"did_you_mean": error["did_you_mean"]} if "did_you_mean" in error else {})
+            | _hint(error)
             for error in errors[:MOST_ERRORS]
         ]
         return invalid
 
+    @property
+    def code(self) -> str:
+        """The type of the errors when all have the same."""
+        kinds = {error["type"] for error in self.errors}
+        return kinds.pop() if len(kinds) == 1 else MIXED
+
+    @property
+    def next_action(self) -> str:
+        """What to change, by the places of the first errors."""
+        named = [
+            f"{_place(error['loc'])} (did you mean {error['did_you_mean']}?)"
+            if "did_you_mean" in error
+            else _place(error["loc"])
+            for error in self.errors[:_NAMED]
+        ]
+        return f"Correct {', '.join(named)} as `detail` says, and send the request again."
+
     def response(self) -> Response:
-        """The HTTPValidationError answer."""
-        return Response(json.dumps({"detail": self.errors}), 422, None, "application/json")
+        """Return the HTTPValidationError answer, with what every refusal has besides."""
+        own = {
+            "code": self.code,
+            "request_id": get_contextvars().get("request_id"),
+            "next_action": self.next_action,
+        }
+        return Response(json.dumps({"detail": self.errors, **own}), 422, None, "application/json")
+
+
+def _hint(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `did_you_mean`, which a validator of pydantic's gives in the context of its error."""
+    meant = error.get("did_you_mean", error.get("ctx", {}).get("did_you_mean"))
+    return {} if meant is None else {"did_you_mean": meant}
+
+
+def _place(loc: Sequence[str | int]) -> str:
+    """Write a place as a path: `body.items.3.name`."""
+    return ".".join(map(str, loc)) or "the request"
 
 
 def _shown(name: str | int) -> str | int:
@@ -202,6 +237,23 @@ PROBLEM_SCHEMA: dict[str, Any] = {
             "description": "The rate limits that are used up.",
         },
     },
+}
+
+
+# What every 422 has besides `detail`; as components of the document have them.
+INVALID_MEMBERS: Mapping[str, Any] = {
+    "code": {
+        "type": "string",
+        "title": "Code",
+        "description": f"The `type` that all errors of `detail` have, or `{MIXED}`. An open set.",
+    },
+    "request_id": {"type": ["string", "null"], "title": "Request Id"},
+    "next_action": {"type": "string", "title": "Next Action", "description": "What to change, for people."},
+}
+DID_YOU_MEAN: Mapping[str, Any] = {
+    "type": "string",
+    "title": "Did You Mean",
+    "description": "The known name that resembles an unknown one.",
 }
 
 

@@ -8,7 +8,8 @@ from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.config import JsonDict
 
 from builders.kit import emails
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.bodies import Reply, WriteReply, by_example
+from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
 from builders.profile import members
 from builders.profile.records import (
@@ -70,8 +71,8 @@ Email = Annotated[str, _text(320), checked(emails.canonical, "email")]
 Plain = checked(members.plain, "text_form")
 
 
-class CustomerProfileUpdate(Body):
-    """A merge patch of the profile (RFC 7396): what is absent stays as it is, null clears."""
+class CustomerProfileUpdate(PatchBody):
+    """A merge patch of the profile (RFC 7396): what is absent stays as it is, null clears. At least one member."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"display_name": "Ada Lovelace", "country": "GB", "company": None})

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
-from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
 from pydantic.config import JsonDict
-from pydantic_core import PydanticCustomError
 
 from builders.kit import emails, ids, texts
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.callers import Caller
+from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
 from builders.projects import members, records
 from builders.projects.records import Patch, Project, ProjectSpec, ProjectStatus
@@ -138,8 +138,10 @@ class ProjectCreate(Body):
         )
 
 
-class ProjectUpdate(Body):
+class ProjectUpdate(PatchBody):
     """A merge patch of a project (RFC 7396): what is absent stays as it is, null clears. At least one member."""
+
+    conditions = frozenset({"version"})
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"alias_limit": 1000, "website": None}, {"archived": False})
@@ -167,13 +169,6 @@ class ProjectUpdate(Body):
         BeforeValidator(_whole),
     ] = LEFT_OUT
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        if not self.model_fields_set & _CHANGES:
-            known = ", ".join(name for name in type(self).model_fields if name in _CHANGES)
-            raise PydanticCustomError("patch_empty", "Send at least one of {known}.", {"known": known})
-        return self
-
     def patch(self) -> Patch:
         """The record."""
         sent = self.model_dump(include=self.model_fields_set & _CHANGES)
@@ -187,7 +182,7 @@ class ProjectUpdate(Body):
         return Patch(members=sent, archived=archived)
 
 
-_CHANGES = frozenset(ProjectUpdate.model_fields) - {"version"}
+_CHANGES = frozenset(ProjectUpdate.model_fields) - ProjectUpdate.conditions
 
 
 class ProjectManagedBy(Reply):

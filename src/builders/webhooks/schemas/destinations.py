@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, 
 from pydantic.config import JsonDict
 
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.merge_patches import PatchBody
 from builders.webhooks.matching import MOST
 from builders.webhooks.records import Destination, NewDestination
 from builders.webhooks.schemas.values import whole_number
@@ -72,8 +73,8 @@ class WebhookCreate(Body):
     signing_secret: Secret | None = None
 
 
-class WebhookUpdate(Body):
-    """Changes to a webhook destination; what is left out stays."""
+class WebhookUpdate(PatchBody):
+    """Changes to a webhook destination: an absent member stays as it is. At least one member."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"enabled": False}, {"events": ["*"]}))
 

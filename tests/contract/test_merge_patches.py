@@ -1,0 +1,62 @@
+"""Every PATCH is a merge patch that must change something: the same refusals in every package."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from builders.app import create_app
+from builders.kit import ids
+from builders.kit.settings import Settings
+from tests.cast import Person
+from tests.contract.document import Json, body_schemas, operations, resolve
+
+DOCUMENT: Json = create_app(Settings()).openapi()
+PATCHES = sorted(name.partition(" ")[2] for name in operations(DOCUMENT) if name.startswith("PATCH "))
+
+
+def address(path: str) -> str:
+    """The path with an id that nobody has: a body is judged before anything is looked up."""
+    return "/".join(str(ids.new()) if each.startswith("{") else each for each in path.split("/"))
+
+
+def members(path: str) -> list[str]:
+    """The names of the members of the body."""
+    (schema,) = body_schemas(operations(DOCUMENT)[f"PATCH {path}"])
+    return list(resolve(DOCUMENT, schema)["properties"])
+
+
+def shortened(names: list[str]) -> Iterator[tuple[str, str]]:
+    """Each name of some length, misspelled so that it is another and resembles no other more."""
+    yield from ((f"{name}x", name) for name in names if len(name) > 3 and f"{name}x" not in names)
+
+
+def test_there_are_merge_patches() -> None:
+    assert len(PATCHES) >= 5
+
+
+@pytest.mark.parametrize("path", PATCHES)
+async def test_an_empty_patch_is_refused(alice: Person, path: str) -> None:
+    answer = await alice.patch(address(path), json={})
+
+    assert answer.status_code == 422, answer.text
+    (error,) = answer.json()["detail"]
+    assert answer.json()["code"] == "patch_empty"
+    assert (error["type"], error["loc"]) == ("patch_empty", ["body"])
+
+
+@pytest.mark.parametrize("path", PATCHES)
+async def test_a_patch_of_unknown_members_alone_is_refused_and_says_what_was_meant(
+    alice: Person, path: str
+) -> None:
+    for wrong, right in shortened(members(path)):
+        answer = await alice.patch(address(path), json={wrong: None, "zzzz": 1})
+
+        assert answer.status_code == 422, answer.text
+        found: list[Any] = [
+            (error["type"], error["loc"], error.get("did_you_mean")) for error in answer.json()["detail"]
+        ]
+        assert found == [
+            ("unknown_field", ["body", wrong], right),
+            ("unknown_field", ["body", "zzzz"], None),
+        ]
