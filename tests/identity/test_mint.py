@@ -94,11 +94,20 @@ async def test_an_unknown_member_is_named_with_what_was_meant(alice: Person) -> 
     assert key["preset"] == "developer_full"
 
 
-async def test_a_scope_cannot_be_picked(alice: Person) -> None:
-    answer = await alice.post(PATH, json=WANTED | {"scopes": ["portfolio:write"]})
+@pytest.mark.parametrize("member", ["scopes", "permissions", "role", "projects", "read_only", "ips"])
+async def test_a_key_that_would_be_less_limited_than_asked_is_not_minted(alice: Person, member: str) -> None:
+    answer = await alice.post(PATH, json=WANTED | {member: ["aliases:read"]})
 
-    assert [each["field"] for each in answer.json()["warnings"]] == ["scopes"]
-    assert answer.json()["scopes"] == of_preset(Preset.DEVELOPER_FULL)
+    assert answer.status_code == 422
+    [error] = answer.json()["detail"]
+    assert (error["loc"], error["type"]) == (["body", member], "restriction_unsupported")
+    assert len((await alice.get(PATH)).json()["items"]) == 2
+
+
+async def test_the_refusal_of_scopes_says_that_callers_do_not_choose_them(alice: Person) -> None:
+    answer = await alice.post(PATH, json=WANTED | {"scopes": ["aliases:read"]})
+
+    assert "Callers do not choose scopes" in answer.json()["detail"][0]["msg"]
 
 
 async def test_minting_is_told(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:

@@ -53,9 +53,14 @@ class UnknownField(BaseModel):
 
 
 class Body(BaseModel):
-    """A request body; unknown keys are ignored, and named in the answer."""
+    """A request body; unknown keys are ignored and named in the answer, but for those that ask for a limit.
+
+    `not_offered` are such names of this body alone, with what is said of them, besides those of
+    `restrictions`.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
+    not_offered: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
 
 class StrictBody(BaseModel):

@@ -5,7 +5,7 @@ Declared parameters and bodies go through FastAPI's own parsers, and the signatu
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
@@ -18,13 +18,13 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
-from builders.kit import bodies, db, idempotency, limits
+from builders.kit import bodies, db, idempotency, limits, restrictions
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, Problem
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
-from builders.kit.parameters import Field, Parameters, Values
+from builders.kit.parameters import Field, Parameters, Values, list_unknown
 from builders.kit.patience import Patience
 
 LARGE_BODY = 64 * 1024  # bytes
@@ -78,9 +78,16 @@ class Compiled:
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
+        self.query_names = self.parameters.query_names.union(
+            *(each.parameters.query_names for each in self.solved if each.parameters is not None)
+        )
         self.has_body = route.body_field is not None
+        described = (route.openapi_extra or {}).get("requestBody")
+        # Whoever describes a body by hand reads it by hand: a form, or what another service signed.
+        self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
+        self.may_hold_unknown = any(map(restrictions.may_hold_unknown, self.body_fields))
         # Media types that the document promises besides JSON are JSON under another name.
-        self.also: Collection[str] = tuple((route.openapi_extra or {}).get("requestBody", {}).get("content", ()))
+        self.also: Collection[str] = tuple((described or {}).get("content", ()))
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
         self.judge = None if self.whole is None else _judge(self.whole)
@@ -157,6 +164,13 @@ class Compiled:
 
     async def _read(self, request: Request, body: Any, values: Values) -> None:
         errors: list[Any] = []
+        # What must always answer, such as a probe, refuses no query.
+        if request.scope["query_string"] and self.terms is not None:
+            errors += restrictions.in_query(list_unknown(request.scope["query_string"], self.query_names))
+        if self.ignores_body:
+            errors += await restrictions.in_unread_body(request)
+        if errors:  # before a dependency runs, which may read a form or ask somebody
+            raise Invalid.many(errors)
         for name, call, parameters, request_name, is_async in self.solved:
             arguments: Values = {request_name: request} if request_name else {}
             found = parameters.read(request, arguments) if parameters is not None else ()
@@ -166,24 +180,34 @@ class Compiled:
         if self.parameters.are_any:
             errors += self.parameters.read(request, values)
         if self.body_fields:
-            # A large body can take seconds to judge; in a thread they are nobody else's seconds.
-            is_large = bodies.size_of(request) > LARGE_BODY
-            if self.whole is not None and self.judge is not None and not is_large and isinstance(body, dict):
-                try:
-                    values[self.whole.name] = self.judge(body)  # as mostly
-                except ValidationError:
-                    # Judged anew for the errors; what depends on the time may be right by now.
-                    values[self.whole.name], found = self.whole.validate(body, loc=("body",))
-                    errors += found
-            else:
-                judging = request_body_to_args(self.body_fields, body, self.embed)
-                found_values, found = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
-                values.update(found_values)
-                errors += found
+            errors += await self._read_body(request, body, values)
         if errors and isinstance(body, bytes):
             errors = [{**each, "msg": f"{each['msg']}{bodies.AS_JSON}"} for each in errors]
         if errors:
             raise Invalid.many(errors)
+
+    async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
+        """Add the values of the body; return what is wrong, in pydantic's form."""
+        # A large body can take seconds to judge; in a thread they are nobody else's seconds.
+        is_large = bodies.size_of(request) > LARGE_BODY
+        if self.whole is not None and self.judge is not None and not is_large and isinstance(body, dict):
+            try:
+                values[self.whole.name] = self.judge(body)  # as mostly
+            except ValidationError:
+                # Judged anew for the errors; what depends on the time may be right by now.
+                values[self.whole.name], errors = self.whole.validate(body, loc=("body",))
+                if errors:
+                    return list(errors)
+        else:
+            judging = request_body_to_args(self.body_fields, body, self.embed)
+            found, errors = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
+            values.update(found)
+            if errors:
+                return errors
+        if not self.may_hold_unknown:
+            return ()
+        sent = [values[field.name] for field in self.body_fields]
+        return await asyncio.to_thread(_restrictions, sent) if is_large else _restrictions(sent)
 
     def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
         """The response, and its body as it may be kept for a replay: without secrets."""
@@ -215,6 +239,10 @@ def _judge(field: Field) -> Callable[[object], Any]:
     """What FastAPI's field asks of a value, without the two layers around it."""
     adapter = field._type_adapter  # noqa: SLF001 - a second one could judge otherwise
     return partial(adapter.validator.validate_python, from_attributes=True)
+
+
+def _restrictions(sent: Sequence[object]) -> list[Any]:
+    return [error for body in sent for error in restrictions.in_body(body)]
 
 
 def _excluded(once: Collection[str] | Mapping[str, Any]) -> set[str] | dict[str, Any]:

@@ -206,6 +206,14 @@ def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
 # What may be answered by whatever asks the database.
 UNAVAILABLE = problems(DatabaseAway, DatabaseBusy, TookTooLong)
 
+# The 422, for what FastAPI does not see can be invalid.
+INVALID: Mapping[int | str, dict[str, Any]] = {
+    422: {
+        "description": "Validation Error",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HTTPValidationError"}}},
+    }
+}
+
 PROBLEM_SCHEMA: dict[str, Any] = {
     "title": "Problem",
     "description": "RFC 9457 problem details. Branch on `code`; `detail` is for people.",

@@ -6,15 +6,14 @@ from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
 
-from builders.kit.errors import BodyTooLarge, Invalid, problems
+from builders.kit.errors import INVALID, BodyTooLarge, Invalid, problems
 
 MOST_FIELDS = 10
 
-_REFUSED = {"$ref": "#/components/schemas/HTTPValidationError"}
 # The `responses` and the `openapi_extra` of a route that takes such a form.
 RESPONSES: Mapping[int | str, dict[str, Any]] = {
     **problems(BodyTooLarge),
-    422: {"description": "Validation Error", "content": {"application/json": {"schema": _REFUSED}}},
+    **INVALID,
 }
 BODY: Mapping[str, Any] = {
     "requestBody": {

@@ -39,6 +39,7 @@ class Parameters:
         places = [(getattr(dependant, f"{place}_params"), attribute) for place, attribute in _PLACES.items()]
         self._fields = [(fields, attribute) for fields, attribute in places if fields]
         self.are_any = bool(self._fields)
+        self.query_names = frozenset(each.validation_alias or each.alias for each in dependant.query_params)
         self._is_plain = all(
             place in {"path_params", "query_params"} and all(map(_is_plain, fields))
             for fields, place in self._fields
@@ -69,6 +70,11 @@ def _sent(query: bytes) -> dict[str, str]:
     """As Starlette reads it with parse_qsl, at half the cost: the last of several counts."""
     pairs = (pair.partition("=") for pair in query.decode("latin-1").replace("+", " ").split("&") if pair)
     return {_decoded(name): _decoded(value) for name, _, value in pairs}
+
+
+def list_unknown(query: bytes, known: frozenset[str]) -> list[str]:
+    """Return the names in a query string that are not among the `known`, in the order in which they were sent."""
+    return [name for name in _sent(query) if name not in known]
 
 
 def _decoded(text: str) -> str:

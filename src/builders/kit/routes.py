@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 
 from builders.kit import callers, idempotency, limits
 from builders.kit.compiled import Compiled
-from builders.kit.errors import UNAVAILABLE, BodyTooLarge, problems
+from builders.kit.errors import INVALID, UNAVAILABLE, BodyTooLarge, problems
 
 
 class Route(APIRoute):
@@ -28,6 +29,8 @@ class Route(APIRoute):
         if self.needs is not None or self.compiled.asks_database:
             self.responses = _joined(UNAVAILABLE, self.responses)
         if self.compiled.terms is not None:
+            if not get_flat_params(self.dependant) and not self.compiled.has_body:  # else FastAPI says so itself
+                self.responses = {**INVALID, **self.responses}
             self.openapi_extra = {**self.compiled.terms.described, **(self.openapi_extra or {})}
             self.responses = _joined(limits.refusals(), self.responses)
         if self.needs is not None:

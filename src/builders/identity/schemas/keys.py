@@ -1,6 +1,8 @@
 """What goes over the wire at identity."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated, ClassVar
 from uuid import UUID
 
@@ -25,6 +27,22 @@ _ITEM: JsonDict = {
 }
 _KEY: JsonDict = {**_ITEM, "scopes": [*of_preset(Preset.DEVELOPER_FULL)]}
 
+_BY_PRESET = (
+    "Callers do not choose scopes: the preset decides what a key may do. GET /v1/api-keys/scopes lists them."
+)
+_WHOLE = "A key reaches the whole account; it cannot be limited to a part of it. allowed_ips says where it works."
+# A credential that is less limited than its holder believes is a hole: more names than elsewhere are refused here.
+_NOT_CHOSEN: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("scope", "scopes", "permissions", "role", "roles", "access", "policy", "policies"), _BY_PRESET
+        ),
+        **dict.fromkeys(("project", "projects", "project_id", "project_ids", "domain", "domains"), _WHOLE),
+        **dict.fromkeys(("alias", "aliases", "resource", "resources"), _WHOLE),
+        **dict.fromkeys(("ip", "ips", "ip_addresses", "cidr", "cidrs", "source_ips"), "Use allowed_ips."),
+    }
+)
+
 
 class ApiKeyCreate(Body):
     """A request for an API key: the preset decides what it may do."""
@@ -32,6 +50,8 @@ class ApiKeyCreate(Body):
     model_config = ConfigDict(
         json_schema_extra=by_example({"label": "ci", "key_kind": "test", "preset": "developer_full"})
     )
+
+    not_offered = _NOT_CHOSEN
 
     label: Annotated[
         str,
@@ -44,6 +64,8 @@ class ApiKeyCreate(Body):
 
 class ApiKeyRotate(Body):
     """How long the old key goes on."""
+
+    not_offered = _NOT_CHOSEN
 
     model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
 

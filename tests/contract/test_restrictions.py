@@ -1,0 +1,97 @@
+"""No operation ignores what asks for less: each is asked with a limit that it does not have."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from builders.app import create_app
+from builders.kit.restrictions import RESTRICTIONS
+from builders.kit.settings import Settings
+from tests.cast import Client, Person
+from tests.contract.document import operations, parameters
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "restrictions.md"
+DOCUMENT = create_app(Settings()).openapi()
+OPERATIONS = operations(DOCUMENT)
+# Must always answer: liveness and public keys are asked by machines that add what they like.
+ALWAYS = {"GET /livez", "GET /health", "GET /readyz", "GET /.well-known/jwks.json"}
+# The body is another's, signed by them, or a form of our own pages.
+OTHERS = {
+    *("POST /v1/invoices/stripe", "POST /v1/auth/login/page"),
+    *("POST /v1/account/email-verification/confirm/page", "POST /v1/aliases/destinations/confirm/page"),
+}
+WRITING = [
+    name for name in OPERATIONS if name.split()[0] in {"POST", "PUT", "PATCH", "DELETE"} and name not in OTHERS
+]
+
+
+def example(operation: dict[str, Any]) -> dict[str, Any]:
+    """A body that the operation takes."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = content.get("schema", {})
+    schema = next((each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"), schema)
+    while "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        schema = next(iter(schema.get("oneOf", [])), schema)
+    kinds = {name: each["const"] for name, each in schema.get("properties", {}).items() if "const" in each}
+    return kinds | dict(next(iter(schema.get("examples", [{}]))))
+
+
+async def ask(client: Client, name: str, *, body: dict[str, Any], query: str = "") -> httpx.Response:
+    method, path = name.split()
+    operation = OPERATIONS[name]
+    given = [
+        f"{each['name']}={'x' * 20}"
+        for (where, _), each in parameters(operation).items()
+        if where == "query" and each.get("required")
+    ]
+    for where, part in parameters(operation):
+        if where == "path":
+            path = path.replace(f"{{{part}}}", "x")
+    content = None if method in {"GET", "HEAD"} or not body else json.dumps(body)
+    headers = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+    url = f"{path}?{'&'.join([*given, query])}"
+    return await client.request(method, url, content=content, headers=headers)
+
+
+def locations(answer: httpx.Response) -> list[list[str]]:
+    """What a 422 is about."""
+    return [each["loc"] for each in answer.json()["detail"]]
+
+
+def asker(name: str, *, alice: Person, dana: Person) -> Client:
+    """Who holds the scope."""
+    scope = OPERATIONS[name].get("x-scope", "")
+    return dana if scope.partition(":")[0] in {"portfolio", "registrars", "transfers", "team"} else alice
+
+
+async def test_a_limit_in_the_query_is_never_ignored(alice: Person, dana: Person) -> None:
+    ignored = []
+    for name in sorted(OPERATIONS.keys() - ALWAYS):
+        client = asker(name, alice=alice, dana=dana)
+        answer = await ask(client, name, body=example(OPERATIONS[name]), query="dry_run=true")
+        if answer.status_code != 422 or ["query", "dry_run"] not in locations(answer):
+            ignored.append((name, answer.status_code, answer.text))
+
+    assert ignored == []
+
+
+async def test_a_limit_in_the_body_is_never_ignored(alice: Person, dana: Person) -> None:
+    ignored = []
+    for name in WRITING:
+        client = asker(name, alice=alice, dana=dana)
+        answer = await ask(client, name, body={**example(OPERATIONS[name]), "dry_run": True})
+        if answer.status_code != 422 or not any("dry_run" in each for each in locations(answer)):
+            ignored.append((name, answer.status_code, answer.text))
+
+    assert ignored == []
+
+
+def test_the_page_lists_every_name() -> None:
+    rows = [f"| asks {each.reason} | {', '.join(f'`{name}`' for name in each.names)} |" for each in RESTRICTIONS]
+
+    table = PAGE.read_text(encoding="utf-8").partition("| --- | --- |\n")[2].splitlines()
+
+    assert table == rows
