@@ -121,13 +121,11 @@ class Owner:
     async def release(self, *gone: Alias, quarantine: timedelta = QUARANTINE) -> None:
         """Gives up aliases, all or none."""
         async with self.database.transaction() as conn:
+            versions = {alias.id: alias.version for alias in gone}
             await aliases.release(
-                conn,
-                realm=self.realm,
-                account_id=self.account_id,
-                versions={alias.id: alias.version for alias in gone},
-                quarantine=quarantine,
+                conn, realm=self.realm, account_id=self.account_id, versions=versions, quarantine=quarantine
             )
+            await aliases.withdraw_charges(conn, account_id=self.account_id, alias_ids=versions)
 
     async def aliases(self, manifest: str = "acme-mail") -> dict[str, Alias]:
         """What a manifest manages, by local part."""

@@ -7,6 +7,7 @@ number of statements (test_statements.py) and by look-ups of keys.
 import gc
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from statistics import median
 
 import pytest
@@ -80,6 +81,7 @@ async def planned(person: Person, database: Database, name: str, names: list[dic
         outbound=person.service.api.state.outbound,
         ground=Ground(account_id=person.account.id),
         manifest=body.manifest(),
+        cooling_off=timedelta(hours=24),
         actor=OPERATOR,
     )
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,12 @@ class Counted:
             watched = self.wire.watched(conn)
         with watched:
             plan = await sandbox.make_plan(
-                self.database, outbound=self.outbound, ground=self.ground, manifest=wanted, actor=OPERATOR
+                self.database,
+                outbound=self.outbound,
+                ground=self.ground,
+                manifest=wanted,
+                cooling_off=timedelta(hours=24),
+                actor=OPERATOR,
             )
         return plan, self.wire.statements()
 
@@ -141,5 +147,5 @@ async def test_ten_times_the_names_are_as_many_statements(counted: Counted, doma
         sent.append(counts)
     few, many = sent
     assert few == many
-    assert max(planning for planning, _ in many) <= 12
+    assert max(planning for planning, _ in many) <= 15
     assert max(promoting for _, promoting in many) <= 90

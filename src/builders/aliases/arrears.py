@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import claiming
+from builders.aliases import claiming, periods
 from builders.aliases.events import ALIAS_RESTORED, ALIAS_SUSPENDED, AliasStopped
 from builders.aliases.records import LIVE
 from builders.aliases.rows import Released
@@ -35,6 +35,7 @@ async def settle(conn: Conn, *, account_id: UUID, invoice_id: UUID, quarantine: 
         real = await identity.real_accounts(conn, account_ids=[account_id])
         realm = LIVE if real.get(account_id, account_id) == account_id else account_id
         await claiming.release(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
+        await periods.withdraw_charges(conn, account_id=account_id, alias_ids=versions)
     elif invoice.status is Status.OPEN and invoice.stage >= Stage.GRACE_ENDED:
         stopped = await store.suspend(
             conn, account_id=account_id, invoice_id=invoice_id, alias_ids=invoice.alias_ids, now=clock.now()

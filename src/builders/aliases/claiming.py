@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import Rollback
 
-from builders.aliases import forwarding
+from builders.aliases import forwarding, periods
 from builders.aliases.errors import AliasesChanged, KeysTaken, NamesRefused
 from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED, ALIAS_UPDATED, AliasData
 from builders.aliases.records import (
@@ -72,13 +72,18 @@ async def create(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, specs: Seq
     """Claims names, all or none; publishes alias.created for each. A handful of statements for any number.
 
     Decided by unique keys: of two who claim one name at once, one gets NamesRefused. Raises KeysTaken when a
-    manifest key stands for another alias. Who calls it has the account's routes, and sees to circles (`routing`).
+    manifest key stands for another alias, and PricesChanged unless the specs continue exactly the paid periods
+    that go on. Who calls it has the account's routes, and sees to circles (`routing`).
     """
     now = clock.now()
+    await periods.check_prices(conn, account_id=account_id, specs=specs)
     wanted = [Wanted(domain=spec.domain, key=spec.key, skeleton=spec.skeleton, alias_id=spec.id) for spec in specs]
     await _take(conn, realm=realm, account_id=account_id, wanted=wanted, until=None)
     await _check_keys(conn, account_id, specs)
-    await store.insert(conn, account_id=account_id, specs=specs, now=now)
+    if fresh := [each for each in specs if not each.continues]:
+        await store.insert(conn, account_id=account_id, specs=fresh, now=now)
+    if continued := [each for each in specs if each.continues]:
+        await store.revive(conn, account_id=account_id, specs=continued, now=now)
     await forwarding.replace(conn, account_id=account_id, forwards=specs)
     news = [(account_id, news_of(spec, spec.domain, spec.local_part)) for spec in specs]
     await outbox.publish_many(conn, ALIAS_CREATED, news)
@@ -110,7 +115,8 @@ async def release(
 ) -> None:
     """Gives up aliases that still have their version, all or none; publishes alias.deleted for each.
 
-    Only the account can have the names back before the quarantine ends. Raises AliasesChanged.
+    Only the account can have the names back before the quarantine ends. Who calls it ends its transaction with
+    `withdraw_charges`. Raises AliasesChanged.
     """
     now = clock.now()
     await lock_unchanged(conn, account_id=account_id, versions=versions)

@@ -28,6 +28,17 @@ class AliasesChanged(Problem):
         self.changed = changed
 
 
+class PricesChanged(Problem):
+    """Some of the names have another price: a paid period that they continue ended, or one goes on."""
+
+    status, code = 409, "prices_changed"
+
+    def __init__(self, names: frozenset[Name]) -> None:
+        listed = ", ".join(f"{name.key}@{name.domain}" for name in sorted(names))
+        super().__init__(f"The price of a name changed in the meantime: {listed}.", next_action="Plan again.")
+        self.names = names
+
+
 class KeysTaken(Problem):
     """Some of the manifest keys stand for other aliases."""
 

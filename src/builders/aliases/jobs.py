@@ -1,6 +1,5 @@
 """What aliases do by themselves, and what they hear."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -51,29 +50,14 @@ async def ask_soon(conn: Conn, events: Sequence[News]) -> None:
 
 @jobs.app.task(name="aliases.withdraw", retry=jobs.RETRY, pass_context=True)
 async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], at: str) -> None:
-    """Takes back what was billed ahead for names that were released then."""
+    """Withdraw what was billed ahead for names that were released then and not claimed again since.
+
+    A release does so itself; this serves the jobs that stand in a queue.
+    """
+    owner, named = UUID(account_id), {UUID(each) for each in alias_ids}
     async with jobs.database(context).transaction() as conn:
-        await invoices.withdraw(
-            conn,
-            account_id=UUID(account_id),
-            alias_ids={UUID(each) for each in alias_ids},
-            at=datetime.fromisoformat(at),
-        )
-
-
-@news.relay
-async def withdraw_soon(conn: Conn, events: Sequence[News]) -> None:
-    """Has invoices looked at that charge for released names: a job for all names of a release."""
-    gone: defaultdict[tuple[str, str], list[JSONValue]] = defaultdict(list)
-    for each in events:
-        if each.name == "alias.deleted":
-            gone[str(each.account_id), each.created_at.isoformat()].append(each.read()["id"])
-    told: list[dict[str, JSONValue]] = [
-        {"account_id": account_id, "alias_ids": alias_ids, "at": at}
-        for (account_id, at), alias_ids in gone.items()
-    ]
-    if told:
-        await withdraw.configure(connection=conn).batch_defer_async(*told)
+        back = {each.id for each in await aliases.list_aliases(conn, account_id=owner, alias_ids=list(named))}
+        await invoices.withdraw(conn, account_id=owner, alias_ids=named - back, at=datetime.fromisoformat(at))
 
 
 @news.subscribe("email.verified")

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from builders.aliases import circles, claiming, routing
+from builders.aliases import circles, claiming, periods, routing
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
 from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, Filters, Owned, Patch
 from builders.aliases.store import owned as store
@@ -83,8 +83,11 @@ async def give_up(
     actor: Actor,
     expected: Expected,
     quarantine: timedelta,
+    cooling_off: timedelta,
 ) -> Owned:
     """The alias as it is released, now or before; publishes alias.deleted, once.
+
+    What was billed ahead is withdrawn, and all that was charged when this undoes the claim.
 
     Raises AliasNotFound, VersionMismatch, and ImpersonationForbidden when support asks.
     """
@@ -97,7 +100,12 @@ async def give_up(
             "A support session does not release names.", next_action="The account's holder can."
         )
     versions = {before.alias.id: before.alias.version}
+    terms = await periods.list_release_terms(
+        conn, account_id=account_id, aliases=[before.alias], cooling_off=cooling_off
+    )
+    undone = {alias_id for alias_id, each in terms.items() if each.undoable_until is not None}
     await claiming.release(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
+    await periods.withdraw_charges(conn, account_id=account_id, alias_ids=versions, undone=undone)
     return await get(conn, realm=realm, account_id=account_id, alias_id=alias_id)
 
 

@@ -156,6 +156,8 @@ class AliasSpec:
     price: Money
     interval: str  # month, year or once
     project_id: UUID | None = None
+    continues: bool = False  # the paid period of the released alias with this id
+    paid_until: datetime | None = None  # the end of that period; None for what is paid once
 
     @property
     def name(self) -> Name:

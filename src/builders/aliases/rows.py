@@ -1,12 +1,15 @@
-"""What the files of this room hand each other; none of it crosses the door."""
+"""What the files of this package hand each other; what crosses its interface is named in `service`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from builders.aliases.records import Alias, NameState
 from builders.kit.money import Money
+
+Interval = Literal["month", "year", "once"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +94,26 @@ class Released:
     destinations: Sequence[str]
     project_id: UUID | None = None
     enabled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedName:
+    """A released alias whose price was charged."""
+
+    id: UUID
+    domain: str
+    key: str
+    price: Money
+    interval: Interval
+    renews_at: datetime | None
+    deleted_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """When a name was claimed and renews, also of a released one."""
+
+    id: UUID
+    claimed_at: datetime
+    renews_at: datetime | None
+    is_undone: bool

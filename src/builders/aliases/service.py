@@ -10,9 +10,11 @@ from builders.aliases import (
     exporting,
     local_parts,
     owning,
+    periods,
     postfix,
     renewals,
     routing,
+    rows,
     turns,
 )
 
@@ -20,6 +22,10 @@ judge = local_parts.judge
 NamesRefused = errors.NamesRefused
 AliasesChanged = errors.AliasesChanged
 KeysTaken = errors.KeysTaken
+PricesChanged = errors.PricesChanged
+Claim = rows.Claim
+Reclaim = periods.Reclaim
+ReleaseTerms = periods.ReleaseTerms
 PRUNED_AT_ONCE = claiming.PRUNED_AT_ONCE
 mask = claiming.mask
 endless, routes_of = circles.endless, circles.routes_of
@@ -31,6 +37,8 @@ update, release, list_aliases = claiming.update, claiming.release, claiming.list
 count_by_project, count_by_domain = claiming.count_by_project, claiming.count_by_domain
 prune, end_kept, lock_unchanged = claiming.prune, claiming.end_kept, claiming.lock_unchanged
 clear, count = clearing.clear, clearing.count
+list_reclaims, list_release_terms = periods.list_reclaims, periods.list_release_terms
+withdraw_charges, lock_claims = periods.withdraw_charges, periods.lock_claims
 
 # One by one, for their owners.
 list_owned, get, change, give_up = owning.list_owned, owning.get, owning.change, owning.give_up

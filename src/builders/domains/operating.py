@@ -129,19 +129,23 @@ async def unassign(conn: Conn, *, domain: str, with_names: bool = False) -> Acco
 
 async def _release_names(conn: Conn, domain: AccountDomain) -> None:
     some = PageRequest(limit=MAX_LIMIT, seal=lambda _: "")  # what is released is in the next page no more
+    released: list[UUID] = []
     while True:
         page = await aliases.list_owned(
             conn, account_id=domain.account_id, filters=Filters(domain=domain.domain), page=some
         )
         if not page.items:
-            return
+            break
+        versions = {each.alias.id: each.alias.version for each in page.items}
         await aliases.release(
             conn,
             realm=domain.realm,
             account_id=domain.account_id,
-            versions={each.alias.id: each.alias.version for each in page.items},
+            versions=versions,
             quarantine=timedelta(),
         )
+        released += versions
+    await aliases.withdraw_charges(conn, account_id=domain.account_id, alias_ids=released)
 
 
 async def list_newest(

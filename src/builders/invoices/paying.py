@@ -5,7 +5,7 @@ from uuid import UUID
 from builders.invoices import issuing
 from builders.invoices.errors import InvoiceNotFound, NothingDue
 from builders.invoices.events import INVOICE_PAID, INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
-from builders.invoices.records import CreditKind, Granted, Invoice, Paid, Payment, Status
+from builders.invoices.records import CreditEntry, CreditKind, Granted, Invoice, Paid, Payment, Status
 from builders.invoices.store import invoices as store
 from builders.invoices.store import ledger, payments
 from builders.kit import clock, ids, outbox, texts
@@ -28,8 +28,9 @@ async def pay(
 ) -> Paid:
     """Books money that came, without `amount` all that is due; the same reference twice is one payment.
 
-    What is over becomes credit, all of it where the invoice is paid already. Publishes invoice.paid when nothing
-    is left. Raises InvoiceNotFound, InvalidTransition for a draft and a void one, NothingDue, and ValueError for
+    What is over becomes credit, all of it where the invoice is paid already or void. Publishes invoice.paid when
+    nothing is left. Raises InvoiceNotFound, InvalidTransition for a draft, and for a void one without an amount,
+    NothingDue, and ValueError for
     an amount of another currency or of nothing, for a reference that was booked with another amount, or for a
     method or reference that is empty, too long, or more than a line.
     """
@@ -47,7 +48,7 @@ async def pay(
         if amount not in {None, known.amount}:
             raise ValueError(f"{method} {reference} was booked with {known.amount} before, and not {amount}.")
         return Paid(invoice=invoice, payment=known, repeated=True)
-    if invoice.status not in PAYABLE | {Status.PAID}:
+    if invoice.status is Status.DRAFT or (invoice.status is Status.VOID and amount is None):
         raise issuing.refused(invoice, Status.PAID)
     return await book(conn, invoice, method=method, reference=reference, amount=amount or _all_due(invoice))
 
@@ -94,7 +95,7 @@ async def book(conn: Conn, invoice: Invoice, *, method: str, reference: str, amo
     if used.amount:
         await store.pay(conn, **whose, amount=used.amount, method=method, reference=reference, now=now)
     if payment.overpaid.amount:
-        await _credit(
+        await credit(
             conn,
             invoice,
             payment.overpaid,
@@ -117,7 +118,7 @@ async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
         raise issuing.refused(before, Status.VOID)
     back = before.credit_applied + before.amount_paid
     if back.amount:
-        await _credit(
+        await credit(
             conn, before, back, kind=CreditKind.RETURNED, reason=f"Returned, since {before.number} was voided."
         )
     after = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
@@ -166,9 +167,10 @@ async def grant(conn: Conn, *, account_id: UUID, amount: Money, reason: str, ref
     return Granted(entry=entry, repeated=False)
 
 
-async def _credit(conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str) -> None:
+async def credit(conn: Conn, invoice: Invoice, amount: Money, *, kind: CreditKind, reason: str) -> CreditEntry:
+    """Book credit that comes of an invoice."""
     await ledger.balance_in_turn(conn, account_id=invoice.account_id, currency=invoice.currency)
-    await ledger.book(
+    return await ledger.book(
         conn,
         account_id=invoice.account_id,
         amount=amount,

@@ -52,7 +52,7 @@ class CreditKind(StrEnum):
     GRANTED = "granted"  # by the operator
     APPLIED = "applied"  # used for an invoice
     OVERPAID = "overpaid"  # more came than was due
-    RETURNED = "returned"  # of an invoice that was voided
+    RETURNED = "returned"  # of an invoice that was voided, or of a claim that was undone
 
 
 class Outcome(StrEnum):
@@ -133,6 +133,23 @@ class Line:
     tax_amount: Money
     period_start: datetime
     period_end: datetime | None
+    credited_at: datetime | None = None  # when what was paid for it became credit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """A line that charges for a name, with the state of its invoice."""
+
+    alias_id: UUID
+    line_id: UUID
+    invoice_id: UUID
+    number: str
+    status: Status
+    stage: Stage
+    amount: Money  # with tax
+    period_start: datetime
+    period_end: datetime | None
+    is_credited: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

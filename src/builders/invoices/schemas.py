@@ -68,6 +68,9 @@ class LineReply(Reply):
     amount: Annotated[Money, Field(description="Before tax.")]
     tax_amount: Money
     period: PeriodReply
+    credited_at: Annotated[
+        datetime | None, Field(description="When what was paid for it became credit: its claim was undone.")
+    ] = None
 
 
 class PaymentReply(Reply):

@@ -2,6 +2,7 @@
 
 from builders.invoices import (
     buyers,
+    charges,
     checkout,
     clearing,
     issuing,
@@ -22,6 +23,8 @@ get_invoice, list_invoices, list_of_all = reading.get_invoice, reading.list_invo
 get_history, get_credit = reading.get_history, reading.get_credit
 list_discrepancies = reading.list_discrepancies
 withdraw = withdrawing.withdraw
+PaidPeriod = charges.PaidPeriod
+list_charges, paid_period = charges.list_charges, charges.paid_period
 clear = clearing.clear
 create_checkout, receive_stripe = checkout.create_checkout, receiving.receive
 advance, find_arrears = timeline.advance, timeline.find_arrears

@@ -1,7 +1,8 @@
-"""What becomes of invoices that were issued ahead for names that are no more.
+"""Withdrawing charges for names that were released.
 
-Nobody owes a period that never begins. An invoice that was issued says what it says, so it is voided as a whole,
-and what is left on it is issued anew on its terms, due when it was: the reminders go on where they were.
+Nobody owes a period that never begins, nor a claim that is undone within its cooling-off period. An issued invoice
+never changes, so an open one is voided as a whole and its other lines are issued again on its terms, due on the
+same day. Lines of a paid invoice become credit.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,55 +10,89 @@ from datetime import datetime
 from uuid import UUID
 
 from builders.invoices import issuing, paying
-from builders.invoices.records import Invoice, Line, NewLine
+from builders.invoices.records import CreditKind, Invoice, Line, NewLine, Status
+from builders.invoices.store import charges
 from builders.invoices.store import invoices as store
 from builders.kit import clock
 from builders.kit.db import Conn
+from builders.kit.money import Money
 
 
 async def withdraw(
-    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], at: datetime
+    conn: Conn,
+    *,
+    account_id: UUID,
+    alias_ids: Collection[UUID],
+    at: datetime,
+    undone: Collection[UUID] = (),
 ) -> Sequence[Invoice]:
-    """Voids open invoices with periods of the names that begin after `at`; those issued for the rest of them.
+    """Withdraw what is charged for names released `at`; return the invoices that were issued again.
 
-    What was paid of them is credit again, which the new ones use. Publishes invoice.voided, and what `issue` does.
-    Can be repeated.
+    That is each period which begins after `at` and is not paid, and every period of an `undone` claim, paid or
+    not. What was paid becomes credit, which the new invoices use. Publishes invoice.voided, and what `issue` does.
+    Can be repeated. Call it last in a transaction: whoever issues an invoice next waits for its end.
     """
-    # All rows before the number and the purse: who pays one of them has its row, and waits for the purse.
-    found = await store.lock_ahead(conn, account_id=account_id, alias_ids=alias_ids, at=at)
+    # All rows before the number and the credit balance: whoever pays one has its row, and waits for the balance.
+    found = await store.lock_withdrawn(conn, account_id=account_id, alias_ids=alias_ids, undone=undone, at=at)
+    lines = {each.id: await store.list_lines(conn, account_id=account_id, invoice_id=each.id) for each in found}
     if not found:
         return []
     await store.hold_series(conn, series=issuing.series(is_test=found[0].is_test, now=clock.now()))
-    rests = [(each, await _rest(conn, each, alias_ids, at)) for each in found]
-    for each in found:
+    opened = [each for each in found if each.status is Status.OPEN]
+    for each in opened:
         await paying.void(conn, account_id=account_id, invoice_id=each.id)
-    return [
-        await issuing.issue(
-            conn,
-            account_id=account_id,
-            is_test=each.is_test,
-            seller=each.seller,
-            lines=rest,
-            currency=each.currency,
-            due_at=each.due_at,
-            promotion_id=each.promotion_id,
-        )
-        for each, rest in rests
-        if rest
-    ]
+    for each in found:
+        if each.status is Status.PAID:
+            await _credit(conn, each, [line for line in lines[each.id] if line.alias_id in undone])
+    rests = {each.id: _rest(lines[each.id], alias_ids=alias_ids, undone=undone, at=at) for each in opened}
+    return [await _issue_again(conn, each, rests[each.id]) for each in opened if rests[each.id]]
 
 
-async def _rest(conn: Conn, invoice: Invoice, alias_ids: Collection[UUID], at: datetime) -> list[NewLine]:
-    lines = await store.list_lines(conn, account_id=invoice.account_id, invoice_id=invoice.id)
-    return [_anew(line) for line in lines if line.alias_id not in alias_ids or line.period_start <= at]
-
-
-def _anew(line: Line) -> NewLine:
-    return NewLine(
-        description=line.description,
-        alias_id=line.alias_id,
-        quantity=line.quantity,
-        unit_amount=line.unit_amount,
-        period_start=line.period_start,
-        period_end=line.period_end,
+async def _credit(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> None:
+    """Turn what was paid for lines into credit, unless it was before."""
+    lines = [each for each in lines if each.credited_at is None]
+    amount = sum((each.amount + each.tax_amount for each in lines), Money.zero(invoice.currency))
+    if not amount.amount:
+        return
+    names = ", ".join(each.description for each in lines[:3]) + (", …" if len(lines) > 3 else "")  # noqa: PLR2004
+    reason = f"Returned from {invoice.number}, since the claim was undone: {names}."[: paying.MAX_REASON]
+    entry = await paying.credit(conn, invoice, amount, kind=CreditKind.RETURNED, reason=reason)
+    await charges.insert_credits(
+        conn,
+        account_id=invoice.account_id,
+        invoice_id=invoice.id,
+        line_ids=[each.id for each in lines],
+        credit_id=entry.id,
+        now=entry.created_at,
     )
+
+
+async def _issue_again(conn: Conn, invoice: Invoice, lines: Sequence[NewLine]) -> Invoice:
+    return await issuing.issue(
+        conn,
+        account_id=invoice.account_id,
+        is_test=invoice.is_test,
+        seller=invoice.seller,
+        lines=lines,
+        currency=invoice.currency,
+        due_at=invoice.due_at,
+        promotion_id=invoice.promotion_id,
+    )
+
+
+def _rest(
+    lines: Sequence[Line], *, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
+) -> list[NewLine]:
+    """Return the lines that are still owed, as they are issued again."""
+    return [
+        NewLine(
+            description=line.description,
+            alias_id=line.alias_id,
+            quantity=line.quantity,
+            unit_amount=line.unit_amount,
+            period_start=line.period_start,
+            period_end=line.period_end,
+        )
+        for line in lines
+        if line.alias_id not in undone and (line.alias_id not in alias_ids or line.period_start <= at)
+    ]

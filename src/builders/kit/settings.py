@@ -82,6 +82,13 @@ class Settings(BaseSettings):
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
     worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
     quarantine_days: int = Field(90, ge=0, le=3650, description="Days a released name is kept from strangers.")
+    cooling_off_hours: int = Field(
+        24,
+        ge=0,
+        le=14 * 24,
+        description="Hours after the claim of a name in which releasing it undoes the claim: it is not owed, once "
+        "for each account and name. 0: never.",
+    )
     confirmations_per_day: int = Field(
         200,
         ge=1,

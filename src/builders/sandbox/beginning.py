@@ -25,7 +25,6 @@ from builders.sandbox.errors import (
     PlanStale,
     TotalExceeded,
 )
-from builders.sandbox.promotion import CLAIMS
 from builders.sandbox.records import (
     Action,
     ActionKind,
@@ -142,8 +141,7 @@ async def _start(conn: Conn, plan: Plan, order: Order, created_by: str, urls: Ju
     await turns.take(conn, account_id=plan.account_id, promotion_id=promotion_id)
     if drifted := await _drift(conn, plan, plan.actions, urls):
         raise _stale([(each.address, each.code, each.message) for each in drifted])
-    made = {at: ids.new() for at, action in enumerate(plan.actions) if action.action in CLAIMS}
-    steps = promotions.steps(plan.actions, made)
+    steps = promotions.steps(plan.actions)
     await _hold(conn, plan, steps)
     await store.insert_promotion(
         conn,

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Alias
+from builders.aliases.service import Claim
 from builders.invoices import service as invoices
 from builders.invoices.records import NewLine
 from builders.kit import clock, log, outbox
@@ -149,12 +148,13 @@ async def lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, M
     if not priced:
         return {}
     claimed = [each.resource_id for each in priced if each.resource_id]
-    there = await aliases.list_aliases(conn, account_id=plan.account_id, alias_ids=claimed)
-    by_id, now = {alias.id: alias for alias in there}, clock.now()
+    claims = await aliases.lock_claims(conn, account_id=plan.account_id, alias_ids=claimed)
     billed: dict[str, dict[int, NewLine]] = {}
     for step in priced:
-        line = _line(plan, step, by_id.get(step.resource_id or plan.id), now)
-        billed.setdefault(line.unit_amount.currency, {})[step.position] = line
+        claim = claims[step.resource_id or plan.id]
+        if not claim.is_undone:
+            line = _line(plan, step, claim)
+            billed.setdefault(line.unit_amount.currency, {})[step.position] = line
     return dict(sorted(billed.items()))
 
 
@@ -164,7 +164,7 @@ def _price(plan: Plan, step: Step) -> Money | None:
     return price.money if price is not None and price.money.amount else None
 
 
-def _line(plan: Plan, step: Step, alias: Alias | None, now: datetime) -> NewLine:
+def _line(plan: Plan, step: Step, claim: Claim) -> NewLine:
     """For the time until the name is paid for anew; it may have been given up since."""
     after, price = plan.actions[step.position].after, _price(plan, step)
     assert isinstance(after, AliasView) and price is not None  # noqa: S101, PT018 - only names have prices
@@ -173,6 +173,6 @@ def _line(plan: Plan, step: Step, alias: Alias | None, now: datetime) -> NewLine
         alias_id=step.resource_id,
         quantity=1,
         unit_amount=price,
-        period_start=alias.claimed_at if alias else step.finished_at or now,
-        period_end=alias.renews_at if alias else None,
+        period_start=claim.claimed_at,
+        period_end=claim.renews_at,
     )

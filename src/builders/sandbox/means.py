@@ -16,6 +16,7 @@ class Means:
     """Taken from the settings of the process."""
 
     quarantine: timedelta  # of names that are given up
+    cooling_off: timedelta  # after a claim, in which its release undoes it
     payable_within: timedelta  # of an invoice
     seller: Seller
     keyring: Keyring = field(repr=False)
@@ -25,6 +26,7 @@ class Means:
         """Those of a process."""
         return cls(
             quarantine=timedelta(days=settings.quarantine_days),
+            cooling_off=timedelta(hours=settings.cooling_off_hours),
             payable_within=PAYABLE_WITHIN,
             seller=Seller.of(settings),
             keyring=keyring,

@@ -1,6 +1,7 @@
 """Making a plan on a ground: what is read, what is drafted, and how it is bound."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from builders.kit import clock, ids
 from builders.kit.callers import Actor
@@ -16,7 +17,15 @@ from builders.sandbox.wishes import Manifest
 from builders.webhooks.service import JudgedUrls
 
 
-async def draft(conn: Conn, *, ground: Ground, manifest: Manifest, actor: Actor, urls: JudgedUrls) -> Plan:
+async def draft(
+    conn: Conn,
+    *,
+    ground: Ground,
+    manifest: Manifest,
+    actor: Actor,
+    urls: JudgedUrls,
+    cooling_off: timedelta,
+) -> Plan:
     """A plan from the state of the ground to the manifest; nothing is written. Raises ProjectArchived."""
     manifest = replace(
         manifest,
@@ -27,7 +36,9 @@ async def draft(conn: Conn, *, ground: Ground, manifest: Manifest, actor: Actor,
     _check_archived(manifest, foundation.homes)
     known = Directory(domains=foundation.sites)
     wishes = judging.judge(manifest, known, foundation.homes)
-    live = await state.with_aliases(conn, ground=ground, manifest=manifest, wishes=wishes, known=known, live=live)
+    live = await state.with_aliases(
+        conn, ground=ground, manifest=manifest, wishes=wishes, known=known, live=live, cooling_off=cooling_off
+    )
     return _plan(ground, manifest, plans.draft(manifest, wishes, live, foundation), actor)
 
 

@@ -1,10 +1,10 @@
 """What a promotion checks before it writes, and how a batch of like actions is done."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from uuid import UUID
+from collections.abc import Iterator, Sequence
 
 from builders.aliases.records import Name, Wanted
+from builders.kit import ids
 from builders.kit.db import Conn
 from builders.sandbox.kinds import alias_circles, alias_steps
 from builders.sandbox.kinds.doers import DOERS
@@ -97,8 +97,11 @@ def blame(manifest: str, tasks: Sequence[Task], refusal: Exception) -> dict[int,
     return {position: fault for position, fault in faults.items() if fault is not None}
 
 
-def steps(actions: Sequence[Action], new_id: Mapping[int, UUID]) -> list[Step]:
-    """The steps of a new promotion; `new_id` has the ids of what is made, by position."""
+def steps(actions: Sequence[Action]) -> list[Step]:
+    """Return the steps of a new promotion, with the ids of what they make."""
+    made = [at for at, action in enumerate(actions) if action.action in CLAIMS]
+    new_id = dict(zip(made, ids.new_many(len(made)), strict=True))
+    new_id |= {at: action.continues.alias_id for at, action in enumerate(actions) if action.continues}
     return [
         Step(
             position=at,

@@ -93,6 +93,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Continued:
+    """A released name of the account whose paid period goes on when it is claimed again."""
+
+    alias_id: UUID
+    until: datetime | None  # None for what is paid once and kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
     """Where the secret of a new webhook comes from: it is copied, or made when both are None."""
 
@@ -136,6 +144,8 @@ class Action:
     after_unknown: tuple[str, ...] = ()  # members of `after` that are known only when it is done
     requires: tuple[str, ...] = ()  # addresses of what must be done before
     secret: Secret | None = None  # of a webhook that is made
+    continues: Continued | None = None  # of a name that is claimed within its paid period
+    undoable_until: datetime | None = None  # of a claim that the release undoes
 
 
 ACTIONS = TypeAdapter(tuple[Action, ...])  # as they are stored, and digested
@@ -148,6 +158,7 @@ class Finding:
     code: str
     address: str
     message: str
+    until: datetime | None = None  # until when what the message says holds, where that is a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

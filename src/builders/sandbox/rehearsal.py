@@ -96,7 +96,14 @@ async def _rehearse(conn: Conn, *, account_id: UUID, script: Script, means: Mean
     twin_id = (await identity.get_account(conn, account_id=account_id)).sandbox_id
     await store.take_turn(conn, account_id=twin_id)
     ground = Ground(account_id=twin_id, realm=twin_id)
-    plan = await planner.draft(conn, ground=ground, manifest=script.manifest, actor=script.actor, urls=urls)
+    plan = await planner.draft(
+        conn,
+        ground=ground,
+        manifest=script.manifest,
+        actor=script.actor,
+        urls=urls,
+        cooling_off=means.cooling_off,
+    )
     _check_addresses(plan, script.fail_at)
     rehearsal = Rehearsal(plan=plan, persisted=False, on_error=script.on_error, status=None, steps=(), bills=())
     if plan.status is PlanStatus.BLOCKED:
@@ -163,10 +170,8 @@ class _Stage:
     """The steps, as they end one after the other."""
 
     def __init__(self, plan: Plan, script: Script) -> None:
-        claims = [at for at, action in enumerate(plan.actions) if action.action in promotions.CLAIMS]
-        new_id = dict(zip(claims, ids.new_many(len(claims)), strict=True))
         self._script = script
-        self._steps = {step.position: step for step in promotions.steps(plan.actions, new_id)}
+        self._steps = {step.position: step for step in promotions.steps(plan.actions)}
         self.tasks = promotions.tasks(plan, list(self._steps.values()))
         self.made = runner.made(list(self._steps.values()))
         self.undone: frozenset[str] = frozenset()

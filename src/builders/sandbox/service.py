@@ -40,7 +40,13 @@ get_overview = overview.get_overview
 
 
 async def make_plan(
-    database: Database, *, outbound: Outbound, ground: Ground, manifest: Manifest, actor: Actor
+    database: Database,
+    *,
+    outbound: Outbound,
+    ground: Ground,
+    manifest: Manifest,
+    actor: Actor,
+    cooling_off: timedelta,
 ) -> Plan:
     """A reviewable plan from the live state to the manifest; a few statements for any number of resources.
 
@@ -49,7 +55,9 @@ async def make_plan(
     """
     urls = await webhooks.judge_urls(outbound, [wish.url for wish in manifest.webhooks])
     async with database.transaction() as conn:
-        plan = await planner.draft(conn, ground=ground, manifest=manifest, actor=actor, urls=urls)
+        plan = await planner.draft(
+            conn, ground=ground, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off
+        )
         await plan_store.insert_plan(conn, plan=plan)
         news = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
         await outbox.publish(conn, PLAN_CREATED, account_id=ground.account_id, data=news)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from builders.aliases import service as aliases
@@ -51,9 +52,16 @@ async def of_manifest(conn: Conn, *, ground: Ground, manifest: Manifest, urls: J
 
 
 async def with_aliases(
-    conn: Conn, *, ground: Ground, manifest: Manifest, wishes: Sequence[Judged], known: Directory, live: Live
+    conn: Conn,
+    *,
+    ground: Ground,
+    manifest: Manifest,
+    wishes: Sequence[Judged],
+    known: Directory,
+    live: Live,
+    cooling_off: timedelta,
 ) -> Live:
-    """What the account has of the wanted names too, and why it cannot have the rest. Four statements at most."""
+    """What the account has of the wanted names too, and why it cannot have the rest. Eight statements at most."""
     wanted = [
         Wanted(domain=name.domain, key=name.key, skeleton=each.ruling.verdict.skeleton)
         for each in wishes
@@ -64,19 +72,26 @@ async def with_aliases(
         conn, account_id=ground.account_id, manifest=manifest.name, names=sorted(names)
     )
     ahead = {name for each in wishes for name in each.forwards}
+    going = [each for each in there if each.manifest == manifest.name and each.name not in names]
     return replace(
         live,
         aliases=there,
         standings=await aliases.look_up(conn, account_id=ground.account_id, realm=ground.realm, wanted=wanted),
         routes=await _routes(conn, ground, known, there, ahead),
         overdue=await invoices.find_arrears(conn, account_id=ground.account_id) if wanted else None,
+        reclaims=await aliases.list_reclaims(
+            conn, account_id=ground.account_id, names={each.name for each in wanted}
+        ),
+        releases=await aliases.list_release_terms(
+            conn, account_id=ground.account_id, aliases=going, cooling_off=cooling_off
+        ),
     )
 
 
 async def of_actions(
     conn: Conn, *, ground: Ground, manifest: str, actions: Sequence[Action], urls: JudgedUrls
 ) -> Live:
-    """What planned actions stand on, as it is now; ten statements at most."""
+    """What planned actions stand on, as it is now; twelve statements at most."""
     places = [action.place for action in actions if action.place is not None]
     wanted = [Wanted(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
     owner = {"account_id": ground.account_id}
@@ -106,6 +121,9 @@ async def of_actions(
         own=own,
         webhooks=await webhooks.list_managed(conn, **owner) if by_kind[Kind.WEBHOOK] else (),
         overdue=await invoices.find_arrears(conn, **owner) if places else None,
+        reclaims=await aliases.list_reclaims(
+            conn, account_id=ground.account_id, names={each.name for each in wanted}
+        ),
         refused_urls=urls.refused,
     )
 

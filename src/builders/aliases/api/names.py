@@ -97,7 +97,11 @@ async def change(alias_id: str, body: schemas.AliasUpdate, caller: Writer, conn:
     responses={**WRITTEN, **problems(AliasNotFound, ImpersonationForbidden)},
 )
 async def release(alias_id: str, caller: Writer, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
-    """Release a name: for a while only you can claim it again. A second time changes nothing."""
+    """Release a name: for a while only you can claim it again. A second time changes nothing.
+
+    Soon after the claim this undoes it, once for each name: it is not owed. Later the paid period is not refunded;
+    claiming the name again within it is free.
+    """
     gone = await aliases.give_up(
         conn,
         realm=realm_of(caller),
@@ -106,6 +110,7 @@ async def release(alias_id: str, caller: Writer, conn: Tx, settings: Config, if_
         actor=caller.actor,
         expected=if_match,
         quarantine=timedelta(days=settings.quarantine_days),
+        cooling_off=timedelta(hours=settings.cooling_off_hours),
     )
     reply = replies.shown(gone, livemode=caller.mode == "live")
     return tagged(reply, of=gone.alias.id, version=gone.alias.version)

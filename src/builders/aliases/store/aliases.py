@@ -42,6 +42,18 @@ INSERT = """
          AS new (id uuid, domain text, local_part text, key text, manifest text, manifest_key text,
                  enabled boolean, note text, labels jsonb, project_id uuid, price jsonb, interval text)
 """
+# The price and the day of the claim stay, and so do the days of the renewals.
+REVIVE = """
+    UPDATE aliases AS alias
+    SET local_part = new.local_part, manifest = new.manifest, manifest_key = new.manifest_key,
+        status = CASE WHEN new.enabled THEN 'active' ELSE 'disabled' END, note = new.note, labels = new.labels,
+        project_id = new.project_id, renews_at = new.paid_until, deleted_at = NULL, updated_at = %(now)s,
+        version = alias.version + 1, serial = nextval('aliases_serial'), changed_in = pg_current_xact_id()
+    FROM jsonb_to_recordset(%(specs)s::jsonb)
+         AS new (id uuid, local_part text, manifest text, manifest_key text, enabled boolean, note text,
+                 labels jsonb, project_id uuid, paid_until timestamptz)
+    WHERE alias.account_id = %(account_id)s AND alias.id = new.id AND alias.status = 'deleted'
+"""
 # What is locked here stays as it is until the commit, so that what follows changes all or nothing.
 LOCK_UNCHANGED = """
     SELECT alias.id FROM unnest(%(alias_ids)s::uuid[], %(versions)s::int[]) AS wanted (id, version)
@@ -140,6 +152,11 @@ async def list_taken_keys(
 async def insert(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
     """New aliases, without where they forward to."""
     await conn.execute(INSERT, {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now})
+
+
+async def revive(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec], now: datetime) -> None:
+    """Claim released aliases again, which are locked, without where they forward to."""
+    await conn.execute(REVIVE, {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now})
 
 
 async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> set[UUID]:

@@ -13,6 +13,8 @@ CLEAR = """
         DELETE FROM aliases_links WHERE account_id = %(account_id)s
     ), arrear AS (
         DELETE FROM aliases_arrears WHERE account_id = %(account_id)s
+    ), undone AS (
+        DELETE FROM aliases_undone WHERE account_id = %(account_id)s
     ), destination AS (
         DELETE FROM aliases_destinations WHERE account_id = %(account_id)s
     ), name AS (

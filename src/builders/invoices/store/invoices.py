@@ -71,18 +71,26 @@ FIND = f"""
     FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s
 """  # noqa: S608 - of a constant
 LOCK = f"{FIND} FOR UPDATE"
-LOCK_AHEAD = f"""
+# Open ones with periods that the release of names ends before they begin, and all that charge for undone claims.
+LOCK_WITHDRAWN = f"""
     SELECT {COLUMNS} FROM invoices_invoices
-    WHERE account_id = %(account_id)s AND status = 'open' AND id IN (
-        SELECT invoice_id FROM invoices_lines
-        WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[]) AND period_start > %(at)s
+    WHERE account_id = %(account_id)s AND status IN ('open', 'paid') AND (
+        status = 'open' AND id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[]) AND period_start > %(at)s
+        ) OR id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(undone)s::uuid[])
+        )
     ) ORDER BY id FOR UPDATE
 """  # noqa: S608 - of a constant
 LIST_LINES = """
     SELECT line.id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end,
-           currency
+           currency, credited.created_at AS credited_at
     FROM invoices_lines AS line
     JOIN invoices_invoices AS invoice ON invoice.account_id = line.account_id AND invoice.id = line.invoice_id
+    LEFT JOIN invoices_line_credits AS credited
+      ON credited.account_id = line.account_id AND credited.line_id = line.id
     WHERE line.account_id = %(account_id)s AND line.invoice_id = %(invoice_id)s ORDER BY position
 """
 LIST = f"""
@@ -216,13 +224,13 @@ async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = F
         return await cursor.fetchone()
 
 
-async def lock_ahead(
-    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], at: datetime
+async def lock_withdrawn(
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
 ) -> Sequence[Invoice]:
-    """Open invoices with periods of the names that begin after that time, locked; without lines and names."""
-    row = {"account_id": account_id, "alias_ids": list(alias_ids), "at": at}
+    """Lock and return open invoices with periods of the names that begin after `at`, and all of undone claims."""
+    row = {"account_id": account_id, "alias_ids": list(alias_ids), "undone": list(undone), "at": at}
     async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
-        await cursor.execute(LOCK_AHEAD, row)
+        await cursor.execute(LOCK_WITHDRAWN, row)
         return await cursor.fetchall()
 
 

@@ -1,5 +1,6 @@
 """/v1/sandbox: plans and their promotions."""
 
+from datetime import timedelta
 from enum import Enum
 from typing import Annotated, Any
 
@@ -109,6 +110,7 @@ async def make_plan(
     caller: Writer,
     database: Pool,
     outbound: Outside,
+    config: Config,
     bounds: Bounded,
 ) -> Answer | Response:
     """Build a reviewable plan from an apply manifest; preferably called with a test key."""
@@ -119,6 +121,7 @@ async def make_plan(
         ground=Ground(account_id=caller.live_account_id),
         manifest=body.manifest(),
         actor=caller.actor,
+        cooling_off=timedelta(hours=config.cooling_off_hours),
     )
     return _shown(plan, caller, request)
 

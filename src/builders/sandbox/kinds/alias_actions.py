@@ -3,18 +3,20 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from builders.aliases.records import Alias, ReservedClass
+from builders.aliases.records import Alias, Name
+from builders.sandbox.kinds import releases
 from builders.sandbox.kinds.alias_checks import Judged
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Price
+from builders.sandbox.kinds.live import Live
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place
 from builders.sandbox.views import AliasView, changes
 from builders.sandbox.wishes import Manifest, OnConflict
 
 
-def claim(each: Judged, old: Alias | None) -> Action:
+def claim(each: Judged, old: Alias | None, live: Live) -> Action:
     """Claims a free name; gives up the old one when the manifest's key had another."""
     domain, verdict = each.ruling.domain, each.ruling.verdict
     assert domain is not None  # noqa: S101 - only what can be had is claimed
-    price = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
+    price, continues = releases.price(domain, verdict, live)
     before, after = None if old is None else view(old), _wanted(each)
     return Action(
         address=each.address,
@@ -23,9 +25,14 @@ def claim(each: Judged, old: Alias | None) -> Action:
         before=before,
         after=after,
         changed_fields=() if before is None else _changes(each, before, after),
-        reason="The name is wanted and free." if old is None else f"The name replaces {old.address}.",
+        reason=" ".join(
+            [
+                "The name is wanted and free." if old is None else f"The name replaces {old.address}.",
+                *releases.why_free(live.reclaims.get(Name(domain.domain, verdict.key)), continues),
+            ]
+        ),
         risk="low" if old is None else "high",
-        price=Price(money=price.money, interval=price.interval.value),
+        price=price,
         resource_id=None if old is None else old.id,
         version=None if old is None else old.version,
         place=Place(
@@ -37,6 +44,8 @@ def claim(each: Judged, old: Alias | None) -> Action:
         ),
         after_unknown=_unknown(each),
         requires=_requires(each),
+        continues=continues,
+        undoable_until=None if old is None else releases.undoable_until(old, live),
     )
 
 
@@ -69,7 +78,7 @@ def keep(manifest: Manifest, each: Judged, mine: Alias, old: Alias | None) -> Ac
     )
 
 
-def delete(alias: Alias) -> Action:
+def delete(alias: Alias, live: Live) -> Action:
     """Gives up a name that the manifest has no more."""
     return Action(
         address=f"alias.{alias.manifest_key}",
@@ -83,6 +92,7 @@ def delete(alias: Alias) -> Action:
         price=None,
         resource_id=alias.id,
         version=alias.version,
+        undoable_until=releases.undoable_until(alias, live),
     )
 
 

@@ -7,7 +7,7 @@ from builders.aliases.records import Alias
 from builders.sandbox.kinds import alias_actions as actions
 from builders.sandbox.kinds import alias_checks as checks
 from builders.sandbox.kinds import alias_limits as limits
-from builders.sandbox.kinds import arrears
+from builders.sandbox.kinds import arrears, releases
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.live import Live
@@ -36,7 +36,7 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Drafted:
         elif each.address in wrong:
             continue
         else:
-            outcome = actions.claim(each, old)
+            outcome = actions.claim(each, old, live)
         if isinstance(outcome, Action):
             planned.append(outcome)
         else:
@@ -44,12 +44,14 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Drafted:
     homes = {each.address: each.home for each in wishes if each.home}
     errors += limits.refusals(planned, homes, live.sizes)
     errors += arrears.refusals(planned, live.overdue)
+    removed = [actions.delete(each, live) for each in left] if manifest.prune else []
     return Drafted(
         actions=tuple(planned),
-        removed=tuple(map(actions.delete, left)) if manifest.prune else (),
+        removed=tuple(removed),
         errors=tuple(errors),
         warnings=(
             *actions.cautions(manifest, wishes),
+            *releases.warnings([*planned, *removed], live.releases),
             *(() if manifest.prune else map(actions.left_alone, left)),
         ),
     )

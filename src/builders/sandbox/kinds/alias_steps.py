@@ -4,24 +4,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import AliasChange, AliasSpec, Name, ReservedClass, Wanted
+from builders.aliases.records import AliasChange, AliasSpec, Name, Wanted
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.invoices import service as invoices
+from builders.kit import clock
 from builders.kit.db import Conn
 from builders.projects import service as projects
-from builders.sandbox.kinds import alias_circles, arrears, sites
+from builders.sandbox.kinds import alias_circles, arrears, releases, sites
 from builders.sandbox.kinds import alias_limits as limits
 from builders.sandbox.kinds.alias_checks import refusal
 from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.alias_limits import CLAIMS
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, StepsRefused, Task, Work
-from builders.sandbox.records import Action, ActionKind, Finding, Price, StepError
+from builders.sandbox.records import Action, ActionKind, Finding, StepError
 from builders.sandbox.views import AliasView
 
 KEY_IN_USE = "The key stands for another name by now."
 CHANGED = "The alias was changed or released in the meantime."
+PRICE_CHANGED = "The name has another price by now, or the paid period that it continues is another."
+COOLING_OFF_ENDED = "The cooling-off period of the claim is over: it is owed when the name is released now."
 DOMAIN_CHANGED = StepError(
     code="domain_changed", message="No name can be claimed on the domain any more.", retryable=True
 )
@@ -37,6 +40,8 @@ def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Find
         alias = None if action.resource_id is None else by_id.get(action.resource_id)
         if action.resource_id is not None and (alias is None or alias.version != action.version):
             yield Finding(code="alias_changed", address=action.address, message=CHANGED)
+        elif action.undoable_until is not None and action.undoable_until <= clock.now():
+            yield Finding(code="cooling_off_ended", address=action.address, message=COOLING_OFF_ENDED)
         elif action.place is not None and (claims := list(_claim_drift(action, live, mine))):
             yield from claims
         elif action.after is not None and action.after.key in keys:
@@ -73,9 +78,8 @@ def _claim_drift(action: Action, live: Live, mine: set[Name]) -> Iterator[Findin
     if verdict.key != place.key:
         yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
         return
-    now = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
-    if Price(money=now.money, interval=now.interval.value) != action.price:
-        yield Finding(code="price_changed", address=action.address, message="The price is another by now.")
+    if releases.price(domain, verdict, live) != (action.price, action.continues):
+        yield Finding(code="price_changed", address=action.address, message=PRICE_CHANGED)
 
 
 def wanted(tasks: Sequence[Task]) -> list[Wanted]:
@@ -115,6 +119,8 @@ async def execute(conn: Conn, work: Work) -> None:
     if specs := [each for task in work.tasks if task.action.action in CLAIMS for each in _specs(task, work)]:
         await aliases.create(conn, **owner, realm=realm, specs=specs)
     await _check_circles(conn, work)
+    undone = {each.action.resource_id for each in work.tasks if each.action.undoable_until is not None}
+    await aliases.withdraw_charges(conn, **owner, alias_ids=gone, undone={each for each in undone if each})
 
 
 def _versions(tasks: Sequence[Task]) -> dict[UUID, int]:
@@ -195,6 +201,9 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
             standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
             if standing:
                 return StepError(code=standing.reason, message=catalog.say(standing.reason), retryable=True)
+        case aliases.PricesChanged():
+            if action.place and Name(action.place.domain, action.place.key) in refusal.names:
+                return StepError(code="price_changed", message=PRICE_CHANGED, retryable=False)
         case aliases.KeysTaken():
             if action.after is not None and (manifest, action.after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
@@ -222,6 +231,8 @@ def _specs(task: Task, work: Work) -> Iterator[AliasSpec]:
             price=price.money,
             interval=price.interval,
             project_id=project_of(task.action, work.made),
+            continues=task.action.continues is not None,
+            paid_until=task.action.continues.until if task.action.continues else None,
         )
 
 
@@ -245,5 +256,11 @@ DOER = Doer(
     drift=drift,
     execute=execute,
     fault=fault,
-    refusals=(aliases.NamesRefused, aliases.KeysTaken, aliases.AliasesChanged, StepsRefused),
+    refusals=(
+        aliases.NamesRefused,
+        aliases.PricesChanged,
+        aliases.KeysTaken,
+        aliases.AliasesChanged,
+        StepsRefused,
+    ),
 )

@@ -13,8 +13,9 @@ CODE = "payment_overdue"
 
 
 def costs(action: Action) -> bool:
-    """Whether the action claims a name that is to be paid for."""
-    return action.action in CLAIMS and action.price is not None and bool(action.price.money.amount)
+    """Whether the action claims a name that is to be paid for, or that was paid for."""
+    is_priced = action.price is not None and bool(action.price.money.amount)
+    return action.action in CLAIMS and (is_priced or action.continues is not None)
 
 
 def refusals(actions: Sequence[Action], overdue: str | None) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from builders.aliases.records import Alias, Name, Standing
+from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog.records import CatalogDomain
 from builders.domains.records import AccountDomain
 from builders.projects.records import Project
@@ -26,4 +27,6 @@ class Live:
     own: Mapping[str, AccountDomain] = field(default_factory=dict)  # the account's own live domains, by A-label
     webhooks: Sequence[Managed] = ()  # all of the account's
     overdue: str | None = None  # the number of an invoice whose grace is over
+    reclaims: Mapping[Name, Reclaim] = field(default_factory=dict)  # of wanted names that are paid for
+    releases: Mapping[UUID, ReleaseTerms] = field(default_factory=dict)  # of aliases that may go
     refused_urls: Mapping[str, str] = field(default_factory=dict)  # what is wrong with them

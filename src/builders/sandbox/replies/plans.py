@@ -67,6 +67,13 @@ class FindingReply(Reply):
     code: str
     address: str
     message: str
+    until: Annotated[
+        datetime | None,
+        Field(
+            description="Of `period_not_refunded`: until when claiming the name again is free.",
+            exclude_if=lambda until: until is None,
+        ),
+    ] = None
 
 
 class TotalReply(Reply):

@@ -1,0 +1,205 @@
+"""A claim that is released within its cooling-off period is not owed, once for each account and name."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from builders.invoices import service as invoices
+from builders.invoices.records import Status
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from builders.sandbox import promotion as promotions
+from builders.sandbox import runner
+from builders.sandbox import service as sandbox
+from builders.sandbox.kinds.work import Work
+from builders.sandbox.records import Ground, Plan
+from tests.cast import Person
+from tests.invoices.make import usd
+from tests.sandbox.billed import COOLED_OFF, issued, pay
+from tests.sandbox.make import PROMOTE, alias, apply, begin, findings, means, order, plan, promote
+
+
+async def test_a_mistaken_claim_is_undone_and_the_rest_is_issued_again(
+    alice: Person, database: Database, domain: str
+) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    (first,) = await issued(database, alice)
+
+    planned = await plan(alice, alias(f"grace@{domain}"), prune=True)
+    await promote(alice, planned)
+
+    (warning,) = planned["warnings"]
+    assert (warning["code"], warning["address"]) == ("claim_undone", "alias.ada")
+    assert first.number is not None
+    assert first.number in warning["message"]
+    assert "12.00 USD" in warning["message"]
+    void, second = await issued(database, alice)
+    assert (void.id, void.status) == (first.id, Status.VOID)
+    assert (second.status, str(second.total), second.due_at) == (Status.OPEN, "12.00 USD", first.due_at)
+    assert [each.description for each in second.lines] == [f"grace@{domain}"]
+    assert [each.period_end for each in second.lines] == [
+        each.period_end for each in first.lines if each.description == f"grace@{domain}"
+    ]
+
+
+async def test_what_was_paid_for_it_becomes_credit(alice: Person, database: Database, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    (first,) = await issued(database, alice)
+    await pay(database, alice, first)
+
+    planned = await plan(alice, alias(f"grace@{domain}"), prune=True)
+    await promote(alice, planned)
+
+    assert findings(planned["warnings"]) == {("alias.ada", "claim_undone")}
+    (paid,) = await issued(database, alice)
+    assert paid.status is Status.PAID
+    async with database.reading() as conn:
+        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+    assert [str(each) for each in credit.balances] == ["12.00 USD"]
+    answer = (await alice.get(f"/v1/invoices/{paid.id}")).json()
+    credited = {each["description"]: each["credited_at"] is not None for each in answer["lines"]}
+    assert credited == {f"ada@{domain}": True, f"grace@{domain}": False}
+
+
+async def test_a_claim_of_a_name_is_undone_once(alice: Person, database: Database, domain: str) -> None:
+    ada = alias(f"ada@{domain}")
+    await apply(alice, ada)
+    await apply(alice, prune=True)
+    planned = await plan(alice, ada)
+    assert planned["actions"][0]["price"]["amount"] == "12.00"
+    await promote(alice, planned)
+
+    planned = await plan(alice, prune=True)
+    assert findings(planned["warnings"]) == {("alias.ada", "period_not_refunded")}
+    await promote(alice, planned)
+    await apply(alice, ada)
+
+    statuses = [(each.status, str(each.total)) for each in await issued(database, alice)]
+    assert statuses == [(Status.VOID, "12.00 USD"), (Status.OPEN, "12.00 USD")]
+
+
+async def test_a_release_by_hand_is_the_same(alice: Person, database: Database, domain: str) -> None:
+    promotion = await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    ids = {each["address"]: each["resource_id"] for each in promotion["steps"]}
+    assert (await alice.delete(f"/v1/aliases/{ids['alias.ada']}")).status_code == 200
+    assert (await alice.delete(f"/v1/aliases/{ids['alias.ada']}")).status_code == 200
+    assert [(each.status, str(each.total)) for each in await issued(database, alice)] == [
+        (Status.VOID, "24.00 USD"),
+        (Status.OPEN, "12.00 USD"),
+    ]
+    clock.move(COOLED_OFF)
+    assert (await alice.delete(f"/v1/aliases/{ids['alias.grace']}")).status_code == 200
+    assert (await apply(alice, alias(f"grace@{domain}")))["invoices"] == []
+
+
+async def test_a_plan_outlives_its_cooling_off_period_stale(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    clock.move(timedelta(hours=23))
+    planned = await plan(alice, prune=True)
+    clock.move(timedelta(hours=2))
+
+    answer = await alice.post(PROMOTE, json=order(planned))
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
+    assert findings(answer.json()["changed"]) == {("alias.ada", "cooling_off_ended")}
+
+
+async def test_what_was_paid_of_an_open_invoice_pays_the_one_issued_again(
+    alice: Person, database: Database, domain: str
+) -> None:
+    whose: dict[str, Any] = {"account_id": alice.account.id}
+    async with database.transaction() as conn:
+        await invoices.grant_credit(conn, **whose, amount=usd("5.00"), reason="a gift", reference="1")
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    (first,) = await issued(database, alice)
+    async with database.transaction() as conn:
+        await invoices.pay(
+            conn, **whose, invoice_id=first.id, method="transfer", reference="1", amount=usd("10.00")
+        )
+
+    await apply(alice, alias(f"grace@{domain}"), prune=True)
+
+    _, second = await issued(database, alice)
+    async with database.reading() as conn:
+        credit = await invoices.get_credit(conn, **whose)
+    assert (second.status, second.credit_applied, second.amount_paid) == (Status.PAID, usd("12.00"), usd("0.00"))
+    assert credit.balances == [usd("3.00")]
+
+
+async def test_money_that_comes_for_the_void_invoice_becomes_credit(
+    alice: Person, database: Database, domain: str
+) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    (first,) = await issued(database, alice)
+    await apply(alice, prune=True)
+    whose: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id}
+    for _ in range(2):
+        async with database.transaction() as conn:
+            paid = await invoices.pay(conn, **whose, method="transfer", reference="1", amount=usd("12.00"))
+    async with database.reading() as conn:
+        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+    assert (paid.invoice.status, paid.repeated, credit.balances) == (Status.VOID, True, [usd("12.00")])
+
+
+async def test_two_releases_at_once_undo_it_once(alice: Person, database: Database, domain: str) -> None:
+    promotion = await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    (first,) = await issued(database, alice)
+    await pay(database, alice, first)
+    paths = [f"/v1/aliases/{each['resource_id']}" for each in promotion["steps"]]
+
+    answers = await asyncio.gather(*(alice.delete(each) for each in paths * 3))
+
+    assert {each.status_code for each in answers} == {200}
+    async with database.reading() as conn:
+        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+    assert credit.balances == [usd("24.00")]
+    assert sorted(str(each.amount) for each in credit.entries) == ["12.00 USD", "12.00 USD"]
+
+
+async def test_a_claim_that_is_undone_before_its_promotion_ends_is_not_billed(
+    alice: Person, database: Database, domain: str
+) -> None:
+    planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    promotion_id = await begin(database, alice, planned)
+    async with database.transaction() as inside:
+        found = await runner.get(inside, account_id=alice.account.id, promotion_id=promotion_id)
+        tasks = promotions.tasks(await _plan(inside, alice, found.plan_id), found.steps)
+        work = Work(
+            ground=Ground(account_id=alice.account.id),
+            manifest="acme-mail",
+            tasks=tasks,
+            means=means(alice),
+            made=runner.made(found.steps),
+        )
+        await promotions.execute(inside, work, undone=frozenset())
+        await inside.execute(
+            "UPDATE sandbox_steps SET status = 'succeeded' WHERE promotion_id = %s", [promotion_id]
+        )
+    ada = next(each.resource_id for each in found.steps if each.address == "alias.ada")
+    assert (await alice.delete(f"/v1/aliases/{ada}")).status_code == 200
+
+    promotion = await promote(alice, planned)
+
+    assert [each["total"]["amount"] for each in promotion["invoices"]] == ["12.00"]
+    assert [[line.description for line in each.lines] for each in await issued(database, alice)] == [
+        [f"grace@{domain}"]
+    ]
+
+
+async def _plan(conn: Conn, person: Person, plan_id: UUID) -> Plan:
+    return await sandbox.get_plan(conn, account_id=person.account.id, plan_id=plan_id)
+
+
+async def test_without_a_cooling_off_period_every_claim_is_owed(
+    alice: Person, database: Database, domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = alice.service.api.state
+    monkeypatch.setattr(state, "settings", state.settings.model_copy(update={"cooling_off_hours": 0}))
+    await apply(alice, alias(f"ada@{domain}"))
+    planned = await plan(alice, prune=True)
+    assert findings(planned["warnings"]) == {("alias.ada", "period_not_refunded")}
+    await promote(alice, planned)
+    assert [each.status for each in await issued(database, alice)] == [Status.OPEN]

@@ -1,0 +1,238 @@
+"""A name that its account releases and claims again within the paid period is billed once."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from builders.invoices import service as invoices
+from builders.invoices.records import Status
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from tests.cast import Person
+from tests.invoices.make import pass_by
+from tests.profile.make import Office
+from tests.sandbox.billed import COOLED_OFF, YEAR, issued, pay, shown
+from tests.sandbox.make import (
+    PROMOTE,
+    Domains,
+    Json,
+    alias,
+    apply,
+    begin,
+    findings,
+    order,
+    plan,
+    promote,
+)
+
+
+@pytest.fixture(autouse=True)
+async def _nobody_elses(conn: Conn) -> None:
+    """What other tests left open is not due here."""
+    await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
+
+
+async def test_the_same_name_and_period_is_billed_once(alice: Person, database: Database, domain: str) -> None:
+    before = await shown(alice, await apply(alice, alias(f"ada@{domain}")))
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+
+    planned = await plan(alice, alias(f"ada@{domain}", note="back"))
+    promotion = await promote(alice, planned)
+    after = await shown(alice, promotion)
+
+    (action,) = planned["actions"]
+    assert (action["action"], action["price"]["amount"], planned["totals"]) == ("create", "0.00", [])
+    assert before["renews_at"][:10] in action["reason"]
+    assert (promotion["status"], promotion["invoices"]) == ("succeeded", [])
+    assert [str(each.total) for each in await issued(database, alice)] == ["12.00 USD"]
+    kept = ("id", "claimed_at", "renews_at", "price")
+    assert [after[name] for name in kept] == [before[name] for name in kept]
+    assert (after["status"], after["note"]) == ("active", "back")
+
+
+async def test_a_plan_that_releases_says_what_is_kept(alice: Person, domain: str) -> None:
+    name = await shown(alice, await apply(alice, alias(f"ada@{domain}")))
+    clock.move(COOLED_OFF)
+
+    planned = await plan(alice, prune=True)
+
+    (warning,) = planned["warnings"]
+    assert (warning["code"], warning["address"]) == ("period_not_refunded", "alias.ada")
+    assert "not refunded" in warning["message"]
+    assert name["renews_at"][:10] in warning["message"]
+    assert warning["until"] == name["renews_at"]
+
+
+async def test_a_replaced_name_is_warned_of_too(alice: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", key="x"))
+    clock.move(COOLED_OFF)
+    planned = await plan(alice, alias(f"grace@{domain}", key="x"))
+    assert findings(planned["warnings"]) == {("alias.x", "period_not_refunded")}
+
+
+async def test_after_the_paid_period_the_price_is_normal(alice: Person, database: Database, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    await pay(database, alice, (await issued(database, alice))[0])
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+    clock.move(YEAR)
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    assert planned["actions"][0]["price"]["amount"] == "12.00"
+    assert len((await promote(alice, planned))["invoices"]) == 1
+
+
+async def test_others_pay_when_the_quarantine_is_over(
+    alice: Person, bob: Person, database: Database, domain: str
+) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    await pay(database, alice, (await issued(database, alice))[0])
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+    clock.move(timedelta(days=91))
+    mine = await plan(alice, alias(f"ada@{domain}"))
+    his = await plan(bob, alias(f"ada@{domain}"))
+    prices = [each["actions"][0]["price"]["amount"] for each in (mine, his)]
+    assert prices == ["0.00", "12.00"]
+
+
+@pytest.mark.parametrize("how", ["void", "overdue", "uncollectible"])
+async def test_what_nobody_pays_for_is_not_free(alice: Person, database: Database, domain: str, how: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    (first,) = await issued(database, alice)
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+    whose: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id}
+    if how == "overdue":
+        await pass_by(database, timedelta(days=30))
+    else:
+        async with database.transaction() as conn:
+            await (invoices.void if how == "void" else invoices.give_up)(conn, **whose)
+    planned = await plan(alice, alias(f"ada@{domain}"))
+    if how == "void":
+        assert planned["actions"][0]["price"]["amount"] == "12.00"
+        assert len((await promote(alice, planned))["invoices"]) == 1
+    else:
+        assert findings(planned["errors"]) == {("alias.ada", "payment_overdue")}
+        await pay(database, alice, first)
+        assert (await apply(alice, alias(f"ada@{domain}")))["invoices"] == []
+
+
+async def test_it_is_free_no_more_when_the_invoice_is_voided_meanwhile(
+    alice: Person, database: Database, domain: str
+) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    (first,) = await issued(database, alice)
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+    early, late = await plan(alice, alias(f"ada@{domain}")), await plan(alice, alias(f"ada@{domain}"))
+    await begin(database, alice, late)
+    async with database.transaction() as conn:
+        await invoices.void(conn, account_id=alice.account.id, invoice_id=first.id)
+
+    promotion = await promote(alice, late)
+
+    error = promotion["steps"][0]["error"]
+    assert (promotion["status"], error["code"], error["retryable"]) == ("failed", "price_changed", False)
+    answer = await alice.post(PROMOTE, json=order(early))
+    assert findings(answer.json()["changed"]) == {("alias.ada", "price_changed")}
+
+
+async def test_a_plan_with_a_price_is_stale_once_the_period_is_paid_for(alice: Person, domain: str) -> None:
+    """Else it would bill the same period once more."""
+    ada = alias(f"ada@{domain}")
+    await apply(alice, ada)
+    await apply(alice, prune=True)
+    dear = await plan(alice, ada)
+    await apply(alice, ada)
+    await apply(alice, prune=True)
+
+    answer = await alice.post(PROMOTE, json=order(dear))
+
+    assert dear["actions"][0]["price"]["amount"] == "12.00"
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
+    assert findings(answer.json()["changed"]) == {("alias.ada", "price_changed")}
+
+
+async def test_a_name_that_is_back_is_suspended_with_its_invoice(
+    alice: Person, database: Database, domain: str, office: Office
+) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    (first,) = await issued(database, alice)
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+    back = await apply(alice, alias(f"ada@{domain}"))
+    await pass_by(database, timedelta(days=30))
+    await office.work()
+    assert (await shown(alice, back))["status"] == "suspended"
+    await pay(database, alice, first)
+    await office.work()
+    assert (await shown(alice, back))["status"] == "active"
+
+
+async def test_another_price_and_interval_change_nothing_of_it(
+    alice: Person, domains: Domains, database: Database
+) -> None:
+    name = await domains()
+    before = await shown(alice, await apply(alice, alias(f"ada@{name}")))
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+    await domains(name, price_amount="99.00", price_currency="EUR", price_interval="month")
+    after = await shown(alice, await apply(alice, alias(f"ada@{name}")))
+    assert (after["price"], after["renews_at"]) == (before["price"], before["renews_at"])
+    assert len(await issued(database, alice)) == 1
+
+
+async def test_what_is_paid_once_is_free_for_good(alice: Person, domains: Domains, database: Database) -> None:
+    name = await domains(price_interval="once")
+    await apply(alice, alias(f"ada@{name}"))
+    await pay(database, alice, (await issued(database, alice))[0])
+    clock.move(COOLED_OFF)
+    planned = await plan(alice, prune=True)
+    assert "for good" in planned["warnings"][0]["message"]
+    await promote(alice, planned)
+    clock.move(3 * YEAR)
+    assert (await apply(alice, alias(f"ada@{name}")))["invoices"] == []
+
+
+async def test_one_plan_releases_and_claims(alice: Person, database: Database, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", key="x"))
+    clock.move(COOLED_OFF)
+    await apply(alice, alias(f"grace@{domain}", key="x"))
+    back = await plan(alice, alias(f"ada@{domain}", key="x"))
+    assert findings(back["warnings"]) == {("alias.x", "claim_undone")}
+    assert (back["actions"][0]["action"], back["actions"][0]["price"]["amount"]) == ("replace", "0.00")
+    await promote(alice, back)
+    statuses = [(each.status, str(each.total)) for each in await issued(database, alice)]
+    assert statuses == [(Status.OPEN, "12.00 USD"), (Status.VOID, "12.00 USD")]
+
+
+async def test_a_sandbox_is_alike(alice: Person, domain: str) -> None:
+    def rehearsal(*aliases: Json) -> Json:
+        body = {"api_version": "v1", "kind": "Manifest", "metadata": {"name": "acme"}, "prune": True}
+        return {"type": "manifest", "manifest": {**body, "resources": {"aliases": list(aliases)}}, "persist": True}
+
+    async def rehearse(*aliases: Json) -> Json:
+        answer = await alice.post("/v1/sandbox/simulate", json=rehearsal(*aliases))
+        assert answer.status_code == 200, answer.text
+        found: Json = answer.json()
+        return found
+
+    both = [alias(f"ada@{domain}"), alias(f"grace@{domain}")]
+    assert [each["total"]["amount"] for each in (await rehearse(*both))["invoices"]] == ["24.00"]
+    undone = await rehearse(both[1])
+    assert findings(undone["plan"]["warnings"]) == {("alias.ada", "claim_undone")}
+    clock.move(COOLED_OFF)
+    kept = await rehearse()
+    assert findings(kept["plan"]["warnings"]) == {("alias.grace", "period_not_refunded")}
+    back = await rehearse(both[1])
+    assert (back["plan"]["totals"], back["invoices"]) == ([], [])
+    assert UUID(back["promotion"]["steps"][0]["resource_id"])
+
+
+async def test_what_costs_nothing_is_not_warned_of(alice: Person, domains: Domains) -> None:
+    free = await domains(price_amount="0")
+    await apply(alice, alias(f"ada@{free}"))
+    assert (await plan(alice, prune=True))["warnings"] == []
