@@ -8,7 +8,6 @@ request is bounded in time and size. What a failure says may be shown to whoever
 import asyncio
 import re
 import secrets
-import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -22,7 +21,7 @@ from structlog.contextvars import get_contextvars
 
 from builders.kit import db
 from builders.kit.documents import REVISION
-from builders.kit.guard import targets
+from builders.kit.guard import targets, tls
 from builders.kit.guard.failures import Failure, OutboundFailed
 from builders.kit.guard.targets import Rule, Target, UrlRefused
 from builders.kit.guard.wire import Asked, Call, Wire, find
@@ -67,12 +66,7 @@ class Outbound:
         self._target = lru_cache(maxsize=1024)(self.judge_url)  # a receiver is called many times
 
     async def __aenter__(self) -> Self:
-        tls = ssl.create_default_context()
-        tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        tls.set_alpn_protocols(["http/1.1"])
-        if self._ca is not None:
-            tls.load_verify_locations(self._ca)
-        self._wire = Wire(tls, user_agent=self._user_agent)
+        self._wire = Wire(tls.context(self._ca), user_agent=self._user_agent)
         return self
 
     async def __aexit__(

@@ -1,13 +1,15 @@
 """Certificates are checked against the name that was asked for, and the reason said that their owner can mend."""
 
+import asyncio
 import ssl
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
+import uvloop
 
 from builders.kit.outbound import Failure, OutboundFailed
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, deafen, receiving, resolving, saying
@@ -125,3 +127,27 @@ async def test_a_server_that_says_no_last_word_holds_no_connection(authority: tr
         for _ in range(5):
             assert (await outbound.request("GET", f"https://{NAME}:{receiver.port}/")).status == 200
         assert await receiver.is_left_alone()
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_what_a_peer_sends_beside_the_data_is_bounded(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], authority: trustme.CA, ca: Path
+) -> None:
+    async def answer(reader: Reader, writer: Writer) -> None:
+        del reader
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n")
+        for _ in range(60_000):  # records of one byte, each of 23 on the wire
+            writer.write(b"a")
+        await writer.drain()
+
+    async def ask() -> None:
+        async with (
+            receiving(answer, tls=server(authority, NAME)) as receiver,
+            calling(receiver, names=(NAME,), ca=ca) as outbound,
+        ):
+            with pytest.raises(OutboundFailed) as failed:
+                await outbound.request("GET", f"https://{NAME}:{receiver.port}/")
+            assert failed.value.kind is Failure.PROTOCOL
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(ask())

@@ -9,8 +9,11 @@ import pytest
 from builders.kit import clock
 from builders.kit.db import Database
 from builders.kit.errors import DatabaseBusy
+from builders.kit.outbound import opened
+from builders.kit.settings import Settings
 from builders.webhooks import sender, sending
 from builders.webhooks.store import claims
+from soak import hostile
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.kit.scratch import until
 from tests.webhooks.engine.house import House, ids_in, later
@@ -114,3 +117,20 @@ async def test_a_result_does_not_overtake_who_takes_its_delivery_over_at_that_mo
         assert await writing == 0
     row = await house.one()
     assert (row.status, row.leased, row.attempts) == ("pending", True, 0)
+
+
+async def test_endless_responses_hold_up_no_delivery_to_others(house: House) -> None:
+    account = await house.account()
+    with hostile.serving() as port:
+        async with receiving(saying(OK)) as receiver:
+            allow = (f"{hostile.HOST}:{port}", f"{hostile.HOST}:{receiver.port}")
+            async with opened(Settings(outbound_allow=allow, base_url="https://builders.test")) as house.outbound:
+                for kind in hostile.KINDS:
+                    await house.destination(account.id, f"http://{hostile.HOST}:{port}/{kind}")
+                await house.destination(account.id, receiver.url)
+                await house.happen(account.id, count=2)
+                await house.rounds()
+        assert len(ids_in(receiver)) == 2
+    errors = {each.last_error for each in await house.rows() if each.last_error is not None}
+    assert {"too_large", "protocol"} <= errors
+    assert "timeout" not in errors

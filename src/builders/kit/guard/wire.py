@@ -9,9 +9,9 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -22,12 +22,14 @@ from yarl import URL
 from builders.kit.guard.addresses import Address, is_loopback, is_public, read
 from builders.kit.guard.failures import Failure, OutboundFailed
 from builders.kit.guard.lookups import LookupFailed, Lookups
+from builders.kit.guard.meter import Budget, ResponseMeter, budget
 from builders.kit.guard.targets import Target
 
 MOST_CONNECTIONS = 1000  # at once; who waits for one waits at most as long as for a connection
 MOST_HEADERS, MOST_LINE = 100, 8190  # fields of an answer, and bytes of one of them or of the status line
 OF_FAMILY = 2  # addresses of each family that are tried: aiohttp tries all of them, less one, less two...
 KEPT_S = 4  # that a connection to be used again is kept idle; many servers give up theirs after 5 s
+RECEIVE_BUFFER = 32 * 1024  # bytes that a peer can have ready for one read; Linux doubles it
 VERSIONS = (aiohttp.HttpVersion10, aiohttp.HttpVersion11)
 STATUSES = range(200, 600)
 NEVER = 1e9  # seconds: aiohttp rounds longer limits up to whole seconds
@@ -38,7 +40,9 @@ class Call:
     """One request under way."""
 
     target: Target
-    connection: asyncio.BaseTransport | None = None
+    budget: Budget = field(default_factory=lambda: budget(0))
+    connection: asyncio.Transport | None = None
+    meter: ResponseMeter | None = None
     is_new: bool = False  # the connection was made for this request
 
     def admits(self, address: Address) -> bool:
@@ -51,9 +55,20 @@ class Call:
         return self.target.opened and (is_loopback(address) or address == self.target.literal)
 
     def close(self) -> None:
-        """Breaks the connection at once: waiting for a last word of the other side could last for ever."""
-        if isinstance(self.connection, asyncio.WriteTransport):
+        """Abort the connection, unless it already serves another request: the peer may never close it."""
+        if self.connection is not None and self.meter is not None and self.meter.serves(self.budget):
             self.connection.abort()
+
+    def attach(self, connection: asyncio.Transport, handler: asyncio.Protocol) -> None:
+        """Count on this connection what arrives for the request."""
+        meter = connection.get_protocol()
+        if not isinstance(meter, ResponseMeter):
+            meter = ResponseMeter(connection, handler)
+            connection.set_protocol(meter)
+        if not meter.is_clean:
+            raise _Spoilt
+        meter.begin(self.budget)
+        self.connection, self.meter = connection, meter
 
 
 _call: ContextVar[Call] = ContextVar("outbound_call")
@@ -68,13 +83,14 @@ class _Spoilt(Exception):
 
 
 class _Request(aiohttp.ClientRequest):
-    """Notes its connection, which aiohttp has forgotten when we may want to break it."""
+    """Attach the call to its connection, which aiohttp has forgotten when the call must be aborted."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         # What came while the connection was idle, aiohttp would take for the answer to the next request.
         if conn.protocol is None or conn.protocol.should_close:
             raise _Spoilt
-        _call.get().connection = conn.transport
+        # uvloop's transports have the methods of asyncio's and not their type.
+        _call.get().attach(cast("asyncio.Transport", conn.transport), conn.protocol)
         return await super().send(conn)
 
 
@@ -131,7 +147,9 @@ def _socket(where: AddrInfoType) -> socket.socket:
     if not call.admits(read(str(address[0]))):
         raise _Blocked
     call.is_new = True
-    return socket.socket(family, kind, protocol)
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,11 +212,14 @@ class Wire:
 
     async def exchange(self, call: Call, asked: Asked) -> Answer:
         """One request and its answer. Raises OutboundFailed; has no limit of time but that of connecting."""
+        call.budget = budget(asked.max_bytes)
         token = _call.set(call)
         whole = False
         try:
             async with await self._send(call, asked) as response:
-                answer, whole = await _read(response, asked)
+                if call.meter is not None:
+                    call.meter.watch(response.content)
+                answer, whole = await _read(response, asked, call.budget)
                 return answer
         except (OutboundFailed, aiohttp.ClientError, HttpProcessingError, OSError) as error:
             raise _failed(error, call) from error
@@ -206,6 +227,8 @@ class Wire:
             _call.reset(token)
             if not (asked.reuse and whole):
                 call.close()
+            if call.meter is not None:
+                call.meter.end(call.budget)
 
     async def _send(self, call: Call, asked: Asked) -> aiohttp.ClientResponse:
         session = self._keeping if asked.reuse else self._closing
@@ -230,23 +253,28 @@ class Wire:
         await self.lookups.close()
 
 
-async def _read(response: aiohttp.ClientResponse, asked: Asked) -> tuple[Answer, bool]:
-    """The answer, and whether it was read to its end."""
+async def _read(response: aiohttp.ClientResponse, asked: Asked, budget: Budget) -> tuple[Answer, bool]:
+    """Return the response, and whether it was read to its end."""
     if response.version not in VERSIONS or response.status not in STATUSES:
         raise OutboundFailed(Failure.PROTOCOL)
     most, keep = asked.max_bytes, asked.keep_bytes
     if keep is None and (response.content_length or 0) > most and asked.method != "HEAD":
         raise OutboundFailed(Failure.TOO_LARGE)
     kept, size = bytearray(), 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > most and keep is None:
-            raise OutboundFailed(Failure.TOO_LARGE)
-        kept += part[: max(0, (most if keep is None else keep) - len(kept))]
-        if size > most:
-            break
-    answer = Answer(response.status, response.headers, bytes(kept), truncated=size > len(kept))
-    return answer, size <= most
+    try:
+        async for part in response.content.iter_any():
+            size += len(part)
+            if size > most and keep is None:
+                raise OutboundFailed(Failure.TOO_LARGE)
+            kept += part[: max(0, (most if keep is None else keep) - len(kept))]
+            if size > most:
+                break
+    except aiohttp.ClientError:
+        if keep is None or not budget.is_exceeded:
+            raise
+    whole = size <= most and not budget.is_exceeded
+    answer = Answer(response.status, response.headers, bytes(kept), truncated=size > len(kept) or not whole)
+    return answer, whole
 
 
 def _failed(error: Exception, call: Call) -> OutboundFailed:
@@ -265,7 +293,7 @@ def _failed(error: Exception, call: Call) -> OutboundFailed:
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             return OutboundFailed(Failure.CONNECT)
         case _:
-            return OutboundFailed(Failure.PROTOCOL)
+            return OutboundFailed(Failure.TOO_LARGE if call.budget.is_exceeded else Failure.PROTOCOL)
 
 
 # OpenSSL's numbers (x509_vfy.h) for what the owner of a certificate can mend.

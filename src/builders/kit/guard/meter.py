@@ -1,0 +1,186 @@
+"""Count the bytes of a response where they arrive, before a parser sees them.
+
+A parser discards bytes that never reach the caller: informational responses, chunk sizes and extensions,
+trailers. A limit on the body alone therefore leaves a peer free to send at line rate until the time is up, and
+every byte is parsed on the event loop. The meter stands between the transport and aiohttp's protocol. It passes on
+no more than the budget of the request, in slices between which the event loop serves others, and aborts the
+connection beyond it.
+"""
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+import aiohttp
+
+MAX_HEAD_BYTES = 32 * 1024  # status line, fields and informational responses of one exchange
+MAX_INFORMATIONAL = 3  # responses of status 1xx before the final one
+FRAMING_BYTES = 4 * 1024  # chunk sizes, extensions and trailers of a body, beside a quarter of its size
+SLICE_BYTES = 4 * 1024  # parsed at once: the costliest input, whole responses of 20 bytes, takes about 1 ms
+
+_PROTOCOL = b"HTTP/"
+_INFORMATIONAL = re.compile(rb"HTTP/\d\.\d 1(?!01)\d\d")  # 101 is final: the client never asks for it
+_HEAD_END = re.compile(rb"\n\r?\n")
+_LONGEST_END = 3  # bytes
+_BLANKS = (b"\r", b"\n")
+
+
+@dataclass(slots=True)
+class Budget:
+    """What one exchange may still receive."""
+
+    head: int
+    body: int
+    informational: int = MAX_INFORMATIONAL
+    is_exceeded: bool = False  # more bytes came
+
+
+def budget(max_bytes: int) -> Budget:
+    """Return the budget of an exchange whose caller wants at most `max_bytes` of a body."""
+    return Budget(MAX_HEAD_BYTES, max_bytes + max_bytes // 4 + FRAMING_BYTES)
+
+
+class ResponseMeter(asyncio.Protocol):
+    """Pass on what the budget of the present exchange allows; abort the connection otherwise.
+
+    Informational responses are counted and dropped. Bytes that arrive between two exchanges abort the connection.
+    """
+
+    def __init__(self, transport: asyncio.Transport, handler: asyncio.Protocol) -> None:
+        self._transport = transport
+        self._handler = handler
+        self._budget: Budget | None = None
+        self._head = bytearray()
+        self._in_head = True
+        self._queue = bytearray()  # of the body, not yet parsed
+        self._is_scheduled = False
+        self._content: aiohttp.StreamReader | None = None
+        self._is_lost = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing of a former response is left."""
+        return not self._queue
+
+    def begin(self, budget: Budget) -> None:
+        """Start an exchange."""
+        self._budget = budget
+        self._head.clear()
+        self._in_head = True
+        self._content = None
+
+    def watch(self, content: aiohttp.StreamReader) -> None:
+        """Fail the reader of this body when the connection ends before the body does.
+
+        aiohttp itself leaves the reader waiting when the parser refuses a body after its head was read.
+        """
+        self._content = content
+        self._fail_content()
+
+    def end(self, budget: Budget) -> None:
+        """End the exchange of this budget, unless the connection already serves the next one."""
+        if self._budget is budget:
+            self._budget = None
+            if self._queue:  # bytes behind the response
+                self._transport.abort()
+
+    def serves(self, budget: Budget) -> bool:
+        """Whether the connection still belongs to the exchange of this budget."""
+        return self._budget is budget
+
+    def data_received(self, data: bytes) -> None:
+        """Count what arrived and pass on what is allowed."""
+        if self._budget is None or self._transport.is_closing():
+            self._transport.abort()
+        elif self._in_head:
+            self._read_head(self._budget, data)
+        else:
+            self._read_body(self._budget, data)
+
+    def eof_received(self) -> bool | None:
+        """Pass on the end of the peer's stream."""
+        return self._handler.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass on what is left, and the end of the connection."""
+        if self._queue and self._budget is not None:
+            self._handler.data_received(bytes(self._queue))
+        self._queue.clear()
+        self._handler.connection_lost(exc)
+        self._is_lost = True
+        self._fail_content()
+
+    def pause_writing(self) -> None:
+        """Pass on that the write buffer is full."""
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass on that the write buffer has drained."""
+        self._handler.resume_writing()
+
+    def _read_head(self, budget: Budget, data: bytes) -> None:
+        searched = max(0, len(self._head) - _LONGEST_END)
+        self._head += data
+        while True:
+            blank = len(self._head) - len(self._head.lstrip(b"\r\n")) if self._head[:1] in _BLANKS else 0
+            self._take_head(budget, blank)
+            if not self._head.startswith(_PROTOCOL[: len(self._head)]):
+                return self._pass_on_from_head(budget, 0)  # no HTTP: the parser says so at once
+            end = _HEAD_END.search(self._head, 0 if blank else searched)
+            if end is None or end.end() > budget.head:
+                if len(self._head) > budget.head:
+                    self._exceed(budget)
+                return None
+            if not _INFORMATIONAL.match(self._head):
+                return self._pass_on_from_head(budget, end.end())
+            if not budget.informational:
+                return self._transport.abort()
+            budget.informational -= 1
+            self._take_head(budget, end.end())
+            searched = 0
+
+    def _fail_content(self) -> None:
+        content = self._content
+        if self._is_lost and content is not None and not content.is_eof() and content.exception() is None:
+            content.set_exception(aiohttp.ClientPayloadError("The connection ended before the body."))
+
+    def _take_head(self, budget: Budget, size: int) -> None:
+        del self._head[:size]
+        budget.head -= size
+
+    def _pass_on_from_head(self, budget: Budget, end: int) -> None:
+        """Pass on the final head, and what arrived behind it as body."""
+        head, self._in_head = bytes(self._head), False
+        self._head.clear()
+        if end:
+            self._handler.data_received(head[:end])
+        if len(head) > end:
+            self._read_body(budget, head[end:])
+
+    def _read_body(self, budget: Budget, data: bytes) -> None:
+        self._queue += data[: max(0, budget.body)]
+        budget.body -= len(data)
+        if not self._is_scheduled:
+            self._parse_slice()
+
+    def _parse_slice(self) -> None:
+        """Have a slice of the body parsed; go on in the next iteration of the event loop."""
+        was_paused, self._is_scheduled = self._is_scheduled, False
+        budget = self._budget
+        if budget is None or self._transport.is_closing():
+            return
+        part = bytes(self._queue[:SLICE_BYTES])
+        del self._queue[:SLICE_BYTES]
+        self._handler.data_received(part)
+        if self._queue:
+            self._is_scheduled = True
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._parse_slice)
+        elif budget.body < 0:
+            self._exceed(budget)
+        elif was_paused:
+            self._transport.resume_reading()
+
+    def _exceed(self, budget: Budget) -> None:
+        budget.is_exceeded = True
+        self._transport.abort()

@@ -1,0 +1,56 @@
+"""TLS of outgoing connections, and a bound on what a peer sends outside the application's data.
+
+Session tickets, key updates and records of a single byte cost processor time and never reach the HTTP parser, so
+`meter.py` cannot count them. They are counted where asyncio and uvloop hand them to OpenSSL.
+"""
+
+import ssl
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+MAX_OVERHEAD_BYTES = 64 * 1024  # on the wire, beside as many bytes as the application's data
+
+
+class _Context(ssl.SSLContext):
+    """A context whose connections count what they read."""
+
+    def wrap_bio(self, incoming: ssl.MemoryBIO, *args: Any, **options: Any) -> ssl.SSLObject:
+        """Return a connection that knows its incoming buffer."""
+        connection = cast("_Connection", super().wrap_bio(incoming, *args, **options))
+        connection.incoming = incoming
+        return connection
+
+
+class _Connection(ssl.SSLObject):
+    """A TLS connection that fails when the peer sends much more than application data."""
+
+    incoming: ssl.MemoryBIO
+    overhead = -MAX_OVERHEAD_BYTES  # bytes
+
+    def read(self, *args: Any, **options: Any) -> Any:
+        """Read application data. Raises SSLError when the peer has sent too much beside it."""
+        pending = self.incoming.pending
+        size = 0
+        try:
+            data: Any = super().read(*args, **options)  # the bytes, or how many a given buffer got
+            size = data if isinstance(data, int) else len(data)
+            return data
+        finally:
+            self.overhead += pending - self.incoming.pending - 2 * size
+            if self.overhead > 0:
+                raise ssl.SSLError("The peer sends too much beside the application's data.")
+
+
+def context(ca: Path | None) -> ssl.SSLContext:
+    """Return the client's context: the standard library's defaults, TLS 1.2 or newer, HTTP/1.1."""
+    tls = _Context(ssl.PROTOCOL_TLS_CLIENT)
+    tls.sslobject_class = _Connection
+    if sys.version_info >= (3, 13):  # as `ssl.create_default_context` does from there on
+        tls.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
+    tls.load_default_certs()
+    tls.minimum_version = ssl.TLSVersion.TLSv1_2
+    tls.set_alpn_protocols(["http/1.1"])
+    if ca is not None:
+        tls.load_verify_locations(ca)
+    return tls

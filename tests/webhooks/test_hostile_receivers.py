@@ -1,0 +1,77 @@
+"""A receiver that never ends its response holds up nobody: neither a test send nor a worker's delivery."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from statistics import median
+
+import pytest
+from aiohttp.client_proto import ResponseHandler
+
+from builders.app import Service
+from builders.kit.outbound import opened
+from builders.kit.settings import Settings
+from soak import hostile
+from tests.cast import Person
+from tests.webhooks.make import PATH, create
+
+PARSED = 128 * 1024  # bytes that the parser may see of one response: head, 16 KB of body, framing
+FREE_MS = 50  # beside ten times the idle latency: no measure, but far below the seconds of an unbounded response
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """The port of hostile receivers, in a process of their own."""
+    with hostile.serving() as port:
+        yield port
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Sizes of what the HTTP parser was given."""
+    sizes: list[int] = []
+    received = ResponseHandler.data_received
+
+    def data_received(self: ResponseHandler, data: bytes) -> None:
+        sizes.append(len(data))
+        received(self, data)
+
+    monkeypatch.setattr(ResponseHandler, "data_received", data_received)
+    return sizes
+
+
+async def _median_ms(person: Person, *, times: int) -> float:
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        assert (await person.get("/v1/me")).status_code == 200
+        taken.append((time.perf_counter() - began) * 1000)
+    return median(taken)
+
+
+async def _test_send(person: Person, url: str) -> str:
+    made = await create(person, url=url)
+    answer = await person.post(f"{PATH}/{made['id']}/test")
+    assert answer.status_code == 200
+    return str(answer.json()["attempt"]["error"])
+
+
+@pytest.mark.parametrize("kind", hostile.KINDS)
+async def test_a_test_send_to_it_ends_by_its_bytes_and_slows_no_other_account(
+    kind: str, alice: Person, bob: Person, service: Service, port: int, parsed: list[int]
+) -> None:
+    state = service.api.state
+    before = state.outbound
+    settings = Settings(outbound_allow=(f"{hostile.HOST}:{port}",), base_url="https://builders.test")
+    async with opened(settings) as outbound:
+        state.outbound = outbound
+        try:
+            idle = await _median_ms(bob, times=5)
+            sending = asyncio.create_task(_test_send(alice, f"http://{hostile.HOST}:{port}/{kind}"))
+            busy = await _median_ms(bob, times=15)
+            error = await sending
+        finally:
+            state.outbound = before
+    assert error != "timeout"
+    assert sum(parsed) <= PARSED
+    assert busy <= 10 * idle + FREE_MS
