@@ -14,6 +14,8 @@ from threading import Thread
 
 from builders.kit import clock
 from builders.kit.guard.addresses import Address, read
+from builders.kit.guard.failures import Failure, OutboundFailed
+from builders.kit.guard.targets import Target
 
 LIMIT_S = 3.0  # for one answer
 THREADS = 48  # look-ups at once
@@ -143,3 +145,14 @@ async def _in_thread(function: Callable[[str], list[str]], host: str) -> list[st
 
     Thread(target=run, name=f"lookup {host}", daemon=True).start()
     return await done
+
+
+async def find(lookups: Lookups, target: Target) -> tuple[Address, ...]:
+    """All addresses of the target's host. Raises OutboundFailed."""
+    if target.literal:
+        return (target.literal,)
+    try:
+        # The dot keeps the machine's search domains out; what the operator opened may stand in /etc/hosts.
+        return await lookups.find(target.host if target.opened else f"{target.host}.")
+    except LookupFailed as error:
+        raise OutboundFailed(Failure.DNS) from error

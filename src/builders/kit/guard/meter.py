@@ -9,9 +9,8 @@ connection beyond it.
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-
-import aiohttp
 
 MAX_HEAD_BYTES = 32 * 1024  # status line, fields and informational responses of one exchange
 MAX_INFORMATIONAL = 3  # responses of status 1xx before the final one
@@ -54,7 +53,7 @@ class ResponseMeter(asyncio.Protocol):
         self._in_head = True
         self._queue = bytearray()  # of the body, not yet parsed
         self._is_scheduled = False
-        self._content: aiohttp.StreamReader | None = None
+        self._fail: Callable[[], None] | None = None
         self._is_lost = False
 
     @property
@@ -67,15 +66,13 @@ class ResponseMeter(asyncio.Protocol):
         self._budget = budget
         self._head.clear()
         self._in_head = True
-        self._content = None
+        self._fail = None
 
-    def watch(self, content: aiohttp.StreamReader) -> None:
-        """Fail the reader of this body when the connection ends before the body does.
-
-        aiohttp itself leaves the reader waiting when the parser refuses a body after its head was read.
-        """
-        self._content = content
-        self._fail_content()
+    def watch(self, fail: Callable[[], None]) -> None:
+        """Call this when the connection of the present exchange has ended, or at once if it has."""
+        self._fail = fail
+        if self._is_lost:
+            fail()
 
     def end(self, budget: Budget) -> None:
         """End the exchange of this budget, unless the connection already serves the next one."""
@@ -108,7 +105,8 @@ class ResponseMeter(asyncio.Protocol):
         self._queue.clear()
         self._handler.connection_lost(exc)
         self._is_lost = True
-        self._fail_content()
+        if self._fail is not None:
+            self._fail()
 
     def pause_writing(self) -> None:
         """Pass on that the write buffer is full."""
@@ -138,11 +136,6 @@ class ResponseMeter(asyncio.Protocol):
             budget.informational -= 1
             self._take_head(budget, end.end())
             searched = 0
-
-    def _fail_content(self) -> None:
-        content = self._content
-        if self._is_lost and content is not None and not content.is_eof() and content.exception() is None:
-            content.set_exception(aiohttp.ClientPayloadError("The connection ended before the body."))
 
     def _take_head(self, budget: Budget, size: int) -> None:
         del self._head[:size]

@@ -54,3 +54,23 @@ def context(ca: Path | None) -> ssl.SSLContext:
     if ca is not None:
         tls.load_verify_locations(ca)
     return tls
+
+
+# OpenSSL's numbers (x509_vfy.h) for what the owner of a certificate can correct.
+_REASONS = {
+    9: "The certificate is not valid yet.",
+    10: "The certificate has expired.",
+    18: "The certificate is signed by itself alone.",
+    19: "The certificate's chain ends in an authority that is not known.",
+    20: "The certificate's chain is not complete, or its authority is not known.",
+    62: "The certificate is for another host name.",
+    64: "The certificate is for another address.",
+}
+
+
+def tls_reason(error: Exception) -> str | None:
+    """Return why a certificate was refused, where its owner can correct it."""
+    cause = error.__cause__
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__
+    return None if cause is None else _REASONS.get(cause.verify_code)

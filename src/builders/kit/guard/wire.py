@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, cast
 
@@ -21,9 +22,10 @@ from yarl import URL
 
 from builders.kit.guard.addresses import Address, is_loopback, is_public, read
 from builders.kit.guard.failures import Failure, OutboundFailed
-from builders.kit.guard.lookups import LookupFailed, Lookups
+from builders.kit.guard.lookups import Lookups, find
 from builders.kit.guard.meter import Budget, ResponseMeter, budget
 from builders.kit.guard.targets import Target
+from builders.kit.guard.tls import tls_reason
 
 MOST_CONNECTIONS = 1000  # at once; who waits for one waits at most as long as for a connection
 MOST_HEADERS, MOST_LINE = 100, 8190  # fields of an answer, and bytes of one of them or of the status line
@@ -129,17 +131,6 @@ def _result(host: str, port: int, address: Address) -> ResolveResult:
     }
 
 
-async def find(lookups: Lookups, target: Target) -> tuple[Address, ...]:
-    """All addresses of the target's host. Raises OutboundFailed."""
-    if target.literal:
-        return (target.literal,)
-    try:
-        # The dot keeps the machine's search domains out; what the operator opened may stand in /etc/hosts.
-        return await lookups.find(target.host if target.opened else f"{target.host}.")
-    except LookupFailed as error:
-        raise OutboundFailed(Failure.DNS) from error
-
-
 def _socket(where: AddrInfoType) -> socket.socket:
     """A socket for an address that is let through."""
     family, kind, protocol, _, address = where
@@ -218,7 +209,7 @@ class Wire:
         try:
             async with await self._send(call, asked) as response:
                 if call.meter is not None:
-                    call.meter.watch(response.content)
+                    call.meter.watch(partial(_fail, response.content))
                 answer, whole = await _read(response, asked, call.budget)
                 return answer
         except (OutboundFailed, aiohttp.ClientError, HttpProcessingError, OSError) as error:
@@ -253,6 +244,15 @@ class Wire:
         await self.lookups.close()
 
 
+def _fail(content: aiohttp.StreamReader) -> None:
+    """Fail the reader of a body whose connection has ended before it.
+
+    aiohttp leaves the reader waiting when its parser refuses a body whose head it has passed on.
+    """
+    if not content.is_eof() and content.exception() is None:
+        content.set_exception(aiohttp.ClientPayloadError("The connection ended before the body."))
+
+
 async def _read(response: aiohttp.ClientResponse, asked: Asked, budget: Budget) -> tuple[Answer, bool]:
     """Return the response, and whether it was read to its end."""
     if response.version not in VERSIONS or response.status not in STATUSES:
@@ -285,7 +285,7 @@ def _failed(error: Exception, call: Call) -> OutboundFailed:
         case aiohttp.ClientConnectorError(os_error=_Blocked()):
             return OutboundFailed(Failure.BLOCKED_ADDRESS)
         case aiohttp.ClientSSLError():
-            return OutboundFailed(Failure.TLS, _tls_reason(error))
+            return OutboundFailed(Failure.TLS, tls_reason(error))
         case aiohttp.ClientConnectorError(os_error=ConnectionResetError() | ConnectionAbortedError()) if (
             call.target.scheme == "https"
         ):
@@ -294,22 +294,3 @@ def _failed(error: Exception, call: Call) -> OutboundFailed:
             return OutboundFailed(Failure.CONNECT)
         case _:
             return OutboundFailed(Failure.TOO_LARGE if call.budget.is_exceeded else Failure.PROTOCOL)
-
-
-# OpenSSL's numbers (x509_vfy.h) for what the owner of a certificate can mend.
-_REASONS = {
-    9: "The certificate is not valid yet.",
-    10: "The certificate has expired.",
-    18: "The certificate is signed by itself alone.",
-    19: "The certificate's chain ends in an authority that is not known.",
-    20: "The certificate's chain is not complete, or its authority is not known.",
-    62: "The certificate is for another host name.",
-    64: "The certificate is for another address.",
-}
-
-
-def _tls_reason(error: Exception) -> str | None:
-    cause = error.__cause__
-    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
-        cause = cause.__cause__
-    return None if cause is None else _REASONS.get(cause.verify_code)
