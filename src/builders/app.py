@@ -47,9 +47,11 @@ from builders.sandbox.api import simulation as sandbox_simulation_api
 from builders.sandbox.api import status as sandbox_status_api
 from builders.tracking import api as tracking_api
 from builders.tracking import service as tracking
+from builders.webhooks import service as webhooks
 from builders.webhooks.api import deliveries as deliveries_api
 from builders.webhooks.api import destinations as destinations_api
 from builders.webhooks.api import events as events_api
+from builders.webhooks.api import feed as feed_api
 
 ROUTERS = [
     *(probes_api.router, catalog_api.router, sandbox_status_api.router, sandbox_plans_api.router),
@@ -62,7 +64,13 @@ ROUTERS = [
     *(tracking_api.router, tracking_api.messages_router),
     *(leads_api.router, leads_api.waitlist_router),
     domains_api.router,
-    *(destinations_api.router, deliveries_api.router, events_api.router, portfolio_notifications_api.router),
+    *(
+        destinations_api.router,
+        deliveries_api.router,
+        events_api.router,
+        feed_api.router,
+        portfolio_notifications_api.router,
+    ),
 ]
 # Tokens of mail links stand in the path.
 SECRET_PATHS = ("/v1/t/", "/v1/mail/unsubscribe/")
@@ -92,6 +100,12 @@ class Service(Edge):
         trusted = settings.trusted_proxies
         proxies = Proxies(trusted, kind=settings.proxy_headers) if trusted else None
         super().__init__(cors, body_limit=settings.body_limit, secret_paths=SECRET_PATHS, proxies=proxies)
+
+    def stop_waiting(self) -> None:
+        """Answer the requests that wait for events at once: call it when the process is told to stop."""
+        waiters: webhooks.FeedWaiters | None = getattr(self.api.state, "feed_waiters", None)
+        if waiters is not None:
+            waiters.close()
 
 
 def create_app(settings: Settings | None = None) -> Service:
@@ -131,10 +145,11 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.catalog = catalog.Shelf(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = catalog.Funnel(database)
     api.state.hits = hits = tracking.Recorder(database, keyring=keyring)
+    api.state.feed_waiters = waiters = webhooks.FeedWaiters(database)
     await database.open()
     flushing = asyncio.create_task(_flush(authenticator))
     try:
-        async with outbound, hits, funnel:
+        async with outbound, hits, funnel, waiters:
             yield
     finally:
         flushing.cancel()

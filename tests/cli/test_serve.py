@@ -1,3 +1,4 @@
+import http.client
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from tests.cli.conftest import Cli
 from tests.cli.serving import Serving, builders, data_folder
 from tests.kit.embedded.servers import wait_until
 
+NEVER = "/v1/events?wait=20&since=2999-01-01T00:00:00Z"
 ACCOUNT = ("--account", "ada@example.net")
 NAMED = Settings(database_url=SecretStr("postgresql://nobody.invalid/none"))  # not asked
 
@@ -36,9 +38,15 @@ def test_it_serves_from_an_empty_folder_and_stops_without_a_trace(data: Path) ->
         assert serving.status("/v1/api-keys") == 401
         assert f"Builders answers at http://127.0.0.1:{serving.port}" in serving.log()
 
+        waiting = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=15)
+        waiting.request("GET", NEVER, headers={"X-API-Key": secret})
+        assert serving.status("/v1/events", secret) == 200  # so the one before is being answered
+
         begin = time.monotonic()
         assert serving.stop() == 0
         assert time.monotonic() - begin < 10
+        assert waiting.getresponse().status == 200  # it was let go, with nothing
+        waiting.close()
         assert serving.remaining() == []
         assert secret not in serving.log()
 

@@ -8,12 +8,25 @@ import click
 import uvicorn
 
 from builders import worker
-from builders.app import create_app, settle
+from builders.app import Service, create_app, settle
 from builders.cli import protocol
 from builders.cli.session import connected, read_settings
 from builders.kit import supervisor
 
 GRACE_S = 25  # for requests under way when a process is told to stop
+
+
+class _Server(uvicorn.Server):
+    """A server that lets the requests that wait for events go when it is told to stop."""
+
+    def __init__(self, service: Service, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down in good order: without this, the grace period would be spent on requests that wait."""
+        self._service.stop_waiting()
+        await super().shutdown(sockets)
 
 
 @click.command("http", hidden=True)
@@ -22,9 +35,11 @@ def http_command(fd: int) -> None:
     """Answer HTTP; a child of `serve`."""
     supervisor.follow_parent()
     settings = read_settings()
-    server = uvicorn.Server(
+    service = create_app(settings)
+    server = _Server(
+        service,
         uvicorn.Config(
-            create_app(settings),
+            service,
             http=protocol.bounded(settings.body_limit),
             ws="none",
             log_config=None,  # ours: uvicorn's would show the tokens of mail links
@@ -33,7 +48,7 @@ def http_command(fd: int) -> None:
             server_header=False,
             timeout_keep_alive=65,  # longer than the idle time of a usual proxy
             timeout_graceful_shutdown=GRACE_S,
-        )
+        ),
     )
     settle()
     server.run(sockets=[socket.socket(fileno=fd)])

@@ -8,7 +8,7 @@ event at least once, and what it fails on is handed to it again one by one, by j
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -44,6 +44,13 @@ LIST_SINCE = """
 GET = """
     SELECT id, name, version, account_id, created_at, data FROM kit_outbox
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
+"""
+
+LIST_MANY = """
+    SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data
+    FROM unnest(%(ids)s::uuid[], %(created)s::timestamptz[]) AS wanted (id, created_at)
+    JOIN kit_outbox AS event
+      ON event.account_id = %(account_id)s AND event.id = wanted.id AND event.created_at = wanted.created_at
 """
 
 
@@ -137,6 +144,22 @@ async def list_since(conn: Conn, *, names: Collection[str], since: datetime, aft
     async with conn.cursor(row_factory=class_row(News)) as cursor:
         await cursor.execute(LIST_SINCE, row)
         return await cursor.fetchall()
+
+
+async def find_many(
+    conn: Conn, *, account_id: UUID, events: Sequence[tuple[UUID, datetime]]
+) -> Mapping[UUID, News]:
+    """Return those of the account's events that are still kept, by id; each is asked for by id and time."""
+    if not events:
+        return {}
+    row = {
+        "account_id": account_id,
+        "ids": [event_id for event_id, _ in events],
+        "created": [created_at for _, created_at in events],
+    }
+    async with conn.cursor(row_factory=class_row(News)) as cursor:
+        await cursor.execute(LIST_MANY, row)
+        return {each.id: each async for each in cursor}
 
 
 async def tell_again(conn: Conn, subscriber: Subscriber, events: Sequence[News]) -> None:

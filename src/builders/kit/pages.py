@@ -83,20 +83,41 @@ class PageRequest:
         return JsonPage(items=items, next_cursor=None if last is None else self.seal(last))
 
 
+_Limit = Annotated[
+    int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} when absent.")
+]
+
+
 def page_request(
     request: Request,
-    limit: Annotated[
-        int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {DEFAULT_LIMIT} when absent.")
-    ] = None,
+    limit: _Limit = None,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> PageRequest:
     """The page that the query asks for. A cursor holds for the account, path and filters it was made for.
 
     Raises Invalid for a foreign or altered cursor.
     """
-    keyring = request.app.state.keyring
     others = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in {"limit", "cursor"})
-    scope = f"{request.scope.get('account_id')} {request.scope['path']} {others}"
+    return _page(request, limit, cursor, filters=others)
+
+
+def feed_request(
+    request: Request,
+    limit: _Limit = None,
+    cursor: Annotated[
+        str | None, Query(description="`resume_cursor` of the reply before; it holds for any filter.")
+    ] = None,
+) -> PageRequest:
+    """Return which part of a feed the query asks for: a cursor is a position, and holds whatever the filters.
+
+    Raises Invalid for a foreign or altered cursor.
+    """
+    return _page(request, limit, cursor, filters=())
+
+
+def _page(request: Request, limit: int | None, cursor: str | None, *, filters: Sequence[object]) -> PageRequest:
+    keyring = request.app.state.keyring
+    scope = f"{request.scope.get('account_id')} {request.scope['path']} {filters}"
 
     def seal(key: Key) -> str:
         return cursors.encode(keyring, scope=scope, values=key)
@@ -113,6 +134,7 @@ def page_request(
 
 
 PageQuery = Annotated[PageRequest, Depends(page_request)]
+FeedQuery = Annotated[PageRequest, Depends(feed_request)]
 
 
 class Listing(BaseModel, Generic[T]):

@@ -1,6 +1,7 @@
 """Refusals of webhooks."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from uuid import UUID
 
 from builders.kit.errors import Problem
@@ -95,3 +96,29 @@ class SecretsGone(Problem):
     def __init__(self, copies: Iterable[UUID]) -> None:
         super().__init__("A secret that was to be copied is gone.", next_action="Plan again.")
         self.copies = frozenset(copies)  # the destinations that were to have them
+
+
+class CursorExpired(Problem):
+    """Events behind the cursor are no longer kept."""
+
+    status, code = 410, "cursor_expired"
+
+    def __init__(self, available_since: datetime) -> None:
+        moment = available_since.isoformat().replace("+00:00", "Z")
+        super().__init__(
+            f"Events that followed this cursor are no longer kept; those since {moment} are.",
+            next_action="Ask again without cursor; reconcile what you store with the lists of this API.",
+            available_since=moment,
+        )
+
+
+class TooManyWaiters(Problem):
+    """The account has as many requests waiting for events as it may."""
+
+    status, code = 429, "too_many_waiters"
+
+
+class FeedBusy(Problem):
+    """Too many requests are waiting for events."""
+
+    status, code = 503, "feed_busy"

@@ -40,14 +40,19 @@ def _outgoing(news: News, real_account_id: UUID) -> Outgoing:
         created_at=news.created_at,
         name=news.name,
         wanted=matching.patterns(news.name),
-        body=payload(
-            event_id=news.id,
-            name=news.name,
-            at=news.created_at,
-            account_id=real_account_id,
-            livemode=real_account_id == news.account_id,
-            data=news.data,
-        ),
+        body=payload_of(news, real_account_id),
+    )
+
+
+def payload_of(news: News, live_account_id: UUID) -> str:
+    """Return the JSON of an event as every receiver and reader gets it."""
+    return payload(
+        event_id=news.id,
+        name=news.name,
+        at=news.created_at,
+        account_id=live_account_id,
+        livemode=live_account_id == news.account_id,
+        data=news.data,
     )
 
 

@@ -13,7 +13,7 @@ from builders.kit.news import News
 from builders.kit.settings import Settings
 from builders.mail import service as mail
 from builders.mail.records import WebhookDisabled
-from builders.webhooks import fanout, metrics
+from builders.webhooks import fanout, feed, metrics
 from builders.webhooks.records import DisabledReason
 from builders.webhooks.schedule import KEPT
 from builders.webhooks.sender import Sender
@@ -21,8 +21,10 @@ from builders.webhooks.store import destinations
 
 partitions.declare("webhooks_payloads", kept=KEPT)
 partitions.declare("webhooks_deliveries", kept=KEPT)
+partitions.declare("webhooks_feed", kept=KEPT)
 partitions.declare("webhooks_attempts", kept=timedelta(days=30))
 news.relay(fanout.fan_out)
+news.relay(feed.append)
 
 REASONS: Mapping[DisabledReason, str] = {
     DisabledReason.GONE: "The receiver answered 410 Gone, which asks for no more.",

@@ -41,15 +41,24 @@ def wants(wanted: Sequence[str], name: str) -> bool:
     return not set(patterns(name)).isdisjoint(wanted)
 
 
-def refusals(wanted: Sequence[str]) -> list[dict[str, Any]]:
-    """An error, as a 422 holds them, for each name of the member `events` that no event has."""
+def refusals(wanted: Sequence[str], *, loc: Sequence[str] = ("body", "events")) -> list[dict[str, Any]]:
+    """Return an error, as a 422 holds them, for each name of the list at `loc` that no event has."""
     known = names()
     allowed = known | {EVERY} | {f"{area(name)}.*" for name in known}
-    return [
-        _unknown(name, allowed, loc=("body", "events", at))
-        for at, name in enumerate(wanted)
-        if name not in allowed
-    ]
+    return [_unknown(name, allowed, loc=(*loc, at)) for at, name in enumerate(wanted) if name not in allowed]
+
+
+def expand(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] | None:
+    """Return the names of the events that a list of names and patterns stands for; None for all of them.
+
+    An empty list stands for all. Raises Invalid at `loc`.
+    """
+    errors = refusals(wanted, loc=loc)
+    if errors:
+        raise Invalid.many(errors)
+    if not wanted or EVERY in wanted:
+        return None
+    return sorted(name for name in names() if wants(wanted, name))
 
 
 def get(name: str, *, loc: Sequence[str]) -> Event:

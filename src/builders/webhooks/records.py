@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from builders.kit.pages import JsonPage
+
 
 class DisabledReason(StrEnum):
     """Why a destination receives nothing."""
@@ -264,3 +266,17 @@ class Backlog:
     pending: int  # with those that are due later
     overdue_s: int  # of the delivery that has been due longest
     troubled: Sequence[Troubled]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPage(JsonPage):
+    """Some events of an account's feed, written as webhook payloads are."""
+
+    resume_cursor: str  # also when nothing more is there: whatever comes later comes behind it
+    available_since: datetime
+
+    def json(self) -> bytes:
+        """Return the whole reply; cursors are base64url and need no escapes."""
+        since = self.available_since.isoformat().replace("+00:00", "Z")
+        page = JsonPage.json(self).removesuffix(b"}").decode()
+        return f'{page},"resume_cursor":"{self.resume_cursor}","available_since":"{since}"}}'.encode()

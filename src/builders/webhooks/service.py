@@ -9,6 +9,7 @@ from builders.webhooks import (
     deliveries,
     destinations,
     errors,
+    feed_waiters,
     managed,
     operating,
     requeue,
@@ -17,6 +18,7 @@ from builders.webhooks import (
     samples,
     simulating,
 )
+from builders.webhooks.feed import read_feed as read_feed
 
 NOBODY = UUID(int=0)  # the id of no destination
 
@@ -39,6 +41,7 @@ send_sample, send_samples = samples.send, samples.send_many
 clear, count_destinations = clearing.clear, clearing.count
 simulate = simulating.simulate
 Simulation = simulating.Simulation
+FeedWaiters = feed_waiters.FeedWaiters
 MOST_SIMULATED = simulating.MOST
 
 # In sets, for manifests.

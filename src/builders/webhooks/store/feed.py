@@ -1,0 +1,140 @@
+"""The event feed: the order in which an account's events can be read."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db import Conn
+
+# The condition is never true, so nothing is written; the row is locked all the same (PostgreSQL, INSERT).
+LOCK_HEADS = """
+    INSERT INTO webhooks_feed_heads (account_id, position)
+    SELECT account_id, 0 FROM unnest(%(account_ids)s::uuid[]) AS new (account_id)
+    ON CONFLICT (account_id) DO UPDATE SET position = 0 WHERE false
+"""
+# A position is no less than the event's own time, so that `since` can be looked up as a position.
+APPEND = """
+    WITH event AS (
+        SELECT new.account_id, new.id, new.created_at, new.name, head.position AS head,
+               row_number() OVER (PARTITION BY new.account_id ORDER BY new.id) AS nth,
+               greatest(
+                   head.position,
+                   (extract(epoch FROM %(now)s::timestamptz) * 1000000)::bigint,
+                   (extract(epoch FROM max(new.created_at) OVER (PARTITION BY new.account_id)) * 1000000)::bigint
+               ) AS base
+        FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(created)s::timestamptz[], %(names)s::text[])
+            AS new (account_id, id, created_at, name)
+        JOIN webhooks_feed_heads AS head ON head.account_id = new.account_id
+        WHERE NOT EXISTS (
+            SELECT FROM webhooks_feed AS entry
+            WHERE entry.account_id = new.account_id AND entry.event_id = new.id
+              AND entry.created_at = new.created_at
+        )
+    ), entry AS (
+        INSERT INTO webhooks_feed (account_id, event_id, created_at, position, previous, name)
+        SELECT account_id, id, created_at, base + nth, CASE WHEN nth = 1 THEN head ELSE base + nth - 1 END, name
+        FROM event
+        RETURNING account_id, position
+    )
+    UPDATE webhooks_feed_heads AS head SET position = newest.position
+    FROM (SELECT account_id, max(position) AS position FROM entry GROUP BY account_id) AS newest
+    WHERE head.account_id = newest.account_id
+"""
+FIND_STATE = """
+    SELECT head.position AS head, entry.previous, entry.created_at
+    FROM webhooks_feed_heads AS head LEFT JOIN LATERAL (
+        SELECT previous, created_at FROM webhooks_feed AS next
+        WHERE next.account_id = head.account_id AND next.position > %(after)s ORDER BY next.position LIMIT 1
+    ) AS entry ON true
+    WHERE head.account_id = %(account_id)s
+"""
+LIST = """
+    SELECT position, event_id, created_at FROM webhooks_feed
+    WHERE account_id = %(account_id)s AND position > %(after)s AND created_at >= %(since)s
+    ORDER BY position LIMIT %(limit)s
+"""
+# Name by name along the index: an account with a million other events costs no more.
+LIST_OF_NAMES = """
+    SELECT entry.position, entry.event_id, entry.created_at
+    FROM unnest(%(names)s::text[]) AS wanted (name), LATERAL (
+        SELECT position, event_id, created_at FROM webhooks_feed AS each
+        WHERE each.account_id = %(account_id)s AND each.name = wanted.name AND each.position > %(after)s
+          AND each.created_at >= %(since)s
+        ORDER BY each.position LIMIT %(limit)s
+    ) AS entry
+    ORDER BY entry.position LIMIT %(limit)s
+"""
+LIST_HEADS = """
+    SELECT account_id, position FROM webhooks_feed_heads WHERE account_id = ANY(%(account_ids)s)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEntry:
+    """An event that is to be appended."""
+
+    account_id: UUID
+    id: UUID
+    created_at: datetime
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An event in an account's feed."""
+
+    position: int
+    event_id: UUID
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """An account's feed as seen from a position."""
+
+    head: int  # position of the newest entry, of all that ever were
+    previous: int | None  # position of the entry before the next one; None when there is no next one
+    created_at: datetime | None  # of the next one's event
+
+
+async def append(conn: Conn, *, events: Sequence[NewEntry], now: datetime) -> None:
+    """Append the events that are not in the feed; needs a transaction, and locks the heads until it ends."""
+    # Sorted, or two relays would wait for each other.
+    await conn.execute(LOCK_HEADS, {"account_ids": sorted({each.account_id for each in events})})
+    row = {
+        "account_ids": [each.account_id for each in events],
+        "ids": [each.id for each in events],
+        "created": [each.created_at for each in events],
+        "names": [each.name for each in events],
+    }
+    # A statement of its own: its snapshot is taken under the lock and holds what other relays appended.
+    await conn.execute(APPEND, {**row, "now": now})
+
+
+async def find_state(conn: Conn, *, account_id: UUID, after: int) -> State | None:
+    """Return the feed's state as seen from a position; None when the account has never had an event."""
+    async with conn.cursor(row_factory=class_row(State)) as cursor:
+        await cursor.execute(FIND_STATE, {"account_id": account_id, "after": after})
+        return await cursor.fetchone()
+
+
+async def list_entries(
+    conn: Conn, *, account_id: UUID, after: int, since: datetime, names: Sequence[str] | None, limit: int
+) -> Sequence[Entry]:
+    """Return entries behind a position in their order, of events of these names (None: of all)."""
+    row = {"account_id": account_id, "after": after, "since": since, "limit": limit}
+    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
+        if names is None:
+            await cursor.execute(LIST, row)
+        else:
+            await cursor.execute(LIST_OF_NAMES, {**row, "names": list(names)})
+        return await cursor.fetchall()
+
+
+async def list_heads(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, int]:
+    """Return the position of the newest entry of each account that has one."""
+    found = await conn.execute(LIST_HEADS, {"account_ids": list(account_ids)})
+    return dict(await found.fetchall())

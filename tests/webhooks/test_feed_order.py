@@ -1,0 +1,273 @@
+"""No event of the feed is ever skipped, whatever the order in which transactions commit."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as given_settings
+from hypothesis import strategies as st
+
+from builders.kit import clock, ids, jobs, news, outbox
+from builders.kit.db import Conn, Database
+from builders.kit.pages import PageRequest
+from builders.kit.settings import Settings
+from builders.webhooks import feed
+from builders.webhooks.events import WEBHOOK_DELETED
+from builders.webhooks.feed_waiters import FeedWaiters
+from builders.webhooks.store import feed as store
+from tests.cast import Person
+from tests.webhooks.feeding import RELAYS, happen, publish, read, relay, seek_end, types
+
+assert RELAYS
+
+ALICE, BOB = (UUID(int=0xA11CE), UUID(int=0xB0B))
+
+
+async def test_an_event_whose_transaction_commits_late_is_read_late(alice: Person, database: Database) -> None:
+    start = await seek_end(alice, database)
+    async with database.transaction() as slow:
+        await outbox.publish(slow, WEBHOOK_DELETED, account_id=alice.account.id, data=WEBHOOK_DELETED.example)
+        await happen(database, alice.account.id, WEBHOOK_DELETED)  # began later, commits first
+        first = await read(alice, start)
+    await relay(database)
+    second = await read(alice, first["resume_cursor"])
+
+    assert types(first) == types(second) == ["webhook.deleted"]
+    assert second["items"][0]["id"] < first["items"][0]["id"]
+    assert (await read(alice, second["resume_cursor"]))["items"] == []
+
+
+async def test_an_entry_of_a_relay_that_commits_late_is_read_late(alice: Person, database: Database) -> None:
+    start = await seek_end(alice, database)
+    await publish(database, alice.account.id, WEBHOOK_DELETED)
+    async with database.transaction() as slow:
+        await news.dispatch(slow)
+        await publish(database, alice.account.id, WEBHOOK_DELETED)
+        other = asyncio.create_task(relay(database))
+        await _blocked(database, other)
+        assert (await read(alice, start))["items"] == []  # the second did not overtake the first
+    await other
+    assert types(await read(alice, start)) == ["webhook.deleted"] * 2
+
+
+async def test_relays_of_other_accounts_do_not_wait(alice: Person, bob: Person, database: Database) -> None:
+    starts = [await seek_end(each, database) for each in (alice, bob)]
+    await publish(database, alice.account.id, WEBHOOK_DELETED)
+    async with database.transaction() as slow:
+        await news.dispatch(slow)
+        await asyncio.wait_for(happen(database, bob.account.id, WEBHOOK_DELETED), 2)
+        assert types(await read(bob, starts[1])) == ["webhook.deleted"]
+
+
+async def test_what_a_killed_relay_had_taken_is_relayed_by_the_next(
+    alice: Person, database: Database, settings: Settings
+) -> None:
+    start = await seek_end(alice, database)
+    await publish(database, alice.account.id, WEBHOOK_DELETED)
+    async with await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True) as conn:
+
+        async def be_killed() -> None:
+            async with conn.transaction():
+                await news.dispatch(conn)
+                pid = conn.info.backend_pid
+                async with database.reading() as other:
+                    await other.execute("SELECT pg_terminate_backend(%s)", [pid])
+                await conn.execute("SELECT 1")
+
+        with pytest.raises(psycopg.OperationalError):
+            await be_killed()
+    assert (await read(alice, start))["items"] == []
+
+    await relay(database)
+    assert types(await read(alice, start)) == ["webhook.deleted"]
+    await jobs.drain(database, settings)
+    assert types(await read(alice, start)) == ["webhook.deleted"]
+
+
+async def _blocked(database: Database, other: asyncio.Task[Any]) -> None:
+    """Return when a statement of the task waits for a lock."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    while not other.done():
+        async with database.reading() as conn:
+            row = await (await conn.execute(query)).fetchone()
+        if row is not None and row[0]:
+            return
+
+
+class Play:
+    """Writers and relays that begin and commit as a script says, and a reader of each account."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.writers: dict[int, Any] = {}
+        self.relays: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
+        self.committed: dict[UUID, set[str]] = {ALICE: set(), BOB: set()}
+        self.written: dict[int, list[tuple[UUID, str]]] = {}
+        self.cursors: dict[UUID, PageRequest] = {each: _page(None) for each in (ALICE, BOB)}
+        self.seen: dict[UUID, list[str]] = {ALICE: [], BOB: []}
+
+    async def write(self, n: int, account_id: UUID) -> None:
+        if n not in self.writers:
+            stack = AsyncExitStack()
+            self.writers[n] = (stack, await stack.enter_async_context(self.database.transaction()))
+        _, conn = self.writers[n]
+        await outbox.publish(conn, WEBHOOK_DELETED, account_id=account_id, data=WEBHOOK_DELETED.example)
+        query = "SELECT id::text FROM kit_outbox WHERE account_id = %s ORDER BY id DESC LIMIT 1"
+        [(event_id,)] = await (await conn.execute(query, [account_id])).fetchall()
+        self.written.setdefault(n, []).append((account_id, event_id))
+
+    async def commit(self, n: int) -> None:
+        if n in self.writers:
+            stack, _ = self.writers.pop(n)
+            await stack.aclose()
+            for account_id, event_id in self.written.pop(n, ()):
+                self.committed[account_id].add(event_id)
+
+    async def begin_relay(self, n: int, *, fails: bool) -> None:
+        if n in self.relays:
+            return
+        gate, dispatched = asyncio.Event(), asyncio.Event()
+
+        async def run() -> None:
+            async with self.database.transaction() as conn, conn.transaction(force_rollback=fails):
+                await news.dispatch(conn)
+                dispatched.set()
+                await gate.wait()
+
+        self.relays[n] = (asyncio.create_task(run()), gate)
+        _, waiting = await asyncio.wait({asyncio.create_task(dispatched.wait())}, timeout=0.03)
+        for task in waiting:  # the relay waits for a lock of another one
+            task.cancel()
+
+    async def end_relay(self, n: int) -> None:
+        if n in self.relays:
+            task, gate = self.relays.pop(n)
+            gate.set()
+            if not self.relays:
+                await task
+
+    async def read(self, account_id: UUID, names: Sequence[str] = ()) -> None:
+        waiters = FeedWaiters(self.database)
+        found = await feed.read_feed(
+            self.database,
+            waiters,
+            account_id=account_id,
+            live_account_id=account_id,
+            types=names,
+            since=None,
+            page=self.cursors[account_id],
+            wait_s=0,
+        )
+        self.seen[account_id] += [each["id"] for each in json.loads(found.items)]
+        self.cursors[account_id] = _page(found.resume_cursor)
+
+    async def end(self) -> None:
+        for n in list(self.writers):
+            await self.commit(n)
+        tasks = [task for task, _ in self.relays.values()]
+        for _, gate in self.relays.values():
+            gate.set()
+        await asyncio.gather(*tasks)
+        await relay(self.database)
+        for account_id in self.cursors:
+            for _ in range(20):
+                await self.read(account_id)
+
+
+def _page(cursor: str | None) -> PageRequest:
+    after = None if cursor is None else tuple(json.loads(cursor))
+    return PageRequest(limit=2, after=after, seal=lambda key: json.dumps(list(key)))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), st.integers(0, 2), st.sampled_from([ALICE, BOB])),
+        st.tuples(st.just("commit"), st.integers(0, 2)),
+        st.tuples(st.just("relay"), st.integers(0, 1), st.booleans()),
+        st.tuples(st.just("end_relay"), st.integers(0, 1)),
+        st.tuples(st.just("read"), st.sampled_from([ALICE, BOB]), st.booleans()),
+        st.tuples(st.just("clock"), st.integers(-90, 90)),
+    ),
+    max_size=25,
+)
+
+
+@given_settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=STEPS)
+def test_a_reader_sees_each_committed_event_once(
+    conninfo: str, settings: Settings, steps: list[tuple[Any, ...]]
+) -> None:
+    asyncio.run(_play(conninfo, settings, steps))
+
+
+async def _play(conninfo: str, settings: Settings, steps: list[tuple[Any, ...]]) -> None:
+    database = Database(conninfo, settings)
+    await database.open()
+    try:
+        async with database.reading() as conn:
+            await conn.execute("TRUNCATE webhooks_feed, webhooks_feed_heads, kit_outbox, kit_outbox_pending")
+        play = Play(database)
+        for kind, *given in steps:
+            if kind == "write":
+                await play.write(*given)
+            elif kind == "commit":
+                await play.commit(*given)
+            elif kind == "relay":
+                await play.begin_relay(given[0], fails=given[1])
+            elif kind == "end_relay":
+                await play.end_relay(*given)
+            elif kind == "read":
+                await play.read(given[0], ["webhook.*"] if given[1] else [])
+            else:
+                clock.move(timedelta(seconds=given[0]))
+        await play.end()
+        for account_id, committed in play.committed.items():
+            assert sorted(play.seen[account_id]) == sorted(committed)
+    finally:
+        clock.reset()
+        await database.close()
+
+
+FILL = """
+    INSERT INTO webhooks_feed (account_id, event_id, created_at, position, previous, name)
+    SELECT %(account_id)s, gen_random_uuid(),
+           %(now)s::timestamptz - interval '80 days' * (1 - n / %(count)s::float),
+           1000000 + n, 999999 + n, CASE n %% 1000 WHEN 7 THEN 'invoice.paid' ELSE 'alias.created' END
+    FROM generate_series(1, %(count)s) AS n
+"""
+
+
+@pytest.mark.parametrize("query", ["LIST", "LIST_OF_NAMES", "FIND_STATE"])
+async def test_a_page_costs_the_same_in_a_large_feed(database: Database, query: str) -> None:
+    costs = []
+    for count in (500, 20_000):
+        async with database.transaction() as conn:
+            costs.append(await _blocks(conn, getattr(store, query), count))
+            await conn.execute("DELETE FROM webhooks_feed WHERE created_at < %s", [clock.now() + timedelta(1)])
+    assert costs[1] <= costs[0] + 12, costs  # a level or two of each index
+
+
+async def _blocks(conn: Conn, query: str, count: int) -> int:
+    """Return how many blocks a page in the middle of such a feed reads."""
+    account_id = ids.new()
+    await conn.execute(FILL.encode(), {"account_id": account_id, "now": clock.now(), "count": count})
+    await conn.execute("INSERT INTO webhooks_feed_heads VALUES (%s, %s)", [account_id, 1_000_000 + count])
+    await conn.execute("ANALYZE webhooks_feed")
+    values = {
+        "account_id": account_id,
+        "after": 1_000_000 + count // 2,
+        "since": clock.now() - timedelta(days=90),
+        "names": ["invoice.paid", "alias.deleted"],
+        "limit": 50,
+    }
+    explained = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query}".encode(), values)
+    [[[plan]]] = await explained.fetchall()
+    top = plan["Plan"]
+    return int(top["Shared Hit Blocks"]) + int(top["Shared Read Blocks"])
