@@ -15,6 +15,7 @@ from builders.aliases.api import names as aliases_api
 from builders.catalog import api as catalog_api
 from builders.catalog import service as catalog
 from builders.domains import api as domains_api
+from builders.home import api as home_api
 from builders.identity import service as identity
 from builders.identity.api import audit as audit_api
 from builders.identity.api import jwks as jwks_api
@@ -54,6 +55,7 @@ from builders.webhooks.api import events as events_api
 from builders.webhooks.api import feed as feed_api
 
 ROUTERS = [
+    home_api.router,
     *(probes_api.router, catalog_api.router, sandbox_status_api.router, sandbox_plans_api.router),
     sandbox_simulation_api.router,
     *(keys_api.router, sessions_api.router, jwks_api.router, audit_api.router),

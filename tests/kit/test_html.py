@@ -54,6 +54,7 @@ def test_nothing_runs_or_loads_but_its_own_style() -> None:
     assert policy.split("; ") == [
         "default-src 'none'",
         f"style-src 'sha256-{digest}'",
+        "img-src 'self'",
         "form-action 'self'",
         "frame-ancestors 'none'",
         "base-uri 'none'",

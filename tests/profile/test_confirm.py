@@ -6,6 +6,7 @@ import pytest
 
 from builders.kit import clock
 from builders.kit.db import Conn
+from tests.browser import press
 from tests.cast import Client, Person
 from tests.profile.make import (
     BROWSER,
@@ -137,19 +138,26 @@ async def test_a_question_for_the_head_does_nothing(ursula: Person, anyone: Clie
     assert (await verification(ursula))["status"] == "sent"
 
 
-async def test_a_browser_gets_a_page(ursula: Person, anyone: Client, office: Office) -> None:
+async def test_a_browser_gets_a_page_whose_button_confirms(ursula: Person, anyone: Client, office: Office) -> None:
     token = await office.token(ursula.account.email)
+    link = {"token": token}
+    opened = [await anyone.get(CONFIRM, params=link, headers=BROWSER) for _ in range(2)]
+    assert (await verification(ursula))["status"] == "sent"
     pages = [
-        await anyone.get(CONFIRM, params={"token": each}, headers=BROWSER) for each in (token, token, "x" * 9)
+        *opened,
+        await press(anyone, opened[0]),
+        await anyone.get(CONFIRM, params=link, headers=BROWSER),
+        await anyone.get(CONFIRM, params={"token": "x" * 9}, headers=BROWSER),
     ]
 
-    assert [each.status_code for each in pages] == [200, 200, 400]
-    assert [each.headers["Content-Type"] for each in pages] == ["text/html; charset=utf-8"] * 3
-    assert "is confirmed" in pages[0].text
-    assert "was confirmed before" in pages[1].text
-    assert "not good" in pages[2].text
+    assert [each.status_code for each in pages] == [200, 200, 200, 200, 400]
+    assert [each.headers["Content-Type"] for each in pages] == ["text/html; charset=utf-8"] * 5
+    assert opened[0].text.count("<button") == 1
+    assert "is confirmed" in pages[2].text
+    assert "was confirmed before" in pages[3].text
+    assert "not good" in pages[4].text
+    assert not any(token in page.text for page in pages[2:])
     for page in pages:
-        assert token not in page.text
         assert ursula.account.email not in page.text
         assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "same-origin")
 

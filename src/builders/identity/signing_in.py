@@ -10,6 +10,7 @@ import re
 import secrets
 from datetime import timedelta
 from typing import NoReturn
+from urllib.parse import urlencode
 from uuid import UUID
 
 from procrastinate import JobContext
@@ -19,7 +20,7 @@ from builders.identity.accounts import kept_form
 from builders.identity.records import MailedCode, MailedLink, SessionKind, SignedIn
 from builders.identity.store import accounts as account_store
 from builders.identity.store import codes as store
-from builders.kit import clock, ids, jobs, log
+from builders.kit import clock, forms, ids, jobs, log
 from builders.kit.crypto import Keyring
 from builders.kit.db import Conn, Database
 from builders.kit.errors import TokenInvalid
@@ -36,16 +37,20 @@ PRUNED_AT_ONCE = 10_000
 # Without vowels, so that no code is a word, and without what is read as something else: 0 1 I L O.
 ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZ"
 LENGTH = 8  # characters: 38 bits, of which five tries in a quarter of an hour leave enough
-LINK = "/v1/auth/login"
 _CODE, _TOKEN = "sign-in code", "sign-in token"  # purposes of the keyring
 
 _log = log.get_logger()
 
 
-async def request_code(conn: Conn, *, email: str) -> None:
-    """Has a code sent to the address, if an account has it; the same work if none has."""
+async def request_code(conn: Conn, *, email: str, return_to: str | None = None) -> None:
+    """Has a code sent to the address, if an account has it; the same work if none has.
+
+    The link of the message leads back to the path `return_to` of this service.
+    """
     sign_in_id = ids.new()
-    await store.insert_request(conn, sign_in_id=sign_in_id, address=kept_form(email), now=clock.now())
+    await store.insert_request(
+        conn, sign_in_id=sign_in_id, address=kept_form(email), return_to=return_to, now=clock.now()
+    )
     await jobs.defer(conn, mail_code, sign_in_id=str(sign_in_id))
 
 
@@ -58,9 +63,10 @@ async def mail_code(context: JobContext, sign_in_id: str) -> None:
 
 async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UUID) -> None:
     now = clock.now()
-    address = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - LIFE)
-    if address is None:
+    request = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - LIFE)
+    if request is None:
         return
+    address = request.address
     for most, window in MOST_CODES:
         if await store.count_made(conn, address=address, since=now - window) >= most:
             _log.warning("too_many_sign_in_codes", address=mail.mask(address))
@@ -82,12 +88,17 @@ async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UU
     if account is not None:
         letter = SignInCode(
             code=f"{code[:4]}-{code[4:]}",
-            link=f"{settings.url}{LINK}?token={token}",
+            link=_link(settings, token, request.return_to),
             minutes=int(LIFE.total_seconds() // 60),
         )
         await mail.send(
             conn, keyring=keyring, account_id=account.id, to=address, letter=letter, expires_at=now + LIFE
         )
+
+
+def _link(settings: Settings, token: str, return_to: str | None) -> str:
+    query = {"token": token} | ({"return_to": return_to} if return_to else {})
+    return f"{settings.url}{forms.SIGN_IN}?{urlencode(query)}"
 
 
 async def sign_in(

@@ -58,6 +58,12 @@ async def create_checkout(
     return _checkout(stored, invoice, session.url)
 
 
+def can_pay(settings: Settings, invoice: Invoice) -> bool:
+    """Whether a link to pay the invoice by can be had."""
+    is_open = invoice.status in paying.PAYABLE and not invoice.is_test
+    return is_open and stripes.is_configured(settings) and bool(stripes.minor_units(invoice.amount_due))
+
+
 async def _payable(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:
     found = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
     if found.is_test:

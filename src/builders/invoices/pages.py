@@ -21,9 +21,9 @@ _page = _jinja.get_template("invoice.html")
 _writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="invoice-pdf")
 
 
-def write_html(invoice: Invoice) -> str:
-    """The invoice as a page that prints well; everything in it is escaped."""
-    return _page.render(sheet=sheet.describe(invoice))
+def write_html(invoice: Invoice, *, can_pay: bool) -> str:
+    """The invoice as a page that prints well, with a button to pay it by; everything in it is escaped."""
+    return _page.render(sheet=sheet.describe(invoice), path=f"/v1/invoices/{invoice.id}", can_pay=can_pay)
 
 
 async def render_pdf(invoice: Invoice, *, font: Path | None) -> bytes:

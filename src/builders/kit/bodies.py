@@ -22,6 +22,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefin
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from builders.kit import forms
 from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
 
 Json = Any  # what a JSON text can hold
@@ -217,7 +218,7 @@ def size_of(request: Request) -> int:
 async def read(request: Request, *, also: Collection[str] = ()) -> Json:
     """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
 
-    `also` names media types that are read as JSON besides.
+    `also` names media types that are read as JSON besides; of a form that is named there, the fields are read.
 
     Raises Invalid for what is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
     number that would be read as infinite.
@@ -227,8 +228,12 @@ async def read(request: Request, *, also: Collection[str] = ()) -> Json:
         return PydanticUndefined
     sent = dict(reversed(request.scope["headers"]))  # of two of a name the first counts, as for Starlette
     content_type = sent.get(b"content-type", b"").decode("latin-1")
-    if not _is_json(content_type) and _essence(content_type) not in also:
-        return raw
+    if not _is_json(content_type):
+        essence = _essence(content_type)
+        if essence not in also:
+            return raw
+        if essence == forms.MEDIA_TYPE:
+            return forms.parse(raw)
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:

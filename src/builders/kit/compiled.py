@@ -18,7 +18,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
-from builders.kit import bodies, db, idempotency, limits, restrictions
+from builders.kit import bodies, db, error_pages, idempotency, limits, restrictions
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, Problem
@@ -124,7 +124,7 @@ class Compiled:
         try:
             return await _patience.run(self.respond(request), longest_s=LONGEST_S)
         except (Problem, Invalid) as refusal:
-            return refusal.response()
+            return error_pages.respond(request.scope, refusal)
 
     async def respond(self, request: Request) -> Response:
         """Authenticates, reads the request, and runs the handler; commits before it returns."""

@@ -12,8 +12,10 @@ from fastapi.openapi.docs import get_redoc_html, get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
 from starlette.datastructures import State
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.responses import RedirectResponse
 from starlette.staticfiles import StaticFiles
 
+from builders.kit import error_pages
 from builders.kit.errors import (
     DID_YOU_MEAN,
     INVALID_MEMBERS,
@@ -144,8 +146,14 @@ def _add_pages(app: FastAPI) -> None:
         return page
 
     app.mount(ASSETS, _Assets(directory=folder), name="assets")
-    app.add_route("/docs", swagger, include_in_schema=False)
-    app.add_route("/redoc", redoc, include_in_schema=False)
+    for path, show in (("/docs", swagger), ("/redoc", redoc)):
+        app.add_route(path, show, include_in_schema=False)
+        app.add_route(f"{path}/", _without_slash, include_in_schema=False)
+
+
+async def _without_slash(request: Request) -> Response:
+    """To the page that is meant."""
+    return RedirectResponse(request.url.path.rstrip("/"), 308)
 
 
 class _Assets(StaticFiles):
@@ -158,18 +166,20 @@ class _Assets(StaticFiles):
         return response
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException | StarletteHTTPException):
         raise error
     problem = _OF_STATUS.get(error.status_code, Unexpected)
     headers = dict(error.headers or {})
     if problem is NotFound:
         next_action = "Look for it at /docs, or in /openapi.json."
-        return NotFound("There is nothing at this path.", next_action=next_action, headers=headers).response()
-    return problem(str(error.detail), headers=headers).response()
+        refusal: Problem = NotFound("There is nothing at this path.", next_action=next_action, headers=headers)
+    else:
+        refusal = problem(str(error.detail), headers=headers)
+    return error_pages.respond(request.scope, refusal)
 
 
-async def _refuse_value(_: Request, error: Exception) -> Response:
+async def _refuse_value(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    return Invalid.many(error.errors()).response()
+    return error_pages.respond(request.scope, Invalid.many(error.errors()))

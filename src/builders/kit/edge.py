@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
-from builders.kit import access, bodies, log
+from builders.kit import access, bodies, error_pages, log
 from builders.kit.allowances import HEADERS as LIMIT_HEADERS
 from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
 from builders.kit.proxies import Proxies
@@ -152,7 +152,8 @@ class _Passing:
     async def answer(self, refusal: Problem | Invalid) -> None:
         """Answers with the refusal, unless an answer has begun."""
         if not self.status:
-            await refusal.response()(self.scope, self._receive, self.send)
+            response = error_pages.respond(self.scope, refusal)
+            await response(self.scope, self._receive, self.send)
 
     def write_log(self) -> None:
         """One line: who asked what, and how it went."""

@@ -1,46 +1,81 @@
-"""What the button of a small page of ours posts: a form with the token of the link that opened the page."""
+"""Forms of our own pages: what a browser posts, and where a person returns to after signing in."""
 
+import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Annotated, Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from fastapi import Depends, Request
 
 from builders.kit.errors import INVALID, BodyTooLarge, Invalid, problems
 
+MEDIA_TYPE = "application/x-www-form-urlencoded"
 MOST_FIELDS = 10
+SIGN_IN = "/v1/auth/login"
+LONGEST_PATH = 1000  # characters of a path to return to
+# One slash and then no second one: a browser takes // and /\ as the start of another host's address. No space,
+# control character or backslash anywhere, since browsers drop or turn some of them.
+_OWN_PATH = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 # The `responses` and the `openapi_extra` of a route that takes such a form.
 RESPONSES: Mapping[int | str, dict[str, Any]] = {
     **problems(BodyTooLarge),
     **INVALID,
 }
-BODY: Mapping[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/x-www-form-urlencoded": {
-                "schema": {
-                    "type": "object",
-                    "required": ["token"],
-                    "properties": {"token": {"type": "string", "minLength": 1}},
-                    "examples": [{"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}],
-                }
-            }
-        },
+
+
+def body(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The `openapi_extra` of a route that takes a form of this schema."""
+    return {"requestBody": {"required": True, "content": {MEDIA_TYPE: {"schema": dict(schema)}}}}
+
+
+_TOKEN_EXAMPLE = "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"  # noqa: S105 - shown in the document
+BODY: Mapping[str, Any] = body(
+    {
+        "type": "object",
+        "required": ["token"],
+        "properties": {"token": {"type": "string", "minLength": 1}},
+        "examples": [{"token": _TOKEN_EXAMPLE}],
     }
-}
+)
+
+
+def parse(raw: bytes) -> dict[str, str]:
+    """The fields of a form, the first of each name; empty ones are left out. Raises Invalid."""
+    try:
+        form = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise Invalid(("body",), f"A form of more than {MOST_FIELDS} fields.", "too_many_fields") from None
+    if "\0" in "".join(chain(form, *form.values())):
+        raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
+    return {name: values[0] for name, values in form.items()}
+
+
+async def posted(request: Request) -> Mapping[str, str]:
+    """The fields of the form in the request. Raises Invalid."""
+    return parse(await request.body())
 
 
 async def posted_token(request: Request) -> str:
-    """The token in a form (application/x-www-form-urlencoded). Raises Invalid."""
-    try:
-        form = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
-    except ValueError:
-        raise Invalid(("body",), f"A form of more than {MOST_FIELDS} fields.", "too_many_fields") from None
-    if not form.get("token"):
+    """The token in a form. Raises Invalid."""
+    token = (await posted(request)).get("token")
+    if not token:
         raise Invalid(("body", "token"), "Field required", "missing")
-    return form["token"][0]
+    return token
 
 
+Posted = Annotated[Mapping[str, str], Depends(posted)]
 PostedToken = Annotated[str, Depends(posted_token)]
+
+
+def own_path(text: str | None) -> str | None:
+    """The path, if it leads to this service and nowhere else; None for every other text."""
+    if text is None or len(text) > LONGEST_PATH or not _OWN_PATH.fullmatch(text):
+        return None
+    return text
+
+
+def sign_in_address(return_to: str | None) -> str:
+    """The page to sign in on, which leads back to the path."""
+    return f"{SIGN_IN}?{urlencode({'return_to': return_to})}" if return_to else SIGN_IN

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI
 from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from builders.kit import error_pages
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.errors import MethodNotAllowed
 from builders.kit.path_table import PathTable
@@ -39,12 +40,12 @@ class Front:
                 return
             methods = self.table.methods(path)
             if methods:
-                await _not_allowed(methods)(scope, receive, send)
+                await error_pages.respond(scope, _not_allowed(methods))(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
-def _not_allowed(methods: Collection[str]) -> Response:
+def _not_allowed(methods: Collection[str]) -> MethodNotAllowed:
     # All of them (RFC 9110, 15.5.6); Starlette would name those of the first route that fits the path.
     allowed = ", ".join(sorted(methods))
-    return MethodNotAllowed(f"This path has {allowed}.", headers={"Allow": allowed}).response()
+    return MethodNotAllowed(f"This path has {allowed}.", headers={"Allow": allowed})

@@ -1,4 +1,4 @@
-"""Small pages for people whose browser followed a link of ours: no script, no cookie, nothing loaded."""
+"""Small pages for people whose browser followed a link of ours: no script, no cookie, no file but the icon."""
 
 import base64
 import hashlib
@@ -6,9 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.types import Scope
+
+from builders.kit import forms
 
 _jinja = Environment(
     loader=PackageLoader("builders.kit"),
@@ -25,14 +29,18 @@ def _policy(content: str) -> str:
     style = content.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; frame-ancestors 'none'; "
-        "base-uri 'none'"
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
     )
 
 
+# Of every answer that is private and is a page or JSON by `Accept`.
+NEGOTIATED: Mapping[str, str] = MappingProxyType({"Cache-Control": "no-store", "Vary": "Accept"})
 _HEADERS = {
-    "Content-Security-Policy": _policy(_page.render(title="", paragraphs=(), button=None)),
-    "Cache-Control": "no-store",
+    **NEGOTIATED,
+    "Content-Security-Policy": _policy(
+        _page.render(title="", alert=None, paragraphs=(), button=None, links=(), note=None)
+    ),
     "X-Robots-Tag": "noindex",
     # Nothing to others; without it a browser says `Origin: null` of what a button posts (Fetch, 3.2).
     "Referrer-Policy": "same-origin",
@@ -40,24 +48,56 @@ _HEADERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """A field that a person fills in."""
+
+    name: str
+    label: str
+    kind: str = "text"  # the type of an HTML input
+    autocomplete: str = "off"
+    value: str = ""
+    hint: str | None = None
+    max_length: int = 254
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A button that posts to an address of ours."""
+    """A button that posts to an address of ours, with the fields before it."""
 
     action: str
     label: str
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # sent along, unseen
+    inputs: Sequence[Input] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A way on from a page."""
+
+    href: str
+    label: str
+
+
+_FORM = forms.MEDIA_TYPE.encode()
+HOME = Link(href="/", label="Home")
 
 
 def page(
     title: str,
     paragraphs: Sequence[str] = (),
     *,
+    alert: str | None = None,
     button: Form | None = None,
+    links: Sequence[Link] = (),
+    note: str | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A page of text and at most one button; everything in it is escaped."""
-    content = _page.render(title=title, paragraphs=paragraphs, button=button)
+    """A page of text with at most one form; everything in it is escaped.
+
+    `alert` says above the form what was wrong with it, `note` stands small at the end.
+    """
+    content = _page.render(title=title, alert=alert, paragraphs=paragraphs, button=button, links=links, note=note)
     return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")
 
 
@@ -73,6 +113,20 @@ def wants_html(request: Request) -> bool:
     `text/html` must be named (RFC 9110, 12.5.1), and with no less weight, or as much and earlier, than JSON.
     """
     return preferred(request, "text/html") == "text/html"
+
+
+def is_browsing(scope: Scope) -> bool:
+    """Whether a person's browser shows the answer: it prefers a page, and it opened an address or sent a form.
+
+    A browser sends no key and no bearer token by itself. Programs do, and some of them name `text/html` in every
+    request (HttpURLConnection of Java).
+    """
+    sent = dict(scope["headers"])
+    if b"x-api-key" in sent or b"authorization" in sent:
+        return False
+    if scope["method"] == "POST" and not sent.get(b"content-type", _FORM).lower().startswith(_FORM):
+        return False
+    return scope["method"] in {"GET", "HEAD", "POST"} and wants_html(Request(scope))
 
 
 def preferred(request: Request, *others: str) -> str | None:

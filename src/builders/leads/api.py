@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from builders.kit import html
+from builders.kit import forms, html
 from builders.kit.bodies import Answer
 from builders.kit.crypto import Keyring
 from builders.kit.db import Database, Pool, Tx
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
+from builders.kit.forms import PostedToken
 from builders.kit.limits import Policy, declare, within
 from builders.kit.prefetch import PrefetchRefused, refuse_ahead
 from builders.kit.routes import Router
@@ -24,7 +25,7 @@ waitlist_router = Router(prefix="/public/v1/builders/waitlist", tags=["leads"])
 LEADS = declare(
     Policy(name="leads", quota=20, window_s=600, by="address", counts="Forms of leads and of the waitlist.")
 )
-UNSEEN = {"Cache-Control": "no-store"}
+ON_PAGE = "/v1/leads/confirm/page"
 
 
 @router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[within(LEADS)])
@@ -54,32 +55,68 @@ async def confirm(
     database: Pool,
     keys: Keys,
 ) -> Answer | Response:
-    """Confirm link of a lead: a page for browsers, JSON for programs. Repeating it is harmless."""
+    """Confirm link of a lead: repeating it is harmless. A browser gets a page, whose button confirms."""
     try:
-        confirmation = await _confirm(request, database, keys, token=token, address=address)
+        refuse_ahead(request)
+        if not html.wants_html(request):
+            confirmation = await _confirm(database, keys, token=token, address=address)
+            return Answer(schemas.confirmed(confirmation), html.NEGOTIATED)
+        asked = await _ask(database, keys, token)
+        return asked or _thanks(await _confirm(database, keys, token=token, address=address))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _refused(request, refusal)
-    return _confirmed(request, confirmation)
 
 
-async def _confirm(
-    request: Request, database: Database, keyring: Keyring, *, token: str, address: str
-) -> Confirmation:
-    refuse_ahead(request)
+@router.post(
+    "/confirm/page",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
+        **problems(TokenInvalid),
+        **forms.RESPONSES,
+    },
+    openapi_extra=dict(forms.BODY),
+    tags=["beyond"],
+)
+async def confirm_page(
+    request: Request, token: PostedToken, address: Address, database: Pool, keys: Keys
+) -> Response:
+    """Confirm a lead with the link's page: what its button posts. The token alone counts."""
+    try:
+        return _thanks(await _confirm(database, keys, token=token, address=address))
+    except TokenInvalid as refusal:
+        return _refused(request, refusal)
+
+
+async def _ask(database: Database, keyring: Keyring, token: str) -> Response | None:
+    """A page with a button; None for a link that confirms nothing more.
+
+    Scanners of mail follow links in whole browsers, and must not confirm in the place of the recipient.
+    """
+    async with database.reading() as conn:
+        email = await leads.find_unused_link(conn, keyring=keyring, token=token)
+    if email is None:
+        return None
+    paragraphs = [
+        f"The address {email} was left on one of our pages.",
+        "If that was not you, close this page, and you hear nothing more from us.",
+    ]
+    button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
+    return html.page("Confirm your email address", paragraphs, button=button)
+
+
+async def _confirm(database: Database, keyring: Keyring, *, token: str, address: str) -> Confirmation:
     async with database.transaction() as conn:
         return await leads.confirm(conn, keyring=keyring, token=token, client=network_of(address))
 
 
-def _confirmed(request: Request, confirmation: Confirmation) -> Answer | Response:
-    if not html.wants_html(request):
-        return Answer(schemas.confirmed(confirmation), UNSEEN)
+def _thanks(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
-    paragraph = f"The address {confirmation.email_masked} {said}. You can close this page."
-    return html.page("Thank you", [paragraph], headers=UNSEEN)
+    return html.page("Thank you", [f"The address {confirmation.email_masked} {said}. You can close this page."])
 
 
 def _refused(request: Request, refusal: Problem) -> Response:
-    refusal.headers |= UNSEEN
+    refusal.headers |= html.NEGOTIATED
     if not html.wants_html(request):
         return refusal.response()
     paragraphs = [refusal.detail, "Leave your address once more, and a new link is on its way to you."]

@@ -114,6 +114,12 @@ async def _mail_link(
     await store.set_message(conn, account_id=VENDOR, lead_id=lead.id, message_id=message_id, oldest=oldest)
 
 
+async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
+    """The address, masked, that the link would confirm; None for a link that is unknown, used or expired."""
+    found = await store.find_token(conn, account_id=VENDOR, digests=keyring.hashes(HASHED, token), now=clock.now())
+    return None if found is None or found.used_at is not None else mail.mask(found.email)
+
+
 async def confirm(conn: Conn, *, keyring: Keyring, token: str, client: str | None) -> Confirmation:
     """Confirms the request whose link was followed, from `client`; publishes lead.confirmed.
 

@@ -15,7 +15,7 @@ from builders.mail.records import VENDOR, Topic
 PAGE = 1_000
 
 create = opting.create
-confirm = opting.confirm
+confirm, find_unused_link = opting.confirm, opting.find_unused_link
 unsubscribe = leaving.unsubscribe
 bounce = leaving.bounce
 expire = leaving.expire

@@ -6,7 +6,7 @@ whatever the body says.
 
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Response
 
 from builders.kit import html
 from builders.kit.db import Tx
@@ -28,30 +28,17 @@ _KINDS = {
 }
 
 
-def _refused(request: Request, refusal: TokenInvalid) -> Response:
-    """The refusal, as a page for a person."""
-    if not html.wants_html(request):
-        raise refusal
-    return html.page("This link is not complete", [refusal.detail], status=refusal.status)
-
-
 @router.get("/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
-async def show_unsubscribe(request: Request, token: str, keyring: Keys) -> Response:
+async def show_unsubscribe(token: str, keyring: Keys) -> Response:
     """Show the page behind the unsubscribe link of a mail; nothing ends before its button is pressed."""
-    try:
-        about = mail.get_subscription(keyring, token=token)
-    except TokenInvalid as refusal:
-        return _refused(request, refusal)
+    about = mail.get_subscription(keyring, token=token)
     kind, address = _KINDS[about.topic], mail.mask(about.address)
     button = html.Form(action=f"{optouts.PATH}{token}", label="Stop this mail")
     return html.page("Stop this mail?", [f"{address} will get no more {kind}."], button=button)
 
 
 @router.post("/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
-async def unsubscribe(request: Request, token: str, conn: Tx, keyring: Keys) -> Response:
+async def unsubscribe(token: str, conn: Tx, keyring: Keys) -> Response:
     """Unsubscribe the reader of a mail, at once (RFC 8058); can be repeated."""
-    try:
-        ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
-    except TokenInvalid as refusal:
-        return _refused(request, refusal)
+    ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
     return html.page("Done", [f"{mail.mask(ended.address)} gets no more {_KINDS[ended.topic]}."])

@@ -33,7 +33,6 @@ ON_PAGE = f"/v1{VERIFICATION}/confirm/page"
 RESEND = declare(
     Policy(name="resend", quota=10, window_s=600, by="account", counts="Verification messages that are asked for.")
 )
-UNSEEN = {"Cache-Control": "no-store"}
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
@@ -103,13 +102,13 @@ async def confirm(
 ) -> Answer | Response:
     """Public confirm link: the token proves ownership. Nobody is signed in; repeating it is harmless.
 
-    A browser that follows the link of another address gets a page, whose button confirms.
+    A browser gets a page, whose button confirms.
     """
     del offered
     try:
         refuse_ahead(request)
         if not html.wants_html(request):
-            return Answer(schemas.confirmed(await _confirm(database, keys, token)), UNSEEN)
+            return Answer(schemas.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
         return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, identity.EmailTaken, PrefetchRefused) as refusal:
         return _refused(request, refusal)
@@ -123,7 +122,7 @@ async def confirm(
     tags=["beyond"],
 )
 async def confirm_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
-    """Confirm another address with the link's page: what its button posts.
+    """Confirm an address with the link's page: what its button posts.
 
     It may come from anywhere, as the link may: the token alone counts, and the browser is left as it was.
     """
@@ -139,30 +138,36 @@ async def _confirm(database: Database, keyring: Keyring, token: str) -> Confirma
 
 
 async def _ask(database: Database, keyring: Keyring, token: str) -> Response | None:
-    """A page with a button, for a link that gives the account another address; None for others.
+    """A page with a button; None for a link that confirms nothing more.
 
-    Scanners of mail follow links in whole browsers, and must not move an account to a mailbox that they guard.
+    Scanners of mail follow links in whole browsers, and must not confirm in the place of the recipient.
     """
     async with database.reading() as conn:
-        address = await profiles.find_change(conn, keyring=keyring, token=token)
-    if address is None:
+        link = await profiles.find_unused_link(conn, keyring=keyring, token=token)
+    if link is None:
         return None
+    title, effect = ("Confirm your email address", "is confirmed as the address of its Builders account.")
+    if link.is_change:
+        title, effect = (
+            "Confirm your new address",
+            "becomes the address of the Builders account that asked for it.",
+        )
     paragraphs = [
-        f"{address} becomes the address of the Builders account that asked for it.",
-        "If that was not you, close this page, and nothing changes.",
+        f"{link.email} {effect}",
+        "If you did not ask for that, close this page, and nothing changes.",
     ]
     button = html.Form(action=ON_PAGE, label="Confirm this address", fields={"token": token})
-    return html.page("Confirm your new address", paragraphs, button=button, headers=UNSEEN)
+    return html.page(title, paragraphs, button=button)
 
 
 def _thanks(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
     paragraph = f"The address {confirmation.email} {said}. You can close this page."
-    return html.page("Thank you", [paragraph], headers=UNSEEN)
+    return html.page("Thank you", [paragraph], links=[html.HOME])
 
 
 def _refused(request: Request, refusal: Problem) -> Response:
-    refusal.headers |= UNSEEN
+    refusal.headers |= html.NEGOTIATED
     if not html.wants_html(request):
         return refusal.response()
     paragraphs = [refusal.detail, "Sign in, or use your API key, to have a new link sent."]

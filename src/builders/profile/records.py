@@ -172,6 +172,14 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedLink:
+    """What a link confirms once its button is pressed."""
+
+    email: str  # masked
+    is_change: bool  # the account gets another address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """What became of the newest message."""
 

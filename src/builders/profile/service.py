@@ -24,7 +24,7 @@ from builders.profile.verification import Sender
 
 KEPT = timedelta(days=30)  # what was sent where
 PRUNED_AT_ONCE = 10_000
-confirm, find_change = verification.confirm, verification.find_change
+confirm, find_unused_link = verification.confirm, verification.find_unused_link
 
 
 async def get(conn: Conn, *, account_id: UUID) -> Profile:

@@ -32,6 +32,7 @@ from builders.profile.records import (
     StepKey,
     Stored,
     Token,
+    UnusedLink,
     Verification,
     VerificationStatus,
 )
@@ -144,15 +145,12 @@ async def _warn(conn: Conn, keyring: Keyring, account: Account, letter: Letter) 
     await mail.send(conn, keyring=keyring, account_id=account.id, to=account.email, letter=letter)
 
 
-async def find_change(conn: Conn, *, keyring: Keyring, token: str) -> str | None:
-    """The address, masked, that following the link would give its account; None for every other link.
-
-    Changes nothing.
-    """
+async def find_unused_link(conn: Conn, *, keyring: Keyring, token: str) -> UnusedLink | None:
+    """What the link would confirm; None for a link that is unknown, used or expired. Changes nothing."""
     found = await store.find_token(conn, digests=keyring.hashes(HASHED, token), now=clock.now())
-    if found is None or found.used_at is not None or found.purpose != Purpose.CHANGE:
+    if found is None or found.used_at is not None:
         return None
-    return mail.mask(found.email)
+    return UnusedLink(email=mail.mask(found.email), is_change=found.purpose == Purpose.CHANGE)
 
 
 async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:

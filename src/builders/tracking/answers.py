@@ -9,7 +9,6 @@ from fastapi import Request, Response
 from builders.kit import html
 from builders.kit.bodies import Written
 from builders.kit.visitors import Machine, Visitor
-from builders.tracking.errors import LinkAltered
 
 # 43 bytes, transparent.
 GIF = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
@@ -24,7 +23,7 @@ _PIXEL_HEADERS = {
     "X-Robots-Tag": "noindex",
 }
 _PIXEL, _PIXEL_HEAD = Written(GIF, 200, _PIXEL_HEADERS), Written(b"", 200, _PIXEL_HEADERS)
-_WAY = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
+_WAY = {**html.NEGOTIATED, "X-Robots-Tag": "noindex"}
 _SAFE = ":/%#?=@[]!$&'()*+,;~"  # of an address, as a browser writes it
 _ASKS_ONLY = {Machine.SCANNER, Machine.PREFETCH}  # wants to know where it leads, and not to go there
 
@@ -44,10 +43,3 @@ def way(request: Request, target: str, visitor: Visitor) -> Response:
 @lru_cache(maxsize=1024)
 def _redirect(target: str) -> Written:
     return Written(b"", 302, {**_WAY, "Content-Length": "0", "Location": quote(target, safe=_SAFE)})
-
-
-def refused(request: Request, refusal: LinkAltered) -> Response:
-    """The refusal, as a page for a person. It shows nothing of the link: that is somebody else's text."""
-    if html.wants_html(request):
-        return html.page("This link was changed", [refusal.detail], status=refusal.status)
-    return refusal.response()

@@ -29,7 +29,6 @@ ON_PAGE = "/v1/aliases/destinations/confirm/page"
 RESEND = declare(
     Policy(name="destinations", quota=30, window_s=600, by="account", counts="Readers that are to be asked again.")
 )
-UNSEEN = {"Cache-Control": "no-store"}
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
@@ -74,7 +73,7 @@ async def confirm(
     try:
         refuse_ahead(request)
         if _is_program(request):
-            return Answer(replies.confirmed(await _confirm(database, keys, token)), UNSEEN)
+            return Answer(replies.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
         return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _refused(request, refusal)
@@ -118,17 +117,17 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
         "If that was not you, close this page, and nothing is.",
     ]
     button = html.Form(action=ON_PAGE, label="Yes, forward it", fields={"token": token})
-    return html.page("May mail be forwarded to you?", paragraphs, button=button, headers=UNSEEN)
+    return html.page("May mail be forwarded to you?", paragraphs, button=button)
 
 
 def _thanks(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
     paragraph = f"The address {confirmation.email_masked} {said}. You can close this page."
-    return html.page("Thank you", [paragraph], headers=UNSEEN)
+    return html.page("Thank you", [paragraph])
 
 
 def _refused(request: Request, refusal: Problem) -> Response:
-    refusal.headers |= UNSEEN
+    refusal.headers |= html.NEGOTIATED
     if not html.wants_html(request):
         return refusal.response()
     paragraphs = [refusal.detail, "Whoever has the name can have a new link sent to you."]

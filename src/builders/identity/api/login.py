@@ -1,11 +1,14 @@
 """/v1/auth/login and /v1/auth/login-as."""
 
+from fastapi import Request, Response
+
 from builders.identity import service as identity
-from builders.identity.api import cookies
+from builders.identity.api import cookies, login_page
 from builders.identity.api.visitors import LOGIN, LOGIN_AS, REDEEM, AnyVisitor, Visitor
 from builders.identity.errors import GrantInvalid
 from builders.identity.records import SignedIn
 from builders.identity.schemas import login as schemas
+from builders.kit import forms, html
 from builders.kit.bodies import Answer
 from builders.kit.callers import OriginForbidden
 from builders.kit.db import Pool, Tx
@@ -27,14 +30,22 @@ def _signed_in(new: SignedIn, *, secure: bool) -> Answer:
 @router.post(
     "/login",
     response_model=schemas.LoginReply,
-    responses=problems(OriginForbidden),
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **problems(OriginForbidden)},
+    openapi_extra=forms.body({"$ref": "#/components/schemas/LoginRequest"}),
     tags=["beyond"],
     dependencies=[within(LOGIN)],
 )
-async def request_login(body: schemas.LoginRequest, visitor: Visitor, conn: Tx) -> schemas.LoginReply:
-    """Have a one-time code and a link mailed to an account's address; the answer is the same if there is none."""
+async def request_login(
+    request: Request, body: schemas.LoginRequest, visitor: Visitor, conn: Tx
+) -> schemas.LoginReply | Response:
+    """Have a one-time code and a link mailed to an account's address; the answer is the same if there is none.
+
+    A browser sends a form and gets the page on which to enter the code.
+    """
     del visitor  # where it comes from was checked
-    await identity.request_code(conn, email=body.email)
+    await identity.request_code(conn, email=body.email, return_to=body.return_to)
+    if html.is_browsing(request.scope):
+        return login_page.sent_page(body.email, return_to=body.return_to)
     return schemas.LoginReply(expires_in_s=int(identity.CODE_LIFE.total_seconds()))
 
 

@@ -1,83 +1,152 @@
-"""The page behind a mailed sign-in link, and where its button leads.
+"""The pages to sign in on: the form for an address, the form for the code, and the page behind a mailed link.
 
 To open the link signs nobody in: scanners of mail open links too, in whole browsers, but press no buttons.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
+from fastapi.responses import RedirectResponse
 
 from builders.identity import service as identity
 from builders.identity.api import cookies
 from builders.identity.api.visitors import REDEEM, visiting
-from builders.identity.records import MailedLink
-from builders.kit import forms, html
+from builders.identity.records import MailedCode, MailedLink
+from builders.kit import error_pages, forms, html
 from builders.kit.callers import OriginForbidden
 from builders.kit.db import Pool, Reads
-from builders.kit.errors import Problem, TokenInvalid, problems
-from builders.kit.forms import PostedToken
+from builders.kit.emails import canonical
+from builders.kit.errors import Invalid, Problem, TokenInvalid, problems
 from builders.kit.limits import within
 from builders.kit.routes import Router
 from builders.kit.supplies import Config, Keys
 
-router = Router(prefix="/v1/auth/login", tags=["auth"])
-TO = "/v1/auth/login/page"
+router = Router(prefix=forms.SIGN_IN, tags=["auth"])
+TO = f"{forms.SIGN_IN}/page"
+HOME = "/"
 
 _PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page.", "content": {"text/html": {}}}}
+_SIGNED_IN: dict[int | str, dict[str, Any]] = {
+    303: {
+        "description": "A browser goes on to `return_to`, or to the home page.",
+        "headers": {"Location": {"schema": {"type": "string"}}},
+    }
+}
+_FORM = forms.body(
+    {
+        "type": "object",
+        "description": "The token of the link, or the code with the address it was mailed to.",
+        "properties": {
+            "token": {"type": "string", "minLength": 1},
+            "email": {"type": "string"},
+            "code": {"type": "string"},
+            "return_to": {"type": "string", "description": "A path of this service."},
+        },
+        "examples": [{"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}],
+    }
+)
 _OVER = ("It was used, it has expired, or a newer one was asked for.", "Ask for a new one to sign in.")
 _ELSEWHERE = (
     "Your browser says that another site sent you here.",
     "Open the link in the message, and press there.",
 )
+_NEVER_REQUIRED = Query(
+    min_length=8, max_length=200, description="Of the link that was mailed; without it a browser gets the form."
+)
+_RETURN_TO = Query(description="The path to return to after signing in; one of another site is ignored.")
 
 
-def _refused(request: Request, refusal: Problem) -> Response:
+def _refused(request: Request, refusal: Problem, return_to: str | None) -> Response:
     """The refusal, as a page for a person."""
     if not html.wants_html(request):
         raise refusal
     if isinstance(refusal, OriginForbidden):
         return html.page("Nobody was signed in", _ELSEWHERE, status=refusal.status)
-    return html.page("This link is over", _OVER, status=refusal.status)
+    form = error_pages.sign_in_form(return_to)
+    return html.page("This link is over", _OVER, button=form, links=[html.HOME], status=refusal.status)
+
+
+def sent_page(email: str, *, return_to: str | None, alert: str | None = None, status: int = 200) -> Response:
+    """The form for the code that was mailed."""
+    paragraphs = [
+        f"If {email} has an account, a message with a code and a link is on its way.",
+        "Enter the code here, or open the link. Both are good for 15 minutes.",
+    ]
+    code = html.Input(
+        name="code", label="Code", autocomplete="one-time-code", hint="Such as 7KQX-M2PD.", max_length=40
+    )
+    fields = {"email": email} | ({"return_to": return_to} if return_to else {})
+    button = html.Form(action=TO, label="Sign in", fields=fields, inputs=[code])
+    again = html.Link(href=forms.sign_in_address(return_to), label="Send a new code, or use another address")
+    return html.page("Check your email", paragraphs, alert=alert, button=button, links=[again], status=status)
 
 
 @router.get("", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
 async def show_login(
     request: Request,
-    token: Annotated[str, Query(min_length=8, max_length=200, description="Of the link that was mailed.")],
     conn: Reads,
     keyring: Keys,
+    token: Annotated[str | None, _NEVER_REQUIRED] = None,
+    return_to: Annotated[str | None, _RETURN_TO] = None,
 ) -> Response:
-    """Show the page that a mailed link opens; it signs in when its button is pressed, and not before."""
+    """Show the form to sign in with, or the page that a mailed link opens.
+
+    The link signs in when the page's button is pressed, and not before.
+    """
+    back = forms.own_path(return_to)
+    if token is None:
+        if not html.wants_html(request):
+            raise Invalid(("query", "token"), "Field required", "missing")
+        return html.page("Sign in to Builders", button=error_pages.sign_in_form(back), links=[html.HOME])
     try:
         address = await identity.get_link_address(conn, keyring=keyring, token=token)
     except TokenInvalid as refusal:
-        return _refused(request, refusal)
-    button = html.Form(action=TO, label="Sign in", fields={"token": token})
+        return _refused(request, refusal, back)
+    fields = {"token": token} | ({"return_to": back} if back else {})
+    button = html.Form(action=TO, label="Sign in", fields=fields)
     return html.page("Sign in to Builders", [f"As {address}, in this browser."], button=button)
+
+
+def posted_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
+    """What the form proves to have. Raises Invalid."""
+    if "token" in form:
+        return MailedLink(token=form["token"])
+    if "code" not in form or "email" not in form:
+        raise Invalid(("body", "token"), "Field required", "missing")
+    try:
+        return MailedCode(email=canonical(form["email"]), code=form["code"])
+    except ValueError as error:
+        raise Invalid(("body", "email"), str(error), "email") from None
 
 
 @router.post(
     "/page",
     response_class=Response,
-    responses={**problems(TokenInvalid, OriginForbidden), **forms.RESPONSES, **_PAGE},
-    openapi_extra=dict(forms.BODY),
+    responses={**problems(TokenInvalid, OriginForbidden), **forms.RESPONSES, **_PAGE, **_SIGNED_IN},
+    openapi_extra=_FORM,
     tags=["beyond"],
     dependencies=[within(REDEEM)],
 )
 async def redeem_page(
     request: Request,
-    token: PostedToken,
+    form: forms.Posted,
     database: Pool,
     keyring: Keys,
     settings: Config,
     secure: cookies.Secure,
 ) -> Response:
-    """Sign in with the link's page: what its button posts; sets the cookie."""
+    """Sign in with a page's form: the link's token, or the code with its address; sets the cookie."""
+    proof, back = posted_proof(form), forms.own_path(form.get("return_to"))
     try:
         visitor = visiting(request)
-        proof, seen = MailedLink(token=token), {"address": visitor.address, "user_agent": visitor.user_agent}
+        seen = {"address": visitor.address, "user_agent": visitor.user_agent}
         new = await identity.sign_in(database, keyring=keyring, settings=settings, proof=proof, **seen)
     except (TokenInvalid, OriginForbidden) as refusal:
-        return _refused(request, refusal)
+        if isinstance(proof, MailedCode) and isinstance(refusal, TokenInvalid) and html.wants_html(request):
+            return sent_page(proof.email, return_to=back, alert=refusal.detail, status=refusal.status)
+        return _refused(request, refusal, back)
     cookie = cookies.with_cookie(None, token=new.token, expires_at=new.session.expires_at, secure=secure)
+    if html.wants_html(request):
+        return RedirectResponse(back or HOME, 303, {**html.NEGOTIATED, **cookie.headers})
     return html.page("You are signed in", ["You can close this page."], headers=cookie.headers)

@@ -2,11 +2,13 @@
 
 from typing import Annotated
 
+from fastapi import Request, Response
+
 from builders.identity import service as identity
 from builders.identity.api import cookies
 from builders.identity.errors import NoSession, SessionNotFound
 from builders.identity.schemas import sessions as schemas
-from builders.kit import ids
+from builders.kit import html, ids
 from builders.kit.bodies import Answer
 from builders.kit.callers import Caller, ImpersonationForbidden, needs
 from builders.kit.db import Reads, Tx
@@ -39,7 +41,7 @@ async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     tags=["beyond"],
     dependencies=[EVERY_TIME],
 )
-async def log_out(caller: Reader, conn: Tx, secure: cookies.Secure) -> Answer:
+async def log_out(request: Request, caller: Reader, conn: Tx, secure: cookies.Secure) -> Answer | Response:
     """End the session that asks, and have the browser forget its cookie."""
     if caller.session_id is None:
         raise NoSession(
@@ -47,7 +49,10 @@ async def log_out(caller: Reader, conn: Tx, secure: cookies.Secure) -> Answer:
             next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a foreign token where it was issued.",
         )
     await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
-    return cookies.without_cookie(schemas.LogoutReply(), secure=secure)
+    over = cookies.without_cookie(schemas.LogoutReply(), secure=secure)
+    if html.is_browsing(request.scope):
+        return html.page("You are signed out", links=[html.HOME], headers=over.headers)
+    return over
 
 
 @router.get("/sessions", response_model=PageReply[schemas.SessionItem], tags=["beyond"])

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from builders.identity.records import MailedCode, MailedLink, Standing
 from builders.identity.schemas.sessions import CURRENT, SessionReply, current
-from builders.kit import emails
+from builders.kit import emails, forms
 from builders.kit.bodies import Body, WriteReply, by_example
 from builders.kit.callers import Caller
 
@@ -30,12 +30,26 @@ Address = Annotated[
 ]
 
 
+def _own_path(text: str) -> str:
+    if forms.own_path(text) is None:
+        raise PydanticCustomError("return_to", "Not a path of this service, such as /v1/invoices.")
+    return text
+
+
+ReturnTo = Annotated[
+    str,
+    AfterValidator(_own_path),
+    Field(description="The path of this service that the mailed link leads to once a browser is signed in."),
+]
+
+
 class LoginRequest(Body):
     """A request for a code to sign in with."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"email": "ada@example.net"}))
 
     email: Address
+    return_to: ReturnTo | None = None
 
 
 class LoginReply(WriteReply):

@@ -10,12 +10,13 @@ from psycopg.rows import class_row
 from builders.kit.db import Conn
 
 INSERT_REQUEST = """
-    INSERT INTO identity_sign_ins (id, address, requested_at) VALUES (%(id)s, %(address)s, %(now)s)
+    INSERT INTO identity_sign_ins (id, address, return_to, requested_at)
+    VALUES (%(id)s, %(address)s, %(return_to)s, %(now)s)
 """
 # One at a time for an address, or two would each count the other's code as not yet there.
 LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(hashtextextended('identity_sign_ins ' || %(address)s, 0))"
 FIND_REQUEST = """
-    SELECT address FROM identity_sign_ins
+    SELECT address, return_to FROM identity_sign_ins
     WHERE id = %(id)s AND made_at IS NULL AND requested_at > %(since)s
 """
 COUNT_MADE = """
@@ -74,18 +75,30 @@ class SignIn:
     code_hash: bytes
 
 
-async def insert_request(conn: Conn, *, sign_in_id: UUID, address: str, now: datetime) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInRequest:
+    """A request for a code."""
+
+    address: str
+    return_to: str | None  # a path of this service
+
+
+async def insert_request(
+    conn: Conn, *, sign_in_id: UUID, address: str, return_to: str | None, now: datetime
+) -> None:
     """That somebody at the address asked."""
-    await conn.execute(INSERT_REQUEST, {"id": sign_in_id, "address": address, "now": now})
+    row = {"id": sign_in_id, "address": address, "return_to": return_to, "now": now}
+    await conn.execute(INSERT_REQUEST, row)
 
 
-async def lock_request(conn: Conn, *, sign_in_id: UUID, since: datetime) -> str | None:
-    """The address of a request that waits for its code, locked; None when it is older, gone or has one."""
-    found = await (await conn.execute(FIND_REQUEST, {"id": sign_in_id, "since": since})).fetchone()
-    if found is None:
-        return None
-    await conn.execute(LOCK_ADDRESS, {"address": found[0]})
-    return str(found[0])
+async def lock_request(conn: Conn, *, sign_in_id: UUID, since: datetime) -> SignInRequest | None:
+    """A request that waits for its code, its address locked; None when it is older, gone or has one."""
+    async with conn.cursor(row_factory=class_row(SignInRequest)) as cursor:
+        await cursor.execute(FIND_REQUEST, {"id": sign_in_id, "since": since})
+        found = await cursor.fetchone()
+    if found is not None:
+        await conn.execute(LOCK_ADDRESS, {"address": found.address})
+    return found
 
 
 async def count_made(conn: Conn, *, address: str, since: datetime) -> int:

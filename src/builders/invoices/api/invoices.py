@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -45,7 +46,7 @@ PDFS = declare(
 PAGE, PDF = "text/html", "application/pdf"
 _BY_HAND = Terms((PDFS,))
 _TEXT, _BYTES = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
-_NOT_KEPT = {"Cache-Control": "no-store", "Vary": "Accept"}
+_SAFE = ":/%#?=@[]!$&'()*+,~"  # of an address, as a header holds it
 
 
 @router.get("", response_model=PageReply[schemas.InvoiceItem])
@@ -77,7 +78,10 @@ async def get_invoice(
     invoice = await _read(database, caller, invoice_id)
     if form is None:
         return schemas.whole(invoice)
-    return await (_pdf(invoice, font=settings.invoice_font) if form == PDF else _page(invoice))
+    if form == PDF:
+        return await _pdf(invoice, font=settings.invoice_font)
+    may_pay = caller.impersonation is None and "account:write" in caller.scopes
+    return _page(invoice, can_pay=may_pay and invoices.can_pay(settings, invoice))
 
 
 @router.get(
@@ -106,18 +110,19 @@ async def get_invoice_pdf(invoice_id: str, caller: Reader, database: Pool, setti
     ),
 )
 async def create_checkout(
-    invoice_id: str, caller: Payer, database: Pool, outbound: Outside, settings: Config
-) -> Checkout:
-    """Get a link to pay an invoice by, at Stripe; the one of before while it is good."""
+    request: Request, invoice_id: str, caller: Payer, database: Pool, outbound: Outside, settings: Config
+) -> Checkout | Response:
+    """Get a link to pay an invoice by, at Stripe; the one of before while it is good. A browser goes on to it."""
     if caller.impersonation is not None:
         raise ImpersonationForbidden("Support pays nothing; the account's holder asks for the link.")
-    return await invoices.create_checkout(
+    found = await invoices.create_checkout(
         database,
         outbound=outbound,
         settings=settings,
         account_id=caller.account_id,
         invoice_id=ids.find(invoice_id),
     )
+    return _checkout_page(found) if html.is_browsing(request.scope) else found
 
 
 async def _count_pdf(request: Request, caller: Caller) -> None:
@@ -139,11 +144,19 @@ async def _read(database: Database, caller: Caller, invoice_id: str) -> Invoice:
         return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=ids.find(invoice_id))
 
 
-async def _page(invoice: Invoice) -> Response:
-    return html.whole(invoices.write_html(invoice), headers=_NOT_KEPT)
+def _page(invoice: Invoice, *, can_pay: bool) -> Response:
+    return html.whole(invoices.write_html(invoice, can_pay=can_pay))
+
+
+def _checkout_page(found: Checkout) -> Response:
+    """Takes a browser on to Stripe: by a header, since a form may be redirected to no other site (form-action)."""
+    link = html.Link(href=found.url, label=f"Pay {found.amount} at Stripe")
+    said = ["You go on to the payment page of Stripe. If nothing happens, follow the link."]
+    headers = {"Refresh": f"0; url={quote(found.url, safe=_SAFE)}"}
+    return html.page("Pay by card", said, links=[link], headers=headers)
 
 
 async def _pdf(invoice: Invoice, *, font: Path | None) -> Response:
     content = await invoices.render_pdf(invoice, font=font)
     name = {"Content-Disposition": f'inline; filename="{invoice.number}.pdf"'}
-    return Response(content, 200, {**_NOT_KEPT, **name}, PDF)
+    return Response(content, 200, {**html.NEGOTIATED, **name}, PDF)

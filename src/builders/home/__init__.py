@@ -1,0 +1,1 @@
+"""The addresses that people and browsers ask for by the host alone."""

@@ -1,0 +1,89 @@
+"""An invoice in a browser: who opens its link of the email signs in, sees it, downloads it and pays."""
+
+import re
+
+import pytest
+
+from builders.invoices.records import Invoice
+from builders.kit.callers import COOKIE
+from builders.kit.db import Database
+from tests.browser import ACCEPT, OWN, press
+from tests.cast import Client, Person
+from tests.invoices.make import make_invoice
+from tests.invoices.stripe_server import StripeServer
+
+BROWSER = {"Accept": ACCEPT}
+
+
+@pytest.fixture
+async def invoice(database: Database, alice: Person) -> Invoice:
+    """Of Alice, over 10 USD."""
+    return await make_invoice(database, account_id=alice.account.id)
+
+
+async def sign_in(client: Client, person: Person) -> None:
+    """Gives the client the cookie of a session of the person."""
+    client.cookies.set(COOKIE, (await person.sign_in()).token)
+
+
+async def test_who_is_not_signed_in_is_asked_to_and_comes_back(anyone: Client, invoice: Invoice) -> None:
+    for path in (f"/v1/invoices/{invoice.id}", f"/v1/invoices/{invoice.id}/pdf"):
+        answer = await anyone.get(path, headers=BROWSER)
+        assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")
+        assert f'name="return_to" value="{path}"' in answer.text
+        assert (invoice.number or "") not in answer.text
+
+
+async def test_the_page_offers_the_pdf_and_payment(
+    anyone: Client, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    await sign_in(anyone, alice)
+    page = await anyone.get(f"/v1/invoices/{invoice.id}", headers=BROWSER)
+    pdf = re.search(r'href="([^"]+/pdf)"', page.text)
+    assert pdf is not None
+    paying = await press(anyone, page)
+    [session] = stripe.sessions
+
+    assert (await anyone.get(pdf[1], headers=BROWSER)).headers["content-type"] == "application/pdf"
+    assert paying.status_code == 200
+    assert paying.headers["refresh"] == f"0; url={session['url']}"
+    assert f'href="{session["url"]}"' in paying.text
+
+
+async def test_without_stripe_or_after_payment_there_is_no_button(
+    anyone: Client, alice: Person, invoice: Invoice
+) -> None:
+    await sign_in(anyone, alice)
+    page = await anyone.get(f"/v1/invoices/{invoice.id}", headers=BROWSER)
+
+    assert "<form" not in page.text
+    answer = await anyone.post(f"/v1/invoices/{invoice.id}/checkout", headers={**BROWSER, "Origin": OWN})
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "text/html; charset=utf-8")
+
+
+async def test_anothers_invoice_is_not_there(anyone: Client, bob: Person, invoice: Invoice) -> None:
+    await sign_in(anyone, bob)
+    for path in (f"/v1/invoices/{invoice.id}", f"/v1/invoices/{invoice.id}/pdf"):
+        answer = await anyone.get(path, headers=BROWSER)
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "/v1/auth/login?return_to=" in answer.text
+
+
+async def test_support_gets_no_button(
+    anyone: Client, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    assert stripe.url
+    anyone.cookies.set(COOKIE, (await alice.admit_support()).token)
+    page = await anyone.get(f"/v1/invoices/{invoice.id}", headers=BROWSER)
+
+    assert (page.status_code, "<form" in page.text) == (200, False)
+
+
+async def test_another_site_starts_no_payment(
+    anyone: Client, alice: Person, invoice: Invoice, stripe: StripeServer
+) -> None:
+    await sign_in(anyone, alice)
+    headers = {**BROWSER, "Origin": "https://evil.example"}
+    answer = await anyone.post(f"/v1/invoices/{invoice.id}/checkout", headers=headers)
+
+    assert (answer.status_code, stripe.asked) == (403, [])
