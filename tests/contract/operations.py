@@ -156,6 +156,7 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "GET /v1/auth/login",
         "POST /v1/auth/login/page",
         "POST /v1/account/email-verification/confirm/page",
+        "POST /v1/leads/confirm/page",
         "GET /v1/aliases/destinations/confirm",
         "POST /v1/aliases/destinations/confirm/page",
         "POST /v1/invoices/stripe",

@@ -7,7 +7,7 @@ from fastapi import Request, Response
 from builders.identity import service as identity
 from builders.kit import html
 from builders.kit.callers import Authenticate, Caller, CredentialsInvalid, IssuerAway, find_credential
-from builders.kit.db import Pool
+from builders.kit.db import Database, Pool
 from builders.kit.errors import NotFound
 from builders.kit.html import Form, Link
 from builders.kit.limits import UNLIMITED
@@ -39,12 +39,7 @@ async def show_home(request: Request, database: Pool) -> Response:
     if not html.is_browsing(request.scope):
         raise NotFound("There is nothing at this path.", next_action="Look for it at /docs, or in /openapi.json.")
     caller = await _find_caller(request)
-    if caller is None:
-        return html.page("Builders", _ABOUT, links=[*_LINKS, _SIGN_IN])
-    async with database.reading() as conn:
-        account = await identity.get_account(conn, account_id=caller.live_account_id)
-    signed_in = f"You are signed in as {account.email}."
-    return html.page("Builders", [*_ABOUT, signed_in], links=_LINKS, button=_SIGN_OUT)
+    return _guest_page() if caller is None else await _account_page(database, caller)
 
 
 @router.head("/favicon.ico", include_in_schema=False, dependencies=[UNLIMITED])
@@ -69,3 +64,14 @@ async def _find_caller(request: Request) -> Caller | None:
         return None if credential is None else await authenticate(credential, fresh=True)
     except (CredentialsInvalid, IssuerAway):
         return None
+
+
+def _guest_page() -> Response:
+    return html.page("Builders", _ABOUT, links=[*_LINKS, _SIGN_IN])
+
+
+async def _account_page(database: Database, caller: Caller) -> Response:
+    async with database.reading() as conn:
+        account = await identity.get_account(conn, account_id=caller.live_account_id)
+    signed_in = f"You are signed in as {account.email}."
+    return html.page("Builders", [*_ABOUT, signed_in], links=_LINKS, button=_SIGN_OUT)

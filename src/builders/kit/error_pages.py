@@ -17,7 +17,7 @@ DOCS = Link(href="/docs", label="API documentation")
 _STEPS: Mapping[int, str] = {
     400: "Check the address, or open the link in the message again.",
     403: "Another account, or the holder of this one, may be allowed to.",
-    404: "Check the address. It may also belong to another account than the one that is signed in.",
+    404: "Check the address, or open the link in the message again.",
     405: "This address is for programs. The API documentation says how they use it.",
     410: "It cannot be brought back. Start again from the message or page that led here.",
     413: "Send less at once.",

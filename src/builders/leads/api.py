@@ -59,10 +59,8 @@ async def confirm(
     try:
         refuse_ahead(request)
         if not html.wants_html(request):
-            confirmation = await _confirm(database, keys, token=token, address=address)
-            return Answer(schemas.confirmed(confirmation), html.NEGOTIATED)
-        asked = await _ask(database, keys, token)
-        return asked or _thanks(await _confirm(database, keys, token=token, address=address))
+            return Answer(schemas.confirmed(await _confirm(database, keys, token, address)), html.NEGOTIATED)
+        return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token, address))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _refused(request, refusal)
 
@@ -83,7 +81,7 @@ async def confirm_page(
 ) -> Response:
     """Confirm a lead with the link's page: what its button posts. The token alone counts."""
     try:
-        return _thanks(await _confirm(database, keys, token=token, address=address))
+        return _thanks(await _confirm(database, keys, token, address))
     except TokenInvalid as refusal:
         return _refused(request, refusal)
 
@@ -105,7 +103,7 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
     return html.page("Confirm your email address", paragraphs, button=button)
 
 
-async def _confirm(database: Database, keyring: Keyring, *, token: str, address: str) -> Confirmation:
+async def _confirm(database: Database, keyring: Keyring, token: str, address: str) -> Confirmation:
     async with database.transaction() as conn:
         return await leads.confirm(conn, keyring=keyring, token=token, client=network_of(address))
 

@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse
 from builders.identity import service as identity
 from builders.identity.api import cookies
 from builders.identity.api.visitors import REDEEM, visiting
-from builders.identity.records import MailedCode, MailedLink
+from builders.identity.records import MailedCode, MailedLink, SignedIn
 from builders.kit import error_pages, forms, html
 from builders.kit.callers import OriginForbidden
 from builders.kit.db import Pool, Reads
@@ -96,14 +96,22 @@ async def show_login(
     """
     back = forms.own_path(return_to)
     if token is None:
-        if not html.wants_html(request):
-            raise Invalid(("query", "token"), "Field required", "missing")
-        return html.page("Sign in to Builders", button=error_pages.sign_in_form(back), links=[html.HOME])
+        return _address_page(request, back)
     try:
         address = await identity.get_link_address(conn, keyring=keyring, token=token)
     except TokenInvalid as refusal:
         return _refused(request, refusal, back)
-    fields = {"token": token} | ({"return_to": back} if back else {})
+    return _link_page(address, token=token, return_to=back)
+
+
+def _address_page(request: Request, return_to: str | None) -> Response:
+    if not html.wants_html(request):
+        raise Invalid(("query", "token"), "Field required", "missing")
+    return html.page("Sign in to Builders", button=error_pages.sign_in_form(return_to), links=[html.HOME])
+
+
+def _link_page(address: str, *, token: str, return_to: str | None) -> Response:
+    fields = {"token": token} | ({"return_to": return_to} if return_to else {})
     button = html.Form(action=TO, label="Sign in", fields=fields)
     return html.page("Sign in to Builders", [f"As {address}, in this browser."], button=button)
 
@@ -143,10 +151,21 @@ async def redeem_page(
         seen = {"address": visitor.address, "user_agent": visitor.user_agent}
         new = await identity.sign_in(database, keyring=keyring, settings=settings, proof=proof, **seen)
     except (TokenInvalid, OriginForbidden) as refusal:
-        if isinstance(proof, MailedCode) and isinstance(refusal, TokenInvalid) and html.wants_html(request):
-            return sent_page(proof.email, return_to=back, alert=refusal.detail, status=refusal.status)
-        return _refused(request, refusal, back)
+        return _refused_proof(request, refusal, proof, back)
+    return _signed_in(request, new, return_to=back, secure=secure)
+
+
+def _refused_proof(
+    request: Request, refusal: Problem, proof: MailedCode | MailedLink, return_to: str | None
+) -> Response:
+    """The form once more for who has mistyped the code; a page that says so for all others."""
+    if isinstance(proof, MailedCode) and isinstance(refusal, TokenInvalid) and html.wants_html(request):
+        return sent_page(proof.email, return_to=return_to, alert=refusal.detail, status=refusal.status)
+    return _refused(request, refusal, return_to)
+
+
+def _signed_in(request: Request, new: SignedIn, *, return_to: str | None, secure: bool) -> Response:
     cookie = cookies.with_cookie(None, token=new.token, expires_at=new.session.expires_at, secure=secure)
     if html.wants_html(request):
-        return RedirectResponse(back or HOME, 303, {**html.NEGOTIATED, **cookie.headers})
+        return RedirectResponse(return_to or HOME, 303, {**html.NEGOTIATED, **cookie.headers})
     return html.page("You are signed in", ["You can close this page."], headers=cookie.headers)

@@ -49,10 +49,13 @@ async def log_out(request: Request, caller: Reader, conn: Tx, secure: cookies.Se
             next_action="Revoke a key with DELETE /v1/api-keys/{key_id}; end a foreign token where it was issued.",
         )
     await identity.log_out(conn, account_id=caller.account_id, session_id=caller.session_id, actor=caller.actor)
-    over = cookies.without_cookie(schemas.LogoutReply(), secure=secure)
-    if html.is_browsing(request.scope):
-        return html.page("You are signed out", links=[html.HOME], headers=over.headers)
-    return over
+    return _signed_out(request, cookies.without_cookie(schemas.LogoutReply(), secure=secure))
+
+
+def _signed_out(request: Request, answer: Answer) -> Answer | Response:
+    if not html.is_browsing(request.scope):
+        return answer
+    return html.page("You are signed out", links=[html.HOME], headers=answer.headers)
 
 
 @router.get("/sessions", response_model=PageReply[schemas.SessionItem], tags=["beyond"])

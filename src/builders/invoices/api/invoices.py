@@ -27,6 +27,7 @@ from builders.kit.errors import problems
 from builders.kit.limits import Policy, Terms, declare, within
 from builders.kit.pages import PageQuery, PageReply
 from builders.kit.routes import Router
+from builders.kit.settings import Settings
 from builders.kit.supplies import Config, Outside
 
 router = Router(prefix="/v1/invoices", tags=["invoices", "beyond"])
@@ -78,10 +79,7 @@ async def get_invoice(
     invoice = await _read(database, caller, invoice_id)
     if form is None:
         return schemas.whole(invoice)
-    if form == PDF:
-        return await _pdf(invoice, font=settings.invoice_font)
-    may_pay = caller.impersonation is None and "account:write" in caller.scopes
-    return _page(invoice, can_pay=may_pay and invoices.can_pay(settings, invoice))
+    return await _pdf(invoice, font=settings.invoice_font) if form == PDF else _page(invoice, caller, settings)
 
 
 @router.get(
@@ -144,7 +142,9 @@ async def _read(database: Database, caller: Caller, invoice_id: str) -> Invoice:
         return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=ids.find(invoice_id))
 
 
-def _page(invoice: Invoice, *, can_pay: bool) -> Response:
+def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:
+    may_pay = caller.impersonation is None and "account:write" in caller.scopes
+    can_pay = may_pay and invoices.can_pay(settings, invoice)
     return html.whole(invoices.write_html(invoice, can_pay=can_pay))
 
 
