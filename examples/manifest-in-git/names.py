@@ -144,10 +144,11 @@ def promote(options: argparse.Namespace) -> None:
         error = step["error"]
         print(f"{step['status']:9} {step['action']:8} {step['address']}{': ' + error['message'] if error else ''}")
     print(f"Promotion {promotion['id']}: {promotion['status']}.")
+    for each in promotion.get("next_action_details", []):
+        print(f"{each['action']}: {each['message']}", *each["emails"])
     if promotion["status"] != "succeeded":
-        raise Refused(
-            f"What to do now: {' or '.join(promotion['next_actions']) or 'ask for the promotion again'}."
-        )
+        ways = [each for each in promotion["next_actions"] if each in {"resume", "replan"}]
+        raise Refused(f"What to do now: {' or '.join(ways) or 'ask for the promotion again'}.")
 
 
 def arguments() -> argparse.Namespace:

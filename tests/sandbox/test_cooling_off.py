@@ -18,6 +18,7 @@ from builders.sandbox.kinds.work import Work
 from builders.sandbox.records import Ground, Plan
 from tests.cast import Person
 from tests.invoices.make import usd
+from tests.profile.make import Office, text
 from tests.sandbox.billed import COOLED_OFF, issued, pay
 from tests.sandbox.make import PROMOTE, alias, apply, begin, findings, means, order, plan, promote
 
@@ -60,6 +61,8 @@ async def test_what_was_paid_for_it_becomes_credit(alice: Person, database: Data
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     assert [str(each) for each in credit.balances] == ["12.00 USD"]
     answer = (await alice.get(f"/v1/invoices/{paid.id}")).json()
+    page = await alice.get(f"/v1/invoices/{paid.id}", headers={"Accept": "text/html"})
+    assert "12.00 USD of it became credit" in page.text
     credited = {each["description"]: each["credited_at"] is not None for each in answer["lines"]}
     assert credited == {f"ada@{domain}": True, f"grace@{domain}": False}
 
@@ -203,3 +206,13 @@ async def test_without_a_cooling_off_period_every_claim_is_owed(
     assert findings(planned["warnings"]) == {("alias.ada", "period_not_refunded")}
     await promote(alice, planned)
     assert [each.status for each in await issued(database, alice)] == [Status.OPEN]
+
+
+async def test_nobody_is_mailed_an_invoice_that_is_void_by_then(
+    alice: Person, database: Database, domain: str, office: Office
+) -> None:
+    await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
+    await apply(alice, alias(f"grace@{domain}"), prune=True)
+    said = "\n".join(map(text, await office.letters(alice.account.email)))
+    mailed = [each.number in said for each in await issued(database, alice) if each.number]
+    assert mailed == [False, True]

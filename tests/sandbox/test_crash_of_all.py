@@ -76,7 +76,8 @@ class Estate:
             "alias.updated": 1,
             "alias.created": 2,
             "alias.deleted": 2,
-            "invoice.created": 1,
+            "invoice.created": 3,  # its own, and what is left of the old one after each claim that it undoes
+            "invoice.voided": 2,
             "promotion.completed": 1,
         }
 

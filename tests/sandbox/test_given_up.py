@@ -109,7 +109,7 @@ async def test_what_cannot_be_billed_is_given_up_within_the_hour_and_billed_when
 
     assert (given_up["status"], given_up["error"]["code"]) == ("partial", "ending_failed")
     assert (given_up["summary"], given_up["invoices"]) == ({"succeeded": 2}, [])
-    assert given_up["next_actions"] == ["resume", "replan"]
+    assert given_up["next_actions"][:2] == ["resume", "replan"]
     assert (await alice.get(f"/v1/sandbox/plans/{planned['id']}")).json()["status"] == "partial"
     assert (await promote(alice, other))["status"] == "succeeded"
 

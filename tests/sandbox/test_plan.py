@@ -109,7 +109,7 @@ async def test_what_is_left_out_is_deleted_with_prune(alice: Person, domain: str
     await apply(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     planned = await plan(alice, alias(f"ada@{domain}"), prune=True)
     assert actions(planned) == [("alias.ada", "no_op"), ("alias.grace", "delete")]
-    assert (planned["confirm_deletes"], planned["warnings"]) == (1, [])
+    assert (planned["confirm_deletes"], findings(planned["warnings"])) == (1, {("alias.grace", "claim_undone")})
     deletion = planned["actions"][1]
     assert (deletion["risk"], deletion["after"]) == ("high", None)
     assert deletion["before"]["address"] == f"grace@{domain}"

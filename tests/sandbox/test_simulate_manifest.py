@@ -80,7 +80,7 @@ async def test_what_fails_where_it_was_asked_to_stops_the_rest(alice: Person, do
     assert found["promotion"]["status"] == "failed"
     assert steps(found["promotion"]) == {"alias.ada": "skipped", "alias.eve": "failed", "alias.grace": "skipped"}
     (failed,) = [each for each in found["promotion"]["steps"] if each["status"] == "failed"]
-    assert (failed["error"]["code"], failed["error"]["retryable"]) == ("taken", True)
+    assert (failed["error"]["code"], failed["error"]["retryable"]) == ("taken", False)
     assert (await status_of(alice))["aliases"] == 0
     assert found["invoices"] == []
 

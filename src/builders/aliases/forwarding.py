@@ -3,7 +3,7 @@
 In a sandbox nothing is ever delivered: the destinations of a twin count as verified, and nobody is asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from builders.aliases.records import AliasChange, AliasSpec
@@ -34,3 +34,8 @@ async def replace(conn: Conn, *, account_id: UUID, forwards: Sequence[AliasChang
         wanted_at=now if is_live else None,
         now=now,
     )
+
+
+async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:
+    """Return the first destinations of these names whose recipients have not agreed, by address."""
+    return await store.list_unconfirmed(conn, account_id=account_id, alias_ids=alias_ids, limit=limit)

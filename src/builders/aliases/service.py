@@ -8,6 +8,7 @@ from builders.aliases import (
     clearing,
     errors,
     exporting,
+    forwarding,
     local_parts,
     owning,
     periods,
@@ -42,6 +43,7 @@ withdraw_charges, lock_claims = periods.withdraw_charges, periods.lock_claims
 
 # One by one, for their owners.
 list_owned, get, change, give_up = owning.list_owned, owning.get, owning.change, owning.give_up
+list_unconfirmed = forwarding.list_unconfirmed
 list_destinations, resend = turns.list_destinations, asking.resend
 find_question, confirm = asking.find_question, asking.confirm
 ask_due, verify_destination = asking.ask_due, asking.verify

@@ -66,3 +66,8 @@ async def list_charges(
     for charge in await store.list_charges(conn, account_id=account_id, alias_ids=alias_ids, now=now):
         found[charge.alias_id].append(charge)
     return found
+
+
+async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Return those of the invoices that are open: something is still to be paid."""
+    return await store.list_open(conn, account_id=account_id, invoice_ids=invoice_ids)

@@ -38,6 +38,8 @@ _STAGES: Mapping[Occasion, ReminderStage] = {
 
 
 def _issued(invoice: Invoice, link: str) -> Letter | None:
+    if invoice.status is Status.VOID:
+        return None  # nobody owes it any more; what is left of it is on another
     return InvoiceIssued(
         number=invoice.number or "",
         seller=invoice.seller.name,

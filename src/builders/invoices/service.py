@@ -25,6 +25,7 @@ list_discrepancies = reading.list_discrepancies
 withdraw = withdrawing.withdraw
 PaidPeriod = charges.PaidPeriod
 list_charges, paid_period = charges.list_charges, charges.paid_period
+list_open = charges.list_open
 clear = clearing.clear
 create_checkout, can_pay = checkout.create_checkout, checkout.can_pay
 receive_stripe = receiving.receive

@@ -118,11 +118,17 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
     return [(name, str(amount)) for name, amount in shown]
 
 
+def _credited(invoice: Invoice) -> str:
+    lines = [each for each in invoice.lines if each.credited_at is not None]
+    amount = sum((each.amount + each.tax_amount for each in lines), Money.zero(invoice.currency))
+    return f" {amount} of it became credit, since claims were undone." if lines else ""
+
+
 def _note(invoice: Invoice) -> str:
     if invoice.status is Status.VOID:
         return "This invoice is void: nothing is to be paid."
     if not invoice.amount_due.amount:
-        return "Nothing is to be paid. Thank you."
+        return "Nothing is to be paid. Thank you." + _credited(invoice)
     if invoice.is_test:
         return "This invoice is of a sandbox: nothing is to be paid."
     bank = f" By bank transfer: {invoice.seller.bank}." if invoice.seller.bank else ""

@@ -15,6 +15,7 @@ from builders.projects import service as projects
 from builders.sandbox import carrying, state, turns
 from builders.sandbox import plan as plans
 from builders.sandbox import promotion as promotions
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.errors import (
     ConfirmDeletesMismatch,
     EmailUnverified,
@@ -37,7 +38,6 @@ from builders.sandbox.records import (
     Promotion,
     PromotionStatus,
     Step,
-    StepError,
     StepStatus,
 )
 from builders.sandbox.store import plans as plan_store
@@ -169,7 +169,7 @@ async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnErro
     drifted = await _drift(conn, plan, [plan.actions[step.position] for step in undone], urls)
     if drifted and on_error is OnError.STOP:
         raise _stale([(each.address, each.code, each.message) for each in drifted])
-    why = {each.address: StepError(code=each.code, message=each.message, retryable=True) for each in drifted}
+    why = {each.address: StepError(code=each.code, message=each.message) for each in drifted}
     lost = {step.position: why[step.address] for step in undone if step.address in why}
     owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
     await store.reopen(conn, **owner, on_error=on_error)

@@ -12,6 +12,7 @@ from builders.kit import clock, log, outbox
 from builders.kit.db import AWAY, Conn
 from builders.kit.money import Money
 from builders.sandbox import promotion as promotions
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
 from builders.sandbox.means import Means
 from builders.sandbox.records import (
@@ -22,7 +23,6 @@ from builders.sandbox.records import (
     Promotion,
     PromotionStatus,
     Step,
-    StepError,
     StepStatus,
 )
 from builders.sandbox.store import plans as plan_store
@@ -33,7 +33,6 @@ from builders.sandbox.views import AliasView
 ENDING_FAILED = StepError(
     code="ending_failed",
     message="It could not be ended, and we do not know why. What its steps did stands; resume it to end it.",
-    retryable=True,
 )
 _log = log.get_logger()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from builders.aliases.records import Name, Wanted
 from builders.kit import ids
 from builders.kit.db import Conn
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds import alias_circles, alias_steps
 from builders.sandbox.kinds.doers import DOERS
 from builders.sandbox.kinds.live import Live
@@ -17,7 +18,6 @@ from builders.sandbox.records import (
     Kind,
     Plan,
     Step,
-    StepError,
     StepStatus,
 )
 
@@ -29,10 +29,8 @@ STAGES: Sequence[tuple[Kind, ActionKind]] = (
 )
 ALIASES = tuple(stage for stage in STAGES if stage[0] is Kind.ALIAS)  # they stand together in STAGES
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}  # what makes something new
-REQUIREMENT_FAILED = StepError(code="requirement_failed", message="What it requires was not done.", retryable=True)
-UNEXPECTED = StepError(
-    code="unexpected", message="It could not be done, and we do not know why. Try again.", retryable=True
-)
+REQUIREMENT_FAILED = StepError(code="requirement_failed", message="What it requires was not done.")
+UNEXPECTED = StepError(code="unexpected", message="It could not be done, and we do not know why. Try again.")
 
 
 def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Finding]:

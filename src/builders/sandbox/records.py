@@ -11,8 +11,10 @@ from pydantic import AliasChoices, Field, TypeAdapter
 
 from builders.aliases.records import LIVE
 from builders.kit.money import Money
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.views import View
 
+MOST_SHOWN = 100  # destinations of one promotion
 PLAN_LIFE = timedelta(hours=24)  # to be promoted in
 
 
@@ -227,15 +229,6 @@ class PlanOverview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepError:
-    """Why a step failed, or a whole promotion could not be ended."""
-
-    code: str
-    message: str
-    retryable: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One action on its way."""
 
@@ -274,6 +267,8 @@ class Promotion:
     finished_at: datetime | None
     invoices: Sequence[BilledOn] = ()
     error: StepError | None = None  # why it was given up, whatever became of its steps
+    unconfirmed: Sequence[str] = ()  # destinations of its names whose recipients have not agreed, up to MOST_SHOWN
+    unpaid: Sequence[BilledOn] = ()  # those of its invoices that are open
 
 
 class Abandoned(NamedTuple):

@@ -23,6 +23,7 @@ from builders.kit.errors import Invalid
 from builders.kit.outbound import Outbound
 from builders.sandbox import finishing, planner, runner
 from builders.sandbox import promotion as promotions
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
 from builders.sandbox.gates import gate
 from builders.sandbox.kinds.doers import REFUSALS
@@ -36,7 +37,6 @@ from builders.sandbox.records import (
     PlanStatus,
     PromotionStatus,
     Step,
-    StepError,
     StepStatus,
 )
 from builders.sandbox.store import rehearsals as store
@@ -180,7 +180,7 @@ class _Stage:
     def injected(self, batch: Sequence[Task]) -> dict[int, StepError]:
         """The faults that were asked for."""
         codes = {task.position: self._script.fail_at.get(task.action.address) for task in batch}
-        return {at: StepError(code=code, message=INJECTED, retryable=True) for at, code in codes.items() if code}
+        return {at: StepError(code=code, message=INJECTED) for at, code in codes.items() if code}
 
     def note(self, batch: Sequence[Task], faults: Mapping[int, StepError]) -> None:
         """Writes down how a batch ended: done, or some of it failed and nothing was done."""

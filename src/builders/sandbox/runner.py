@@ -13,12 +13,13 @@ from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.sandbox import finishing
 from builders.sandbox import promotion as promotions
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.kinds.doers import REFUSALS
 from builders.sandbox.kinds.work import Task, Work
 from builders.sandbox.means import Means
 from builders.sandbox.promotion import UNEXPECTED
-from builders.sandbox.records import Ground, OnError, Plan, Promotion, PromotionStatus, Step, StepError
+from builders.sandbox.records import Ground, OnError, Plan, Promotion, PromotionStatus, Step
 from builders.sandbox.store import plans as plan_store
 from builders.sandbox.store import promotions as store
 from builders.sandbox.store import steps as journal

@@ -9,7 +9,18 @@ from builders.kit.db import Conn, Database
 from builders.kit.outbound import Outbound
 from builders.kit.pages import Page, PageRequest
 from builders.projects import service as projects
-from builders.sandbox import beginning, gates, overview, planner, rehearsal, reset, revealing, runner, simulate
+from builders.sandbox import (
+    beginning,
+    gates,
+    outstanding,
+    overview,
+    planner,
+    rehearsal,
+    reset,
+    revealing,
+    runner,
+    simulate,
+)
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.events import PLAN_CREATED, PlanData
 from builders.sandbox.means import Means
@@ -105,6 +116,8 @@ async def promote(
             promotion = await runner.get(conn, **owner)
     else:
         promotion = await runner.run(database, **owner, means=means)
+    async with database.reading() as conn:
+        promotion = await outstanding.find_outstanding(conn, account_id=account_id, promotion=promotion)
     return await revealing.reveal(database, account_id=account_id, promotion=promotion, keyring=means.keyring)
 
 
@@ -115,7 +128,7 @@ async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID | No
         promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id)
     if promotion is None:
         raise PromotionNotFound("There is no such promotion.")
-    return promotion
+    return await outstanding.find_outstanding(conn, account_id=account_id, promotion=promotion)
 
 
 async def list_abandoned(conn: Conn) -> list[Abandoned]:

@@ -1,6 +1,6 @@
 """Where aliases forward to."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -34,6 +34,17 @@ INSERT_FORWARDS = """
     SELECT %(account_id)s, alias_id, position, email
     FROM unnest(%(alias_ids)s::uuid[], %(positions)s::int[], %(emails)s::text[]) AS new (alias_id, position, email)
 """
+LIST_UNCONFIRMED = """
+    SELECT DISTINCT forward.email
+    FROM aliases_forwards AS forward
+    JOIN aliases AS alias
+      ON alias.account_id = forward.account_id AND alias.id = forward.alias_id AND alias.status <> 'deleted'
+    JOIN aliases_destinations AS destination
+      ON destination.account_id = forward.account_id AND destination.email = forward.email
+     AND destination.verified_at IS NULL
+    WHERE forward.account_id = %(account_id)s AND forward.alias_id = ANY(%(alias_ids)s::uuid[])
+    ORDER BY forward.email LIMIT %(limit)s
+"""
 DELETE_FORWARDS = """
     DELETE FROM aliases_forwards WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[])"""
 
@@ -59,3 +70,9 @@ async def replace(
     await conn.execute(DELETE_FORWARDS, {"account_id": account_id, "alias_ids": [each.id for each in forwards]})
     times = {"verified_at": verified_at, "wanted_at": wanted_at}
     await conn.execute(INSERT_FORWARDS, row | columns | times)
+
+
+async def list_unconfirmed(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], limit: int) -> list[str]:
+    """Return the first destinations of these names whose recipients have not agreed, by address."""
+    row = {"account_id": account_id, "alias_ids": list(alias_ids), "limit": limit}
+    return [found[0] for found in await (await conn.execute(LIST_UNCONFIRMED, row)).fetchall()]

@@ -34,6 +34,10 @@ LIST = """
       AND coalesce(line.period_end, 'infinity') > %(now)s
     ORDER BY invoice.id, line.position
 """
+LIST_OPEN = """
+    SELECT id FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND id = ANY(%(invoice_ids)s::uuid[]) AND status = 'open'
+"""
 INSERT_CREDITS = """
     INSERT INTO invoices_line_credits (account_id, line_id, invoice_id, credit_id, created_at)
     SELECT %(account_id)s, line_id, %(invoice_id)s, %(credit_id)s, %(now)s
@@ -58,6 +62,12 @@ async def list_charges(
     async with conn.cursor(row_factory=kwargs_row(_charge)) as cursor:
         await cursor.execute(LIST, row)
         return await cursor.fetchall()
+
+
+async def list_open(conn: Conn, *, account_id: UUID, invoice_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Return those of the invoices that are open."""
+    row = {"account_id": account_id, "invoice_ids": list(invoice_ids)}
+    return frozenset(found[0] for found in await (await conn.execute(LIST_OPEN, row)).fetchall())
 
 
 async def insert_credits(

@@ -184,4 +184,4 @@ async def get_promotion(promotion_id: str, caller: Reader, conn: Reads) -> promo
     found = await sandbox.get_promotion(
         conn, account_id=caller.live_account_id, promotion_id=ids.find(promotion_id)
     )
-    return promotion_replies.promotion_reply(found)
+    return promotion_replies.promotion_reply(found, masked=caller.mode == "test")

@@ -119,7 +119,17 @@ PROMOTION: JsonDict = {
         {"id": _INVOICE_ID, "number": "INV-2026-000123", "total": {"amount": "24.00", "currency": "USD"}}
     ],
     "error": None,
-    "next_actions": [],
+    "next_actions": ["confirm_destinations"],
+    "next_action_details": [
+        {
+            "action": "confirm_destinations",
+            "message": "Nothing is forwarded to these addresses until their recipients follow the link in the "
+            "mail that they get. POST /v1/aliases/destinations/resend mails one again; "
+            "GET /v1/aliases/destinations shows who has confirmed.",
+            "emails": ["ops@example.net"],
+            "invoice_ids": [],
+        }
+    ],
     "created_by": _KEY_ID,
     "started_at": "2026-01-05T09:31:00Z",
     "finished_at": "2026-01-05T09:31:00Z",

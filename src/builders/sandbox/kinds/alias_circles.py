@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from builders.aliases import service as aliases
 from builders.aliases.records import Alias, Name
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.live import Live, Routes
 from builders.sandbox.kinds.work import Task
-from builders.sandbox.records import Action, ActionKind, Finding, StepError
+from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.views import AliasView
 
 LOOP = "Mail to it would go round in a circle of aliases by now."
@@ -52,7 +53,7 @@ def faults(tasks: Sequence[Task], there: Sequence[Alias], found: Routes) -> dict
     """Which of the tasks, now done, have mail go round, by position; `found` are the routes from them."""
     endless = aliases.endless(found)
     looping = {alias.id for alias in there if alias.name in endless}
-    error = StepError(code="destination_loop", message=LOOP, retryable=True)
+    error = StepError(code="destination_loop", message=LOOP)
     return {task.position: error for task in tasks if task.resource_id in looping}
 
 

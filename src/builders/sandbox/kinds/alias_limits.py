@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from builders.projects.records import Project
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.homes import Home
 from builders.sandbox.kinds.work import Task
-from builders.sandbox.records import Action, ActionKind, Finding, StepError
+from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.views import AliasView
 
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}
@@ -93,4 +94,4 @@ def faults(
         size = sizes.get(project_id, 0) - left[project_id]
         against = _against([task.action for task in arrived], project.allowed_domains, project.alias_limit, size)
         refused |= {positions[action.address]: code for action, code in against}
-    return {at: StepError(code=code, message=_SAID[code], retryable=True) for at, code in refused.items()}
+    return {at: StepError(code=code, message=_SAID[code]) for at, code in refused.items()}

@@ -11,6 +11,7 @@ from builders.invoices import service as invoices
 from builders.kit import clock
 from builders.kit.db import Conn
 from builders.projects import service as projects
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds import alias_circles, arrears, releases, sites
 from builders.sandbox.kinds import alias_limits as limits
 from builders.sandbox.kinds.alias_checks import refusal
@@ -18,16 +19,14 @@ from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.alias_limits import CLAIMS
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, StepsRefused, Task, Work
-from builders.sandbox.records import Action, ActionKind, Finding, StepError
+from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.views import AliasView
 
 KEY_IN_USE = "The key stands for another name by now."
 CHANGED = "The alias was changed or released in the meantime."
 PRICE_CHANGED = "The name has another price by now, or the paid period that it continues is another."
 COOLING_OFF_ENDED = "The cooling-off period of the claim is over: it is owed when the name is released now."
-DOMAIN_CHANGED = StepError(
-    code="domain_changed", message="No name can be claimed on the domain any more.", retryable=True
-)
+DOMAIN_CHANGED = StepError(code="domain_changed", message="No name can be claimed on the domain any more.")
 
 
 def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Finding]:
@@ -200,16 +199,16 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
         case aliases.NamesRefused():
             standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
             if standing:
-                return StepError(code=standing.reason, message=catalog.say(standing.reason), retryable=True)
+                return StepError(code=standing.reason, message=catalog.say(standing.reason))
         case aliases.PricesChanged():
             if action.place and Name(action.place.domain, action.place.key) in refusal.names:
-                return StepError(code="price_changed", message=PRICE_CHANGED, retryable=False)
+                return StepError(code="price_changed", message=PRICE_CHANGED)
         case aliases.KeysTaken():
             if action.after is not None and (manifest, action.after.key) in refusal.keys:
-                return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
+                return StepError(code="key_in_use", message=KEY_IN_USE)
         case aliases.AliasesChanged():
             if action.resource_id in refusal.changed:
-                return StepError(code="alias_changed", message=CHANGED, retryable=False)
+                return StepError(code="alias_changed", message=CHANGED)
     return None
 
 

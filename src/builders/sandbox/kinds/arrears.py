@@ -5,9 +5,10 @@ Else a name that is suspended could be given up and claimed anew, for one more i
 
 from collections.abc import Iterator, Sequence
 
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.alias_limits import CLAIMS
 from builders.sandbox.kinds.work import Task
-from builders.sandbox.records import Action, Finding, StepError
+from builders.sandbox.records import Action, Finding
 
 CODE = "payment_overdue"
 
@@ -29,7 +30,7 @@ def faults(tasks: Sequence[Task], overdue: str | None) -> dict[int, StepError]:
     """The same of tasks that are being done, by position."""
     if overdue is None:
         return {}
-    refused = StepError(code=CODE, message=_say(overdue), retryable=True)
+    refused = StepError(code=CODE, message=_say(overdue))
     return {task.position: refused for task in tasks if costs(task.action)}
 
 

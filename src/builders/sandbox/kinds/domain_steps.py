@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from builders.domains import service as domains
 from builders.domains.records import DomainChange
 from builders.kit.db import Conn
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, Task, Work
-from builders.sandbox.records import Action, Finding, StepError
+from builders.sandbox.records import Action, Finding
 from builders.sandbox.views import DomainView
 
 CHANGED = "The domain was changed, suspended or released in the meantime."
@@ -38,10 +39,10 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     match refusal:
         case domains.DomainsChanged():
             if task.action.resource_id in refusal.ids:
-                return StepError(code="domain_changed", message=CHANGED, retryable=False)
+                return StepError(code="domain_changed", message=CHANGED)
         case domains.KeysTaken():
             if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
-                return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
+                return StepError(code="key_in_use", message=KEY_IN_USE)
     return None
 
 

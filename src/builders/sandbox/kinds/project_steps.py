@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from builders.kit.db import Conn
 from builders.projects import service as projects
 from builders.projects.records import ProjectChange, ProjectSpec
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, Task, Work
-from builders.sandbox.records import Action, ActionKind, Finding, StepError
+from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.views import ProjectView
 
 CHANGED = "The project was changed or archived in the meantime."
@@ -55,15 +56,15 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     match refusal:
         case projects.SlugsTaken():
             if isinstance(after, ProjectView) and after.slug in refusal.slugs:
-                return StepError(code="slug_taken", message=SLUG_TAKEN, retryable=True)
+                return StepError(code="slug_taken", message=SLUG_TAKEN)
         case projects.KeysTaken():
             if after is not None and (manifest, after.key) in refusal.keys:
-                return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
+                return StepError(code="key_in_use", message=KEY_IN_USE)
         case projects.ProjectsChanged():
             if task.action.resource_id in refusal.changed:
-                return StepError(code="project_changed", message=CHANGED, retryable=False)
+                return StepError(code="project_changed", message=CHANGED)
         case projects.ProjectLimit():
-            return StepError(code="project_limit", message=LIMIT, retryable=True)
+            return StepError(code="project_limit", message=LIMIT)
     return None
 
 

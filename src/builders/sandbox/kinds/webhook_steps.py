@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from builders.kit.db import Conn
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, Task, Work
-from builders.sandbox.records import Action, ActionKind, Finding, StepError
+from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.views import WebhookView
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import WebhookChange, WebhookSpec
@@ -57,15 +58,15 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
     match refusal:
         case webhooks.WebhooksChanged():
             if task.action.resource_id in refusal.changed:
-                return StepError(code="webhook_changed", message=CHANGED, retryable=False)
+                return StepError(code="webhook_changed", message=CHANGED)
         case webhooks.KeysTaken():
             if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
-                return StepError(code="key_in_use", message=KEY_IN_USE, retryable=True)
+                return StepError(code="key_in_use", message=KEY_IN_USE)
         case webhooks.SecretsGone():
             if task.resource_id in refusal.copies:
-                return StepError(code="secret_ref_unknown", message=SECRET_GONE, retryable=False)
+                return StepError(code="secret_ref_unknown", message=SECRET_GONE)
         case webhooks.WebhookLimit():
-            return StepError(code="webhook_limit", message=LIMIT, retryable=True)
+            return StepError(code="webhook_limit", message=LIMIT)
     return None
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from builders.kit.db import Conn
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.means import Means
-from builders.sandbox.records import Action, Finding, Ground, StepError
+from builders.sandbox.records import Action, Finding, Ground
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,14 @@
 """Promotions, as they are answered."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
+from builders.aliases import service as aliases
 from builders.kit.bodies import Answer, Reply, by_example
 from builders.kit.money import Money
 from builders.sandbox.examples import plans as examples
@@ -57,6 +58,28 @@ class InvoiceReply(Reply):
     total: Money
 
 
+NextAction = Literal["resume", "replan", "confirm_destinations", "pay_invoices"]
+CONFIRM = (
+    "Nothing is forwarded to these addresses until their recipients follow the link in the mail that they get. "
+    "POST /v1/aliases/destinations/resend mails one again; GET /v1/aliases/destinations shows who has confirmed."
+)
+PAY = (
+    "These invoices are open: POST /v1/invoices/{invoice_id}/checkout gives a link to pay by. The names are "
+    "suspended when an invoice is not paid in time."
+)
+RESUME = "POST /v1/sandbox/promote with `resume` true tries again what failed or was left out."
+REPLAN = "POST /v1/sandbox/plan with the manifest shows what is still to be done."
+
+
+class NextActionReply(Reply):
+    """One of the next actions: who has to act, and how."""
+
+    action: NextAction
+    message: Annotated[str, Field(description="How.")]
+    emails: Annotated[list[str], Field(description="Who has to confirm; the first 100.")]
+    invoice_ids: Annotated[list[UUID], Field(description="What is to be paid.")]
+
+
 class PromotionReply(Reply):
     """The execution of a plan."""
 
@@ -74,7 +97,10 @@ class PromotionReply(Reply):
         StepErrorReply | None,
         Field(description="Why it was given up, though nothing may be wrong with its steps: `ending_failed`."),
     ]
-    next_actions: list[Literal["resume", "replan"]]
+    next_actions: Annotated[
+        list[NextAction], Field(description="Empty when the promotion has its full effect; an open set.")
+    ]
+    next_action_details: Annotated[list[NextActionReply], Field(description="Of each, who has to act and how.")]
     created_by: Maker
     started_at: datetime
     finished_at: datetime | None
@@ -84,12 +110,12 @@ def promotion_answer(promotion: Promotion) -> Answer:
     """What promoting answers; of one that a job goes on with, also where to read it."""
     is_running = promotion.status is PromotionStatus.RUNNING
     headers = {"Location": f"/v1/sandbox/promotions/{promotion.id}"} if is_running else {}
-    return Answer(promotion_reply(promotion), headers)
+    return Answer(promotion_reply(promotion, masked=False), headers)
 
 
-def promotion_reply(promotion: Promotion) -> PromotionReply:
-    """The answer, with what can be done next."""
-    unfinished = promotion.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}
+def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:
+    """The answer, with what can be done next; with a test key mailboxes are masked."""
+    details = list(_next_actions(promotion, masked=masked))
     return PromotionReply(
         id=promotion.id,
         plan_id=promotion.plan_id,
@@ -99,8 +125,27 @@ def promotion_reply(promotion: Promotion) -> PromotionReply:
         summary=dict(Counter(step.status for step in promotion.steps)),
         invoices=[InvoiceReply.model_validate(each) for each in promotion.invoices],
         error=None if promotion.error is None else StepErrorReply.model_validate(promotion.error),
-        next_actions=["resume", "replan"] if unfinished else [],
+        next_actions=[each.action for each in details],
+        next_action_details=details,
         created_by=promotion.created_by,
         started_at=promotion.started_at,
         finished_at=promotion.finished_at,
     )
+
+
+def _next_actions(promotion: Promotion, *, masked: bool) -> Iterator[NextActionReply]:
+    if promotion.status in {PromotionStatus.PARTIAL, PromotionStatus.FAILED}:
+        if _is_resumable(promotion):
+            yield NextActionReply(action="resume", message=RESUME, emails=[], invoice_ids=[])
+        yield NextActionReply(action="replan", message=REPLAN, emails=[], invoice_ids=[])
+    if emails := [aliases.mask(each) if masked else each for each in promotion.unconfirmed]:
+        yield NextActionReply(action="confirm_destinations", message=CONFIRM, emails=emails, invoice_ids=[])
+    if unpaid := [each.id for each in promotion.unpaid]:
+        yield NextActionReply(action="pay_invoices", message=PAY, emails=[], invoice_ids=unpaid)
+
+
+def _is_resumable(promotion: Promotion) -> bool:
+    """Whether resuming can do more than fail again."""
+    errors = [promotion.error, *(step.error for step in promotion.steps)]
+    is_cut_short = any(step.status is StepStatus.SKIPPED for step in promotion.steps)
+    return is_cut_short or any(error.retryable for error in errors if error is not None)

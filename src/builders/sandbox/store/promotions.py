@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db import Conn
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.records import (
     Abandoned,
     BilledOn,
@@ -17,7 +18,6 @@ from builders.sandbox.records import (
     Promotion,
     PromotionStatus,
     Step,
-    StepError,
 )
 from builders.sandbox.store import steps as journal
 
@@ -119,7 +119,7 @@ async def finish_promotion(
     now: datetime,
 ) -> None:
     """Ends a promotion; `error` says why it was given up."""
-    why = None if error is None else Jsonb(_ERROR.dump_python(error))
+    why = None if error is None else journal.dump_error(error)
     row = {"account_id": account_id, "promotion_id": promotion_id, "status": status, "now": now}
     await conn.execute(MARK_PROMOTION, {**row, "error": why})
 

@@ -10,9 +10,9 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db import Conn
+from builders.sandbox.error_codes import StepError
 from builders.sandbox.records import (
     Step,
-    StepError,
     StepStatus,
 )
 
@@ -82,6 +82,11 @@ class Outcome:
     error: StepError | None = None
 
 
+def dump_error(error: StepError) -> Jsonb:
+    """Return an error as it is stored; `retryable` is for those who read the table."""
+    return Jsonb({**_ERROR.dump_python(error), "retryable": error.retryable})
+
+
 def successes(steps: Sequence[Step]) -> list[Outcome]:
     """These are done."""
     return [Outcome(position=step.position, status=StepStatus.SUCCEEDED) for step in steps]
@@ -129,7 +134,7 @@ async def finish_steps(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, outcomes: Sequence[Outcome], now: datetime
 ) -> int:
     """Journals how steps ended that are pending, in one statement; their number."""
-    errors = [None if each.error is None else Jsonb(_ERROR.dump_python(each.error)) for each in outcomes]
+    errors = [None if each.error is None else dump_error(each.error) for each in outcomes]
     columns = {
         "positions": [each.position for each in outcomes],
         "statuses": [each.status for each in outcomes],

@@ -1,0 +1,56 @@
+"""Why steps fail, and by which codes resuming the same promotion can help: the one table of it.
+
+True where the cause passes by itself, or goes away when the account settles what the message names. False where
+the step can never succeed as it was planned, so that the client has to plan again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from builders.aliases.records import Detail, Reason
+
+RETRYABLE: Mapping[str, bool] = {
+    # The name.
+    **{each.value: False for each in (*Reason, *Detail) if each is not Reason.OK},
+    Reason.HELD.value: True,  # a promotion of somebody else holds it for minutes
+    "alias_exists": False,
+    "alias_suspended": True,
+    "price_changed": False,
+    "rules_changed": False,
+    # What the step changes or releases is not what was planned on.
+    "alias_changed": False,
+    "domain_changed": False,
+    "project_changed": False,
+    "webhook_changed": False,
+    "cooling_off_ended": False,
+    "secret_ref_unknown": False,
+    "project_not_found": False,
+    # The account can settle these.
+    "alias_limit": True,
+    "destination_loop": True,
+    "domain_not_allowed": True,
+    "key_in_use": True,
+    "payment_overdue": True,
+    "project_archived": True,
+    "project_limit": True,
+    "slug_taken": True,
+    "url_not_allowed": True,
+    "webhook_limit": True,
+    # The promotion itself.
+    "ending_failed": True,
+    "requirement_failed": True,
+    "unexpected": True,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepError:
+    """Why a step failed, or a whole promotion could not be ended."""
+
+    code: str
+    message: str
+
+    @property
+    def retryable(self) -> bool:
+        """Whether it can succeed when the same promotion is resumed."""
+        return RETRYABLE.get(self.code, False)  # false for one that a rehearsal invented

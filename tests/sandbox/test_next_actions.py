@@ -1,0 +1,96 @@
+"""What a promotion says is to be done next, and whether a failed step can be tried again."""
+
+import ast
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from builders import sandbox
+from builders.aliases import service as aliases
+from builders.aliases.records import Reason
+from builders.invoices import service as invoices
+from builders.kit.db import Database
+from builders.sandbox.error_codes import RETRYABLE, StepError
+from tests.cast import Person
+from tests.sandbox.make import Domains, Json, alias, apply, crew
+
+READER = "ops@example.net"
+
+
+async def read(person: Person, promotion: Json, *, test: bool = False) -> Json:
+    """The promotion as it is read later."""
+    client = person.test if test else person
+    found: Json = (await client.get(f"/v1/sandbox/promotions/{promotion['id']}")).json()
+    return found
+
+
+def details(promotion: Json) -> dict[str, Json]:
+    """What is to be done, by the action."""
+    assert [each["action"] for each in promotion["next_action_details"]] == promotion["next_actions"]
+    return {each["action"]: each for each in promotion["next_action_details"]}
+
+
+async def test_who_has_to_confirm_is_named_until_he_did(
+    alice: Person, database: Database, domains: Domains
+) -> None:
+    free = await domains(price_amount="0")
+    promotion = await apply(alice, alias(f"ada@{free}", READER), alias(f"grace@{free}", READER))
+
+    assert promotion["next_actions"] == ["confirm_destinations"]
+    confirm = details(promotion)["confirm_destinations"]
+    assert confirm["emails"] == [READER]
+    assert "/v1/aliases/destinations/resend" in confirm["message"]
+    masked = details(await read(alice, promotion, test=True))["confirm_destinations"]
+    assert masked["emails"] == ["o***@example.net"]
+    async with database.transaction() as conn:
+        await aliases.verify_destination(conn, account_id=alice.account.id, email=READER)
+    assert (await read(alice, promotion))["next_actions"] == []
+
+
+async def test_a_name_that_is_gone_waits_for_nobody(alice: Person, domains: Domains) -> None:
+    free = await domains(price_amount="0")
+    promotion = await apply(alice, alias(f"ada@{free}", READER))
+    await apply(alice, prune=True)
+    assert (await read(alice, promotion))["next_actions"] == []
+
+
+async def test_open_invoices_are_to_be_paid(alice: Person, database: Database, domain: str) -> None:
+    promotion = await apply(alice, alias(f"ada@{domain}", alice.account.email))
+    (billed,) = promotion["invoices"]
+    assert details(promotion)["pay_invoices"]["invoice_ids"] == [billed["id"]]
+    async with database.transaction() as conn:
+        await invoices.pay(
+            conn,
+            account_id=alice.account.id,
+            invoice_id=UUID(billed["id"]),
+            method="transfer",
+            reference="1",
+        )
+    assert (await read(alice, promotion))["next_actions"] == []
+
+
+async def test_a_large_one_names_the_first(alice: Person, domains: Domains) -> None:
+    free = await domains(price_amount="0")
+    wanted = [alias(name, f"reader{at:03}@example.net") for at, name in enumerate(crew(120, free))]
+    promotion = await apply(alice, *wanted)
+    assert len(details(promotion)["confirm_destinations"]["emails"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable"), [("taken", False), ("held", True), ("price_changed", False), ("invented", False)]
+)
+def test_the_code_says_whether_trying_again_helps(code: str, retryable: bool) -> None:
+    assert StepError(code=code, message="x").retryable is retryable
+
+
+def test_every_code_of_a_step_is_in_the_table() -> None:
+    said = {each.value for each in Reason if each is not Reason.OK}
+    for file in Path(sandbox.__path__[0], "kinds").glob("*_steps.py"):
+        said |= {
+            str(each.value.value)
+            for each in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            if isinstance(each, ast.keyword) and each.arg == "code" and isinstance(each.value, ast.Constant)
+        }
+    assert len(said) > 20
+    assert said <= RETRYABLE.keys()
