@@ -1,22 +1,26 @@
 """A server with our protocol on a loopback socket, and a client's end of one of its connections."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from builders.cli import protocol
+from builders.kit import clock
 
-Connect = Callable[[], AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 CLOSING = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
-LONG_S = 3600.0
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+BODY_LIMIT = 1024
+IDLE_S = 65
 
 
 async def hasty(scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,49 +32,72 @@ async def hasty(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def patient(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers when it has the whole body."""
-    while (await receive()).get("more_body"):
+    while (message := await receive()).get("more_body"):
         pass
-    await hasty(scope, receive, send)
+    if message["type"] == "http.request":
+        await hasty(scope, receive, send)
 
 
-@asynccontextmanager
-async def serving(
-    app: ASGIApp,
-    *,
-    patience_s: float = LONG_S,
-    idle_s: float = LONG_S,
-    unread_s: float = LONG_S,
-    made_by: type[HttpToolsProtocol] | None = None,
-) -> AsyncIterator[Connect]:
-    """A server of the application, with our protocol or another."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "PATIENCE_S", patience_s)
-        patch.setattr(protocol, "UNREAD_S", unread_s)
-        config = uvicorn.Config(app, http=protocol.bounded(1024), ws="none", log_config=None, access_log=False)
-        patch.setattr(config, "timeout_keep_alive", idle_s)
-        config.load()
-        state = ServerState()
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server whose time passes when a test says so, and never otherwise."""
 
-        def made() -> asyncio.Protocol:
-            return (made_by or protocol.bounded(1024))(config=config, server_state=state, app_state={})
+    port: int
+    connections: set[protocol.Protocol]
 
-        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            yield lambda: connection(port)
-            while state.connections:  # noqa: ASYNC110 - until the other ends have noticed, of which no event tells
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """A client's end of a connection, closed at the end; the system keeps little of what it does not read."""
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        client.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", self.port))
+        reader, writer = await asyncio.open_connection(sock=client)
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def until(self, holds: Callable[[protocol.Protocol], bool], *, count: int = 1) -> None:
+        """Wait until it holds for so many connections: what a client sent has to arrive."""
+        async with asyncio.timeout(10):
+            while sum(map(holds, self.connections)) != count:  # noqa: ASYNC110 - no event tells
                 await asyncio.sleep(0)
 
+    async def receives(self, phase: str) -> None:
+        """Wait until the one connection receives this: "IDLE", "HEAD", "BODY" or "REST"."""
+        await self.until(lambda each: each._phase.name == phase)
+
+    async def after(self, seconds: float) -> None:
+        """Let so much time pass, and the server look at its connections."""
+        clock.move(timedelta(seconds=seconds))
+        for each in tuple(self.connections):
+            each.check(clock.monotonic())
+        await asyncio.sleep(0)
+
 
 @asynccontextmanager
-async def connection(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A client's end of a connection, closed at the end."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
+async def serving(app: ASGIApp, *, kind: type[protocol.Protocol] | None = None) -> AsyncIterator[Server]:
+    """A server of the application."""
+    with pytest.MonkeyPatch.context() as patch, clock.moved(timedelta()):
+        if kind is None:
+            patch.setattr(protocol, "CHECK_S", 3600.0)
+        config = uvicorn.Config(
+            app, ws="none", log_config=None, access_log=False, server_header=False, timeout_keep_alive=IDLE_S
+        )
+        config.load()
+        state, made_by = ServerState(), kind or protocol.bounded(BODY_LIMIT)
+
+        def made() -> asyncio.Protocol:
+            return made_by(config=config, server_state=state, app_state={})
+
+        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
+            yield Server(server.sockets[0].getsockname()[1], state.connections)  # type: ignore[arg-type] # ours alone
+            async with asyncio.timeout(10):
+                while state.connections:  # noqa: ASYNC110 - the other ends notice in time, of which no event tells
+                    await asyncio.sleep(0)
 
 
 async def ended(reader: asyncio.StreamReader) -> bytes:

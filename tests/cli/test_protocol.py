@@ -1,46 +1,67 @@
-"""One connection at a time: how long it may take to say what, on a real socket."""
+"""One connection at a time: how long it may take to send what, on a real socket and a clock that tests move."""
 
 import asyncio
 import gc
+import json
 import weakref
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest
 from starlette.types import Receive, Scope, Send
 
 from builders.cli import protocol
-from tests.cli.connections import CLOSING, GET, POST, answered, ended, hasty, patient, serving
+from builders.cli.protocol import HEAD_S, LINGER_S, REST_S, STALLED_S, UNREAD_S
+from tests.cli.connections import (
+    CHUNKED,
+    CLOSING,
+    GET,
+    IDLE_S,
+    POST,
+    answered,
+    ended,
+    hasty,
+    patient,
+    serving,
+)
 
 
-async def test_who_says_nothing_is_let_go() -> None:
-    async with serving(hasty, idle_s=0.05) as connect, connect() as (reader, _):
+async def test_a_connection_that_sends_nothing_is_closed() -> None:
+    async with serving(hasty) as server, server.connect() as (reader, _):
+        await server.receives("IDLE")
+        await server.after(IDLE_S - 1)
+        await server.receives("IDLE")
+        await server.after(2)
+        assert await ended(reader) == b""
+
+
+async def test_the_server_looks_at_its_connections_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "CHECK_S", 0.01)
+    monkeypatch.setattr(protocol, "HEAD_S", 0.01)
+    async with serving(hasty, kind=protocol.bounded(1)) as server, server.connect() as (reader, writer):
+        writer.write(b"G")
         assert await ended(reader) == b""
 
 
 async def test_a_connection_in_use_lasts_longer_than_one_may_be_idle() -> None:
-    async with serving(hasty, idle_s=0.1) as connect, connect() as (reader, writer):
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        while loop.time() - began < 0.3:
+    async with serving(hasty) as server, server.connect() as (reader, writer):
+        for _ in range(4):
             writer.write(GET)
             await answered(reader)
-            await asyncio.sleep(0.01)
-        last = loop.time()
+            await server.after(IDLE_S - 1)
+        await server.after(2)
         assert await ended(reader) == b""
-    assert loop.time() - last > 0.08
 
 
 async def test_nothing_is_left_of_a_connection_that_ended() -> None:
     made: list[weakref.ref[protocol.Protocol]] = []
 
-    class Watched(protocol.Protocol):
-        longest_message = 1 << 20
-
+    class Watched(protocol.bounded(1024)):  # type: ignore[misc] # a class that is made for each process
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             made.append(weakref.ref(self))
 
-    async with serving(hasty, made_by=Watched) as connect, connect() as (reader, writer):
+    async with serving(hasty, kind=Watched) as server, server.connect() as (reader, writer):
         writer.write(GET)
         await answered(reader)
     await asyncio.sleep(0)
@@ -49,11 +70,25 @@ async def test_nothing_is_left_of_a_connection_that_ended() -> None:
 
 
 @pytest.mark.parametrize("part", [b"G", GET[:20], GET[:-1], GET + GET[:-1]])
-async def test_who_does_not_finish_a_head_is_let_go(part: bytes) -> None:
-    async with serving(hasty, patience_s=0.05) as connect, connect() as (reader, writer):
+async def test_an_unfinished_head_is_given_up(part: bytes) -> None:
+    async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(part)
-        said = await ended(reader)
-        assert said.count(b"HTTP/1.1 200") == part.count(b"\r\n\r\n")
+        await server.receives("HEAD")
+        for _ in range(part.count(b"\r\n\r\n")):
+            await answered(reader)
+        await server.after(HEAD_S + 1)
+        assert await ended(reader) == b""
+
+
+async def test_another_line_of_a_head_gives_no_more_time() -> None:
+    async with serving(hasty) as server, server.connect() as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\n")
+        await server.receives("HEAD")
+        await server.after(HEAD_S - 1)
+        writer.write(b"X: y\r\n")
+        await server.until(lambda each: each._received == len(b"X: y\r\n"))
+        await server.after(2)
+        assert await ended(reader) == b""
 
 
 async def test_what_was_asked_before_an_unfinished_head_is_answered() -> None:
@@ -64,105 +99,153 @@ async def test_what_was_asked_before_an_unfinished_head_is_answered() -> None:
         await ready.wait()
         await hasty(scope, receive, send)
 
-    async with (
-        serving(slow, patience_s=0.05) as connect,
-        connect() as (reader, writer),
-        connect() as (later, other),
-    ):
+    async with serving(slow) as server, server.connect() as (reader, writer):
         writer.write(GET + GET + GET[:20])
         await asked.wait()
-        other.write(GET[:20])
-        assert await ended(later) == b""  # and the patience with both is over
+        await server.receives("HEAD")
+        await server.after(HEAD_S + 1)
         ready.set()
-        said = await ended(reader)
-    assert (said.count(b"HTTP/1.1 200"), said.count(b"connection: close")) == (2, 1)
+        await answered(reader)
+        await answered(reader)
+        await server.after(HEAD_S + 1)
+        assert await ended(reader) == b""
 
 
-async def test_another_line_of_a_head_gives_no_more_time() -> None:
-    async with serving(hasty, patience_s=0.3) as connect, connect() as (reader, writer):
-        writer.write(b"GET / HTTP/1.1\r\n")
-        ending = asyncio.create_task(ended(reader))
-        lines = 0
-        while not (await asyncio.wait({ending}, timeout=0.02))[0]:
-            writer.write(b"X: y\r\n")
-            lines += 1
-            assert lines < 200, "it goes on for ever"
-
-
-async def test_who_was_answered_early_has_a_moment_for_the_rest() -> None:
-    async with serving(hasty, patience_s=0.05) as connect, connect() as (reader, writer):
-        writer.write(POST + b"12")
-        assert (await ended(reader)).endswith(b"ok")
+async def test_a_client_that_was_answered_early_has_a_moment_for_the_rest() -> None:
+    async with serving(hasty) as server, server.connect() as (reader, writer):
+        writer.write(POST + b"1")
+        await answered(reader)
+        await server.after(REST_S - 1)
+        writer.write(b"2")
+        await server.until(lambda each: each._received == 1)
+        await server.after(2)
+        assert await ended(reader) == b""
 
 
 async def test_a_rest_that_comes_in_time_keeps_the_connection() -> None:
-    async with serving(hasty) as connect, connect() as (reader, writer):
+    async with serving(hasty) as server, server.connect() as (reader, writer):
         for _ in range(3):
             writer.write(POST)
             await answered(reader)
+            await server.after(REST_S - 1)
             writer.write(b"1234")
+            await server.receives("IDLE")
+        await server.after(IDLE_S - 1)
         writer.write(GET)
         await answered(reader)
 
 
-async def test_after_a_late_rest_a_silent_connection_is_let_go() -> None:
-    async with serving(hasty, idle_s=0.3) as connect, connect() as (reader, writer):
+async def test_after_a_late_rest_a_silent_connection_is_closed() -> None:
+    async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(POST)
         await answered(reader)
         writer.write(b"1234")
+        await server.receives("IDLE")
+        await server.after(IDLE_S + 1)
         assert await ended(reader) == b""
 
 
-async def test_a_slow_body_is_the_applications_matter() -> None:
-    async with (
-        serving(patient, patience_s=0.05, idle_s=0.05) as connect,
-        connect() as (idle, _),
-        connect() as (reader, writer),
-    ):
+async def test_a_body_that_goes_on_is_the_applications_matter() -> None:
+    async with serving(patient) as server, server.connect() as (reader, writer):
+        writer.write(POST)
+        await server.receives("BODY")
+        for n, byte in enumerate((b"1", b"2", b"3"), 1):
+            await server.after(STALLED_S - 1)
+            writer.write(byte)
+            await server.until(lambda each, n=n: each._received == n)  # type: ignore[misc] # the number at this time
+        writer.write(b"4")
+        await answered(reader)
+
+
+async def test_a_body_that_stalls_is_refused_and_no_longer_waited_for() -> None:
+    heard = asyncio.Queue[str]()
+
+    async def listening(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        while True:
+            message = await receive()
+            heard.put_nowait(message["type"])
+            if message["type"] == "http.disconnect":
+                return
+
+    async with serving(listening) as server, server.connect() as (reader, writer):
         writer.write(POST + b"12")
-        await ended(idle)  # longer than any patience of the connection
-        writer.write(b"34")
+        assert await heard.get() == "http.request"
+        await server.after(STALLED_S + 1)
+        head, _, body = (await ended(reader)).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 408 ")
+        assert json.loads(body)["code"] == "body_stalled"
+        assert await heard.get() == "http.disconnect"
+
+
+async def test_a_body_that_we_do_not_take_is_waited_for() -> None:
+    ready = asyncio.Event()
+
+    async def busy(scope: Scope, receive: Receive, send: Send) -> None:
+        await ready.wait()
+        await patient(scope, receive, send)
+
+    size = 1 << 20
+    async with serving(busy, kind=protocol.bounded(size)) as server, server.connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size)
+        await server.until(lambda each: each.flow is not None and each.flow.read_paused)
+        await server.after(STALLED_S + 1)
+        ready.set()
         await answered(reader)
 
 
 async def test_a_fault_after_a_good_request_waits_for_its_answer() -> None:
-    async with serving(hasty) as connect, connect() as (reader, writer):
+    async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(GET + GET + b"nonsense\r\n\r\n")
         assert (await ended(reader)).count(b"HTTP/1.1 200") == 2
 
 
 async def test_a_fault_after_an_early_answer_gets_no_second_one() -> None:
-    async with serving(hasty) as connect, connect() as (reader, writer):
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    async with serving(hasty) as server, server.connect() as (reader, writer):
+        writer.write(CHUNKED)
         await answered(reader)
         writer.write(b"nonsense\r\n")
         assert await ended(reader) == b""
 
 
 async def test_a_fault_in_a_body_that_is_waited_for_is_said() -> None:
-    async with serving(patient) as connect, connect() as (reader, writer):
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n")
+    async with serving(patient) as server, server.connect() as (reader, writer):
+        writer.write(CHUNKED + b"nonsense\r\n")
         assert (await ended(reader)).startswith(b"HTTP/1.1 400")
 
 
 async def test_a_fault_on_a_used_connection_is_said() -> None:
-    async with serving(hasty) as connect, connect() as (reader, writer):
+    async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(GET)
         await answered(reader)
         writer.write(b"GET http://[ HTTP/1.1\r\n\r\n")
         assert (await ended(reader)).startswith(b"HTTP/1.1 400")
 
 
-async def test_more_than_a_request_can_hold_ends_the_connection() -> None:
-    async with serving(hasty) as connect, connect() as (reader, writer):
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-        await answered(reader)
-        writer.write(b"400\r\n%s\r\n" % (b"a" * 1024) * 100)
-        assert await ended(reader) == b""
+@pytest.mark.parametrize(
+    "framing",
+    [b"Content-Length: 4\r\nTransfer-Encoding: chunked", b"Content-Length: 4\r\nContent-Length: 5"],
+)
+async def test_a_body_with_two_ends_is_refused(framing: bytes) -> None:
+    async with serving(patient) as server, server.connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\n" + framing + b"\r\n\r\n0\r\n\r\n" + GET)
+        said = await ended(reader)
+    assert said.startswith(b"HTTP/1.1 400")
+    assert said.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize(
+    "flood", [b"400\r\n%s\r\n" % (b"a" * 1024), b"1;" + b"a" * 1024, b"0" * 1024, b"0\r\n" + b"X: y\r\n" * 200]
+)
+@pytest.mark.parametrize("app", [hasty, patient])
+async def test_more_than_a_request_can_hold_ends_the_connection(app: Any, flood: bytes) -> None:
+    async with serving(app) as server, server.connect() as (reader, writer):
+        writer.write(CHUNKED + flood * 1000)
+        assert (await ended(reader)).count(b"HTTP/1.1 ") == 1
 
 
 async def test_fifty_requests_at_once_are_all_answered() -> None:
-    async with serving(hasty) as connect, connect() as (reader, writer):
+    async with serving(hasty) as server, server.connect() as (reader, writer):
         writer.write(GET * 50)
         for _ in range(50):
             await answered(reader)
@@ -176,83 +259,150 @@ async def test_a_connection_has_so_many_requests_waiting_and_no_more() -> None:
         heard += 1
         await hasty(scope, receive, send)
 
-    async with serving(counting) as connect, connect() as (reader, writer):
+    async with serving(counting) as server, server.connect() as (reader, writer):
         writer.write(GET * 5000)
         said = await ended(reader)
-    assert heard <= protocol.MOST_WAITING + 1
+    assert heard <= protocol.PIPELINE_REQUESTS + 1
     assert said.count(b"HTTP/1.1 200") == heard
 
 
 async def test_trailers_are_dropped_and_not_kept() -> None:
     kept: list[int] = []
 
-    class Watched(protocol.Protocol):
-        longest_message = 1 << 20
-
+    class Watched(protocol.bounded(1 << 20)):  # type: ignore[misc] # a class that is made for each process
         def on_message_complete(self) -> None:
             kept.append(len(self.headers) + len(list(self.scope["headers"])))
             super().on_message_complete()
 
-    async with serving(patient, made_by=Watched) as connect, connect() as (reader, writer):
-        trailers = b"X-API-Key: guess\r\n" * 5000
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + trailers + b"\r\n")
+    async with serving(patient, kind=Watched) as server, server.connect() as (reader, writer):
+        writer.write(CHUNKED + b"0\r\n" + b"X-API-Key: guess\r\n" * 5000 + b"\r\n")
         await answered(reader)
     assert kept == [2]  # Host and Transfer-Encoding
 
 
 @pytest.mark.parametrize("last", [b"", CLOSING], ids=["idle", "closing"])
-async def test_who_does_not_read_the_last_of_an_answer_is_let_go(last: bytes) -> None:
-    lost, untaken = asyncio.Event(), asyncio.Queue[int]()
-    text = b"x" * 20_000  # as little as a transport keeps without a word
-
-    class Leaving(protocol.Protocol):
-        longest_message = 1 << 20
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            lost.set()
-            super().connection_lost(exc)
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            untaken.put_nowait(self.transport.get_write_buffer_size())
+async def test_a_client_that_does_not_read_the_last_of_a_response_is_aborted(last: bytes) -> None:
+    text = b"x" * 20_000  # too little for the transport to call pause_writing
 
     async def brief(scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"20000")]})
         await send({"type": "http.response.body", "body": text})
 
-    async with serving(brief, made_by=Leaving, idle_s=0.05, unread_s=0.1) as connect, connect() as (_, writer):
+    async with serving(brief) as server, server.connect() as (_, writer):
         writer.transport.pause_reading()  # type: ignore[attr-defined] # which a writer's can as well
-        async with asyncio.timeout(10):
-            while True:
-                writer.write(GET)
-                if await untaken.get():
-                    break
-            writer.write(last)
-            await lost.wait()
+        for n in range(1, 10_000):
+            writer.write(GET)
+            await server.until(lambda each, n=n: each.server_state.total_requests == n)  # type: ignore[misc] # as above
+            if any(each.transport.get_write_buffer_size() for each in server.connections):
+                break
+        writer.write(last)
+        await server.after(0)
+        await server.after(UNREAD_S - 1)
+        assert server.connections
+        await server.after(2)
+        await server.until(lambda _: True, count=0)
 
 
-async def test_who_does_not_read_an_answer_is_let_go() -> None:
-    lost = asyncio.Event()
+async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers without end, until nobody is there."""
+    del scope
+    await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    gone = asyncio.ensure_future(receive())
+    while not gone.done():
+        await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+        await asyncio.sleep(0)
 
-    async def lavish(scope: Scope, receive: Receive, send: Send) -> None:
-        del scope, receive
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        try:
-            while not lost.is_set():
-                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
-                await asyncio.sleep(0)
-        finally:
-            lost.set()
 
-    class Leaving(protocol.Protocol):
-        def connection_lost(self, exc: Exception | None) -> None:
-            lost.set()
-            super().connection_lost(exc)
+async def test_a_client_that_does_not_read_a_response_is_aborted() -> None:
+    async with serving(endless) as server, server.connect() as (_, writer):
+        writer.write(GET)
+        await server.until(lambda each: each.flow.write_paused)
+        await server.after(0)
+        await server.after(UNREAD_S + 1)
+        await server.until(lambda _: True, count=0)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "bounded", lambda _: Leaving)
-        async with serving(lavish, unread_s=0.05) as connect, connect() as (_, writer):
+
+async def test_beyond_what_may_be_unread_the_longest_unread_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "UNREAD_BYTES", 200_000)  # 64 to 128 KiB of each are unread when it is noticed
+    paused: list[protocol.Protocol] = []
+
+    class Noting(protocol.bounded(1024)):  # type: ignore[misc] # a class that is made for each process
+        def pause_writing(self) -> None:
+            paused.append(self)
+            super().pause_writing()
+
+    async with serving(endless, kind=Noting) as server, AsyncExitStack() as clients:
+        for n in range(1, 5):
+            _, writer = await clients.enter_async_context(server.connect())
             writer.write(GET)
             async with asyncio.timeout(10):
-                await lost.wait()
+                while len(set(paused)) < n:  # noqa: ASYNC110 - no event tells
+                    await asyncio.sleep(0)
+        await server.until(lambda each: each is paused[0], count=0)
+        assert paused[-1] in server.connections
+
+
+async def test_a_response_to_a_lost_connection_goes_nowhere() -> None:
+    failed: list[Exception] = []
+
+    async def late(scope: Scope, receive: Receive, send: Send) -> None:
+        for each in tuple(server.connections):
+            each.transport.abort()
+        try:
+            await hasty(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            failed.append(error)
+
+    async with serving(late) as server, server.connect() as (reader, writer):
+        writer.write(GET * 3)
+        with suppress(ConnectionError):
+            await ended(reader)
+    assert not failed
+
+
+async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers 413 without a look at the body."""
+    del scope, receive
+    headers = [(b"content-length", b"7"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": b"refused"})
+
+
+async def test_after_an_early_response_our_half_is_closed_and_the_rest_discarded() -> None:
+    size = 3_000_000
+    async with serving(refusing) as server, server.connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
+        said = await ended(reader)
+        writer.write(b"x" * size)
+        async with asyncio.timeout(10):
+            await writer.drain()  # which a reset would end with an error
+        assert said.endswith(b"refused")
+        assert server.connections
+        writer.write_eof()
+        await server.until(lambda _: True, count=0)
+
+
+async def test_a_client_that_goes_on_sending_after_the_last_response_is_aborted() -> None:
+    async with serving(refusing) as server, server.connect() as (reader, writer):
+        writer.write(POST)
+        await ended(reader)
+        await server.after(LINGER_S + 1)
+        await server.until(lambda _: True, count=0)
+
+
+async def send_for_ever(writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"x" * 10_000)
+        await writer.drain()
+
+
+async def test_what_is_discarded_after_the_last_response_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "LINGER_BYTES", 100_000)
+    async with serving(refusing) as server, server.connect() as (reader, writer):
+        writer.write(POST)
+        await ended(reader)
+        with pytest.raises(ConnectionError):
+            await send_for_ever(writer)
+        await server.until(lambda _: True, count=0)

@@ -1,159 +1,276 @@
-"""HTTP/1.1 as uvicorn speaks it with httptools, with the bounds that neither of them sets.
+"""HTTP/1.1 by uvicorn and httptools, with the bounds on time, bytes and memory that neither of them sets.
 
-The body limit and the time limit of a request are the application's. It sees neither a head before that is whole,
-nor what a client goes on sending once it was answered: those are bounded here, so that nobody can fill the memory
-or hold connections for ever with them.
+The application bounds a request from its complete head to its response. It sees neither an incomplete head nor
+what a client sends or leaves unread afterwards. Those are bounded here: bytes where they arrive, times by one look
+at all connections each second. Decision 0014 says why uvicorn; a test names what this uses of its internals.
 """
 
 import asyncio
+from collections.abc import Callable, Collection
+from enum import Enum, auto
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from builders.cli.answering import Whole
-from builders.kit.errors import BadRequest, HeadTooLarge, Problem
+from builders.kit import clock
+from builders.kit.errors import BadRequest, BodyStalled, BodyTooLarge, HeadTooLarge, Problem
 
-LONGEST_HEAD = 64 * 1024  # bytes of request line and headers, beyond which a read that is under way may go
-PATIENCE_S = 15.0  # for a head that has begun, and for the rest of a request that was answered early
-UNREAD_S = 60.0  # for an answer that the client does not read on
-MOST_WAITING = 200  # requests of a connection whose turn has not come (HTTP pipelining)
-FRAMING = 8  # times: the smallest chunks take six bytes for each of the body
+HEAD_BYTES = 64 * 1024  # of request line and headers
+HEAD_S = 15.0  # from the first byte of a head to its last
+STALLED_S = 15.0  # without a byte of a body that the application waits for
+REST_S = 15.0  # for the rest of a body after its response
+LINGER_S = 15.0  # for a client that is still sending to read the last response
+LINGER_BYTES = 64 * 1024 * 1024  # that it may send meanwhile
+UNREAD_S = 60.0  # for a client to read a response
+UNREAD_BYTES = 64 * 1024 * 1024  # of the responses of all connections together that clients have not read
+PIPELINE_REQUESTS = 200  # of a connection that wait for the response to an earlier one
+FRAMING = 8  # times: the smallest chunks take six bytes for each byte of a body
+CHECK_S = 1.0  # between two looks at all connections
 
 
-class _Nowhere(list[tuple[bytes, bytes]]):
-    """Where trailers go: nothing stays in it."""
+class _Phase(Enum):
+    """What a connection receives."""
+
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    REST = auto()  # of a body whose request has its response already
+
+
+# Each look-up of a member in its class is a measurable part of a request.
+_IDLE, _HEAD, _BODY, _REST = _Phase.IDLE, _Phase.HEAD, _Phase.BODY, _Phase.REST
+
+
+class _Discarded(list[tuple[bytes, bytes]]):
+    """Trailers: they must not pass for headers (RFC 9110, 6.5.1), and nothing reads them."""
 
     def append(self, header: tuple[bytes, bytes], /) -> None:
-        """Forgets it."""
+        """Discard it."""
 
 
-_NOWHERE = _Nowhere()
+_DISCARDED = _Discarded()
+
+
+class _Transport:
+    """A transport whose close keeps the last response readable (RFC 9112, 9.6).
+
+    TCP resets a connection that is closed with unread bytes, and a client that is still sending then loses the
+    response before it has read it. So our half is closed first, and what arrives is discarded until the client
+    closes its own.
+    """
+
+    def __init__(self, inner: asyncio.Transport, *, is_sending: Callable[[], bool]) -> None:
+        self._inner, self._is_sending = inner, is_sending
+        self.write: Callable[[bytes], None] = inner.write
+        self.closed_at: float | None = None
+        self._discarded = 0
+
+    def __getattr__(self, name: str) -> Any:  # whatever else uvicorn asks of a transport
+        return getattr(self._inner, name)
+
+    def is_closing(self) -> bool:
+        """Return whether nothing more can be written."""
+        return self.closed_at is not None or self._inner.is_closing()
+
+    def close(self) -> None:
+        """Close after what is written; first only our half when the client may be sending."""
+        if self.is_closing():
+            return
+        self._end()
+        if self._is_sending():
+            self._inner.resume_reading()
+            self._inner.write_eof()
+        else:
+            self._inner.close()
+
+    def abort(self) -> None:
+        """Close at once, with a reset."""
+        self._end()
+        self._inner.abort()
+
+    def lose(self) -> None:
+        """The connection is lost: a response that is under way goes nowhere."""
+        self._end()
+        self._is_sending = bool  # which was the protocol's, and held it
+
+    def discard(self, size: int) -> None:
+        """Count bytes that arrive after close; beyond the limit the client does not read, it floods."""
+        self._discarded += size
+        if self._discarded > LINGER_BYTES:
+            self._inner.abort()
+
+    def _end(self) -> None:
+        self.write = _discard
+        if self.closed_at is None:
+            self.closed_at = clock.monotonic()
+
+
+def _discard(data: bytes) -> None:
+    del data
+
+
+class _Watch:
+    """The one timer of all connections of a process, and the bytes that their clients leave unread."""
+
+    def __init__(self) -> None:
+        self._timer: asyncio.TimerHandle | None = None
+        self._unread: dict[Protocol, int] = {}  # from the longest unread on
+        self._unread_bytes = 0
+
+    def start(self, loop: asyncio.AbstractEventLoop, connections: Collection[Any]) -> None:
+        """Look at the connections each second for as long as there are any."""
+        if self._timer is None:
+            self._timer = loop.call_later(CHECK_S, self._check, loop, connections)
+
+    def _check(self, loop: asyncio.AbstractEventLoop, connections: Collection["Protocol"]) -> None:
+        now = clock.monotonic()
+        for each in tuple(connections):
+            each.check(now)
+        self._timer = loop.call_later(CHECK_S, self._check, loop, connections) if connections else None
+
+    def add_unread(self, connection: "Protocol", size: int) -> None:
+        """Count what a client has not read; beyond the limit end the connections that have been unread longest."""
+        self._unread[connection] = size
+        self._unread_bytes += size
+        while self._unread_bytes > UNREAD_BYTES:
+            longest = next(iter(self._unread))
+            self.remove_unread(longest)
+            longest.loop.call_soon(longest.transport.abort)
+
+    def remove_unread(self, connection: "Protocol") -> None:
+        """The client has read it, or is gone."""
+        self._unread_bytes -= self._unread.pop(connection, 0)
 
 
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
-    longest_message: ClassVar[int] = 0  # bytes; what `bounded` sets
+    message_bytes: ClassVar[int]  # of one request
+    watch: ClassVar[_Watch]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # uvicorn's own
         super().__init__(*args, **kwargs)
-        self._is_in_head = self._is_in_body = False
-        self._received = 0  # bytes of the message, but for the read that began it
-        self._deadline: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
-        self._idle_since: float | None = None  # on the clock of the loop; None while something is asked
+        self._phase = _IDLE
+        self._since = clock.monotonic()  # when the phase began, or the last byte of a body arrived
+        self._received = 0  # bytes of the message, without the read that began it
+        self._unread_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """A new connection may be idle as long as one between two requests."""
-        super().connection_made(transport)
-        # To hear at once of an answer that the client does not read, and not from 64 KiB on: to close, too, waits
-        # for the last of it.
-        transport.set_write_buffer_limits(high=0)
-        self._allow_idleness()
+        """Have all that uvicorn writes and closes pass our transport."""
+        self._bounded = _Transport(transport, is_sending=self._is_sending)
+        super().connection_made(self._bounded)  # type: ignore[arg-type] # it is all of one that uvicorn uses
+        self.watch.start(self.loop, self.connections)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end."""
-        self._forget_deadline()
-        self._forget_unread()
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
+        """Forget the connection."""
+        self.watch.remove_unread(self)
+        self._bounded.lose()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client does not read; an answer is not kept for it without end."""
+        """Much of a response is not read."""
         super().pause_writing()
-        # Not closed, which would be to wait for the very bytes that nobody reads.
-        self._unread = self._unread or self.loop.call_later(UNREAD_S, self.transport.abort)
+        self.watch.add_unread(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """The client reads on."""
-        self._forget_unread()
+        """The client reads."""
+        self.watch.remove_unread(self)
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Reads on, while the message is neither too long nor too slow."""
-        if self.transport.is_closing():
+        """Read on while the message is within its limits."""
+        if self._bounded.closed_at is not None:
+            self._bounded.discard(len(data))
             return
+        if self._phase is _BODY:
+            self._since = clock.monotonic()
         self._received += len(data)
         super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if self._is_in_head:
-            if self._received > LONGEST_HEAD:
-                self._refuse(HeadTooLarge(f"Request line and headers are larger than {LONGEST_HEAD} bytes."))
-            elif self._deadline is None:
-                self._deadline = self.loop.call_later(PATIENCE_S, self._give_head_up)
-        elif self._received > self.longest_message:
-            self.transport.close()
-        elif not self._is_in_body and (self.cycle is None or self.cycle.response_complete):
-            self._allow_idleness()
+        if self._phase is _HEAD and self._received > HEAD_BYTES:
+            self._refuse(HeadTooLarge(f"Request line and headers are larger than {HEAD_BYTES} bytes."))
+        elif self._received > self.message_bytes:
+            self._abandon(BodyTooLarge("The request is larger than any body that is taken."))
 
     def on_message_begin(self) -> None:
-        """The first byte of a request; that too many are waiting is not well-formed, and the parser stops."""
-        if len(self.pipeline) >= MOST_WAITING:
-            raise ValueError("too many requests wait for their turn")
-        self._is_in_head, self._received = True, 0
+        """The first byte of a request."""
+        if len(self.pipeline) >= PIPELINE_REQUESTS:
+            raise ValueError("too many requests wait for their turn")  # the parser stops, as at a malformed one
+        self._phase, self._since, self._received = _HEAD, clock.monotonic(), 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is whole; a trailer must not pass for a header, and goes nowhere (RFC 9110, 6.5.1)."""
+        """The head is complete."""
         super().on_headers_complete()
-        self.headers = _NOWHERE
-        self._is_in_head, self._is_in_body = False, True
-        if self._deadline is not None:
-            self._forget_deadline()
+        self.headers = _DISCARDED
+        self._phase = _BODY
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
-        self._is_in_body = False
-        if self._deadline is not None:
-            self._forget_deadline()
+        """The request is complete."""
+        if self._phase is _REST:
+            self._since = clock.monotonic()
+        self._phase = _IDLE
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """The answer is given, perhaps before the request is whole."""
-        # As uvicorn has it, but for its timer.
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-        else:
-            self._allow_idleness()
-        if self._is_in_body and self.cycle.response_complete:
-            self._deadline = self.loop.call_later(PATIENCE_S, self.transport.close)
+        """The response is written, perhaps before the request is complete."""
+        self._since = clock.monotonic()
+        if self._phase is _BODY and self.cycle.response_complete:
+            self._phase = _REST
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuses what is not HTTP, in the form of all refusals."""
+        """Refuse what is not HTTP, in the form of all refusals."""
         del msg
         self._refuse(BadRequest("This is not a well-formed HTTP request."))
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # uvicorn's names for ASGI's types
-        super()._start_asgi_task(cycle, Whole(app, cycle))  # type: ignore[arg-type] # as above
+    def check(self, now: float) -> None:
+        """End what takes too long."""
+        closed_at = self._bounded.closed_at
+        if self.transport.get_write_buffer_size():
+            self._unread_since = self._unread_since or now
+            if now - self._unread_since > UNREAD_S:
+                self.transport.abort()
+            return
+        self._unread_since = None
+        if closed_at is not None:
+            if now - closed_at > LINGER_S:
+                self.transport.abort()
+        elif now - self._since > self._patience_s() and not self._is_waiting_for_us():
+            if self._phase is _BODY:
+                self._abandon(BodyStalled(f"No byte of the body arrived for {STALLED_S:.0f} seconds."))
+            else:
+                self.transport.close()
 
-    def _give_head_up(self) -> None:
-        if not self._ends_after_answers():
-            self.transport.close()
+    def _patience_s(self) -> float:
+        return {_IDLE: self.timeout_keep_alive, _HEAD: HEAD_S, _BODY: STALLED_S, _REST: REST_S}[self._phase]
+
+    def _is_waiting_for_us(self) -> bool:
+        """Return whether the application has not answered, or does not take the body yet."""
+        if self._phase is _BODY:
+            return self.flow.read_paused
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _is_sending(self) -> bool:
+        """Return whether the client may be in the middle of a request."""
+        return self._phase is not _IDLE
 
     def _refuse(self, problem: Problem) -> None:
-        """Ends the connection, with an answer if it is this request's turn to be answered."""
-        if self._ends_after_answers():
+        """End the connection: with this response, or after those to the requests before this one."""
+        last = self.cycle  # the last request whose head was complete
+        is_current = self._phase in {_BODY, _REST}
+        if last is not None and not last.response_complete and not is_current:
+            last.keep_alive = False
+            self.flow.pause_reading()
             return
-        last = self.cycle
-        if last is None or not self._is_in_body or not (last.response_started or self.pipeline):
+        if not is_current or not (last.response_started or self.pipeline):
             self._write(problem)
         self.transport.close()
 
-    def _ends_after_answers(self) -> bool:
-        """Whether something was asked before, and well: that is answered first, and then nothing more."""
-        last = self.cycle  # the last request whose head was whole
-        if last is None or last.response_complete or self._is_in_body:
-            return False
-        last.keep_alive = self._is_in_head = False
-        self._forget_deadline()
-        self.flow.pause_reading()
-        return True
+    def _abandon(self, problem: Problem) -> None:
+        """Refuse, and have the application stop its wait for the body, which it holds."""
+        self._refuse(problem)
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
 
     def _write(self, problem: Problem) -> None:
         response = problem.response()
@@ -161,40 +278,7 @@ class Protocol(HttpToolsProtocol):
         lines = [name + b": " + value + b"\r\n" for name, value in headers]
         self.transport.write(b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", bytes(response.body)]))
 
-    def timeout_keep_alive_handler(self) -> None:
-        """Ends a connection that has been idle for the time; one that was not is looked at again."""
-        self.timeout_keep_alive_task = None
-        if self._idle_since is not None:
-            left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-            if left > 0:
-                self._look_in(left)
-            else:
-                self.transport.close()
-
-    def _unset_keepalive_if_required(self) -> None:  # uvicorn's name for: something is asked
-        self._idle_since = None
-
-    def _allow_idleness(self) -> None:
-        # One timer that looks again: uvicorn sets one after each answer and takes it back at the next request, at
-        # 2 µs each time.
-        self._idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._look_in(self.timeout_keep_alive)
-
-    def _look_in(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
-
-    def _forget_unread(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
-
-    def _forget_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
 
 def bounded(body_limit: int) -> type[Protocol]:
-    """The protocol for a service whose bodies have at most so many bytes."""
-    return type("Bounded", (Protocol,), {"longest_message": LONGEST_HEAD + FRAMING * body_limit})
+    """Return the protocol of a process whose request bodies have at most so many bytes."""
+    return type("Bounded", (Protocol,), {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "watch": _Watch()})

@@ -95,6 +95,12 @@ class HeadTooLarge(Problem):
     status, code = 431, "head_too_large"
 
 
+class BodyStalled(Problem):
+    """The request body did not arrive in time."""
+
+    status, code = 408, "body_stalled"
+
+
 class BadRequest(Problem):
     """The request could not be read."""
 
