@@ -38,6 +38,25 @@ async def patient(scope: Scope, receive: Receive, send: Send) -> None:
         await hasty(scope, receive, send)
 
 
+async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers without end, until nobody is there."""
+    del scope
+    await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    gone = asyncio.ensure_future(receive())
+    while not gone.done():
+        await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+        await asyncio.sleep(0)
+
+
+async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers 413 without a look at the body."""
+    del scope, receive
+    headers = [(b"content-length", b"7"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": b"refused"})
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A server whose time passes when a test says so, and never otherwise."""

@@ -11,8 +11,7 @@ import httpx
 import pytest
 import requests
 
-from tests.cli.connections import serving
-from tests.cli.test_protocol import refusing
+from tests.cli.connections import refusing, serving
 
 BODY = b"x" * 6_000_000
 Ask = Callable[[str], tuple[int, bytes]]
