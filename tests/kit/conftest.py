@@ -68,6 +68,7 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "_register", dict(outbox._register))
     monkeypatch.setattr(news, "_subscribers", {name: dict(each) for name, each in news._subscribers.items()})
     monkeypatch.setattr(news, "_relays", {})
+    monkeypatch.setattr(news, "_renamed", dict(news._renamed))
     monkeypatch.setattr(partitions, "_tables", dict(partitions._tables))
     monkeypatch.setattr(jobs.app, "tasks", dict(jobs.app.tasks))
 

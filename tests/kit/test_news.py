@@ -46,8 +46,7 @@ def listen(event: Event, name: str) -> None:
     async def hear(conn: Conn, told: News) -> None:
         await conn.execute("INSERT INTO heard VALUES (%s, %s)", [name, told.read()["number"]])
 
-    hear.__qualname__ = name
-    news.subscribe(event.name)(hear)
+    news.subscribe(event.name, name=name)(hear)
 
 
 async def publish(database: Database, event: Event, count: int = 1, *, account: UUID | None = None) -> None:
@@ -94,7 +93,7 @@ async def test_a_subscriber_is_given_the_event_as_it_was_published(
     async def keep(_: Conn, told: News) -> None:
         given.append(told)
 
-    news.subscribe(TOLD.name)(keep)
+    news.subscribe(TOLD.name, name="keep")(keep)
     account = ids.new()
     await publish(own_database, TOLD, account=account)
     await dispatch(own_database)
@@ -163,7 +162,7 @@ async def test_a_failing_subscriber_is_tried_again_and_holds_up_no_other(
         if len(tried) == 1:
             raise ZeroDivisionError
 
-    news.subscribe(TOLD.name)(stumble)
+    news.subscribe(TOLD.name, name="stumble")(stumble)
     listen(TOLD, "ears")
     await publish(own_database, TOLD)
     await dispatch(own_database)

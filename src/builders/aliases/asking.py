@@ -43,7 +43,7 @@ TOKEN_BYTES = 32
 HASHED = "aliases.link"  # the keyring's purpose
 
 
-@jobs.app.task(name="aliases.ask", retry=jobs.RETRY, pass_context=True)
+@jobs.app.task(name="aliases.ask", aliases=["aliases.request_confirmation"], retry=jobs.RETRY, pass_context=True)
 async def ask(context: JobContext, account_id: str | None = None) -> None:
     """Mails the readers of destinations that are to be asked now: one account's, or all."""
     owner = UUID(account_id) if account_id else None

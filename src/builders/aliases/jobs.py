@@ -31,14 +31,19 @@ async def prune(context: JobContext, timestamp: int) -> None:
 
 
 @jobs.app.periodic(cron="* * * * *")
-@jobs.app.task(name="aliases.ask_late", queueing_lock="aliases.ask_late", pass_context=True)
+@jobs.app.task(
+    name="aliases.ask_late",
+    aliases=["aliases.request_late_confirmations"],
+    queueing_lock="aliases.ask_late",
+    pass_context=True,
+)
 async def ask_late(context: JobContext, timestamp: int) -> None:
     """Mails the readers of destinations that could not be asked at once, or whose job was lost."""
     del timestamp
     await aliases.ask_due(jobs.database(context), keyring=jobs.keyring(context), settings=jobs.settings(context))
 
 
-@news.relay
+@news.relay(name="aliases.request_confirmations", former="builders.aliases.jobs.ask_soon")
 async def ask_soon(conn: Conn, events: Sequence[News]) -> None:
     """Has readers of new destinations asked soon after names were claimed or changed.
 
@@ -60,13 +65,15 @@ async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], a
         await invoices.withdraw(conn, account_id=owner, alias_ids=named - back, at=datetime.fromisoformat(at))
 
 
-@news.subscribe("email.verified")
+@news.subscribe(
+    "email.verified", name="aliases.record_verified_email", former="builders.aliases.jobs.note_verified"
+)
 async def note_verified(conn: Conn, told: News) -> None:
     """Counts the account's own address as verified where its names forward there."""
     await aliases.verify_destination(conn, account_id=told.account_id, email=told.read()["email"])
 
 
-@news.subscribe("mail.bounced")
+@news.subscribe("mail.bounced", name="aliases.record_bounce", former="builders.aliases.jobs.note_bounced")
 async def note_bounced(conn: Conn, told: News) -> None:
     """Notes that the mail to the reader of a destination came back."""
     data = told.read()
@@ -109,10 +116,12 @@ async def settle(context: JobContext, account_id: str, invoice_id: str) -> None:
         )
 
 
-@news.subscribe("invoice.grace_ended")
-@news.subscribe("invoice.uncollectible")
-@news.subscribe("invoice.paid")
-@news.subscribe("invoice.voided")
+@news.subscribe("invoice.grace_ended", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice")
+@news.subscribe(
+    "invoice.uncollectible", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice"
+)
+@news.subscribe("invoice.paid", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice")
+@news.subscribe("invoice.voided", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice")
 async def note_invoice(conn: Conn, told: News) -> None:
     """Has the names of an invoice looked after; an invoice that charges for none is left alone."""
     data = told.read()

@@ -23,7 +23,9 @@ async def check_due(context: JobContext, timestamp: int) -> None:
     await proving.check_due(jobs.database(context), settings=jobs.settings(context))
 
 
-@news.subscribe("domain.suspended")
+@news.subscribe(
+    "domain.suspended", name="domains.notify_suspended", former="builders.domains.jobs.hear_of_suspended"
+)
 async def hear_of_suspended(conn: Conn, told: News) -> None:
     """Has the owner written to."""
     ids = {"account_id": str(told.account_id), "domain_id": str(told.read()["id"])}

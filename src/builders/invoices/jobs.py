@@ -18,37 +18,41 @@ async def _write(conn: Conn, told: News, occasion: Occasion) -> None:
     await mailing.enqueue(conn, account_id=told.account_id, invoice_id=invoice_id, occasion=occasion)
 
 
-@news.subscribe("invoice.created")
+@news.subscribe("invoice.created", name="invoices.mail_issued", former="builders.invoices.jobs.mail_issued")
 async def mail_issued(conn: Conn, told: News) -> None:
     """Has the invoice mailed."""
     await _write(conn, told, Occasion.ISSUED)
 
 
-@news.subscribe("invoice.paid")
+@news.subscribe("invoice.paid", name="invoices.mail_paid", former="builders.invoices.jobs.mail_paid")
 async def mail_paid(conn: Conn, told: News) -> None:
     """Has thanks mailed for what was paid."""
     await _write(conn, told, Occasion.PAID)
 
 
-@news.subscribe("invoice.overdue")
+@news.subscribe("invoice.overdue", name="invoices.mail_overdue", former="builders.invoices.jobs.mail_overdue")
 async def mail_overdue(conn: Conn, told: News) -> None:
     """Has the first reminder mailed."""
     await _write(conn, told, Occasion.OVERDUE)
 
 
-@news.subscribe("invoice.reminded")
+@news.subscribe("invoice.reminded", name="invoices.mail_reminded", former="builders.invoices.jobs.mail_reminded")
 async def mail_reminded(conn: Conn, told: News) -> None:
     """Has the second reminder mailed."""
     await _write(conn, told, Occasion.REMINDED)
 
 
-@news.subscribe("invoice.grace_ended")
+@news.subscribe(
+    "invoice.grace_ended", name="invoices.mail_grace_ended", former="builders.invoices.jobs.mail_grace_ended"
+)
 async def mail_grace_ended(conn: Conn, told: News) -> None:
     """Says by mail that the names are suspended."""
     await _write(conn, told, Occasion.GRACE_ENDED)
 
 
-@news.subscribe("invoice.uncollectible")
+@news.subscribe(
+    "invoice.uncollectible", name="invoices.mail_uncollectible", former="builders.invoices.jobs.mail_uncollectible"
+)
 async def mail_uncollectible(conn: Conn, told: News) -> None:
     """Says by mail that the names are released."""
     await _write(conn, told, Occasion.UNCOLLECTIBLE)

@@ -206,5 +206,10 @@ async def prune_failed(conn: Conn) -> None:
 
 
 def names() -> Mapping[str, Task[Any, Any, Any]]:
-    """Every declared task by name, for the reference page."""
-    return dict(app.tasks)
+    """Return every declared task by the name that jobs are enqueued under."""
+    return {task.name: task for task in app.tasks.values()}
+
+
+def aliases() -> Mapping[str, str]:
+    """Return the name of each task by another one that queued jobs may hold."""
+    return {alias: task.name for task in app.tasks.values() for alias in task.aliases}

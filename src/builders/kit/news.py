@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -73,32 +73,59 @@ class News:
 Subscriber = Callable[[Conn, News], Awaitable[None]]
 Relay = Callable[[Conn, Sequence[News]], Awaitable[None]]
 
-_subscribers: dict[str, dict[str, Subscriber]] = {}
+Function = TypeVar("Function", Subscriber, Relay)
+
+_subscribers: dict[str, dict[str, Subscriber]] = {}  # by event, then by the subscriber's name
 _relays: dict[str, Relay] = {}
+_renamed: dict[str, str] = {}  # former names that jobs may still hold
 _log = log.get_logger()
 
 
-def subscribe(event: str) -> Callable[[Subscriber], Subscriber]:
-    """Calls the function for each event of this name, at least once, each in its own transaction."""
+def subscribe(event: str, *, name: str, former: str | None = None) -> Callable[[Subscriber], Subscriber]:
+    """Call the function for each event of this name, at least once, each in its own transaction.
+
+    Jobs hold the subscriber's `name`, so it never changes; `former` is one that older jobs hold.
+    """
 
     def register(subscriber: Subscriber) -> Subscriber:
-        _subscribers.setdefault(event, {})[_name(subscriber)] = subscriber
-        return subscriber
+        return _register(_subscribers.setdefault(event, {}), subscriber, name=name, former=former)
 
     return register
 
 
-def relay(function: Relay) -> Relay:
-    """Hands the function every batch of events of any name, in the transaction that dispatches them.
+def relay(*, name: str, former: str | None = None) -> Callable[[Relay], Relay]:
+    """Hand the function every batch of events of any name, in the transaction that dispatches them.
 
-    It can be repeated, and skips what it does not care for. When it fails, the batch is told to it again as jobs.
+    It can be repeated, and skips what it does not care for. When it fails, jobs hand it the events one by one:
+    they hold its `name`, so that never changes; `former` is one that older jobs hold.
     """
-    _relays[_name(function)] = function
+
+    def register(function: Relay) -> Relay:
+        return _register(_relays, function, name=name, former=former)
+
+    return register
+
+
+def _register(register: dict[str, Function], function: Function, *, name: str, former: str | None) -> Function:
+    if register.setdefault(name, function) is not function:
+        raise ValueError(f"the subscriber {name} is declared twice")
+    if former is not None:
+        _renamed[former] = name
     return function
 
 
-def _name(function: Subscriber | Relay) -> str:
-    return f"{function.__module__}.{function.__qualname__}"
+def subscribers() -> Mapping[str, Collection[str]]:
+    """Return the names of all subscribers, each with the names of its events; a relay has none."""
+    events: dict[str, set[str]] = {name: set() for name in _relays}
+    for event, listening in _subscribers.items():
+        for name in listening:
+            events.setdefault(name, set()).add(event)
+    return events
+
+
+def renamed() -> Mapping[str, str]:
+    """Return the present name of each subscriber by the former one that jobs may still hold."""
+    return dict(_renamed)
 
 
 async def dispatch(conn: Conn) -> int:
@@ -108,14 +135,14 @@ async def dispatch(conn: Conn) -> int:
         events = await cursor.fetchall()
     told = [_job(name, each) for each in events for name in _subscribers.get(each.name, ())]
     for name, function in _relays.items():
-        if events and not await _relayed(conn, function, events):
+        if events and not await _relayed(conn, name, function, events):
             told += [_job(name, each) for each in events]
     if told:
         await tell.configure(connection=conn).batch_defer_async(*told)
     return len(events)
 
 
-async def _relayed(conn: Conn, function: Relay, events: Sequence[News]) -> bool:
+async def _relayed(conn: Conn, name: str, function: Relay, events: Sequence[News]) -> bool:
     """Whether the relay took the batch; what it did is undone if not."""
     try:
         async with conn.transaction():
@@ -124,7 +151,7 @@ async def _relayed(conn: Conn, function: Relay, events: Sequence[News]) -> bool:
         if conn.broken:
             raise
         # One event that it stumbles over, or a revision older than the event, must not hold up all others.
-        _log.warning("relay_failed", relay=function.__qualname__, events=len(events), error=str(error))
+        _log.warning("relay_failed", relay=name, events=len(events), error=str(error))
         return False
     return True
 
@@ -162,13 +189,13 @@ async def find_many(
         return {each.id: each async for each in cursor}
 
 
-async def tell_again(conn: Conn, subscriber: Subscriber, events: Sequence[News]) -> None:
-    """Tells one subscriber of these events, by jobs, as if they had just happened.
+async def tell_again(conn: Conn, subscriber: str, events: Sequence[News]) -> None:
+    """Notify the subscriber of this name of these events, by jobs, as if they had just happened.
 
     For one that was not there yet, or only in some of the processes, when they did.
     """
     if events:
-        told = [_job(_name(subscriber), each) for each in events]
+        told = [_job(subscriber, each) for each in events]
         await tell.configure(connection=conn).batch_defer_async(*told)
 
 
@@ -178,9 +205,11 @@ async def age(conn: Conn) -> timedelta:
     return timedelta() if row is None else max(clock.now() - row[0], timedelta())
 
 
-@jobs.app.task(name="news.tell", retry=jobs.RETRY, pass_context=True)
+# Enqueued as `news.tell` until no worker is left that knows no other name: it would fail the job for good.
+@jobs.app.task(name="news.tell", aliases=["events.notify"], retry=jobs.RETRY, pass_context=True)
 async def tell(context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str) -> None:
-    """Tells one subscriber of one event."""
+    """Notify one subscriber of one event."""
+    name = _renamed.get(subscriber, subscriber)
     event = {
         "account_id": UUID(account_id),
         "id": UUID(event_id),
@@ -192,15 +221,15 @@ async def tell(context: JobContext, subscriber: str, account_id: str, event_id: 
     ):
         await cursor.execute(GET, event)
         news = await cursor.fetchone()
-        function = next((each[subscriber] for each in _subscribers.values() if subscriber in each), None)
-        if function is None and subscriber not in _relays:
+        function = next((each[name] for each in _subscribers.values() if name in each), None)
+        if function is None and name not in _relays:
             # Of another revision: the job is tried again until a worker comes that knows the subscriber.
-            raise LookupError(f"no subscriber {subscriber} in this worker")
+            raise LookupError(f"no subscriber {name} in this worker")
         if news is None:
-            _log.warning("news_is_gone", subscriber=subscriber, event_id=event_id)
+            _log.warning("news_is_gone", subscriber=name, event_id=event_id)
             return
         if function is None:
-            await _relays[subscriber](conn, [news])
+            await _relays[name](conn, [news])
         else:
             await function(conn, news)
 

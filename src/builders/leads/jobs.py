@@ -14,7 +14,9 @@ from builders.mail.records import LeadConfirm, Topic
 take = opting.take  # declared beside what it does, since the door defers it
 
 
-@news.subscribe("mail.unsubscribed")
+@news.subscribe(
+    "mail.unsubscribed", name="leads.record_unsubscribed", former="builders.leads.jobs.note_unsubscribed"
+)
 async def note_unsubscribed(conn: Conn, told: News) -> None:
     """Notes that a reader wants no more mail to leads."""
     data = told.read()
@@ -22,7 +24,7 @@ async def note_unsubscribed(conn: Conn, told: News) -> None:
         await leads.unsubscribe(conn, email=data["address"], at=told.created_at)
 
 
-@news.subscribe("mail.bounced")
+@news.subscribe("mail.bounced", name="leads.record_bounce", former="builders.leads.jobs.note_bounced")
 async def note_bounced(conn: Conn, told: News) -> None:
     """Notes that a link came back."""
     data = told.read()

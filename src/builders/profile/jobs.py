@@ -47,12 +47,14 @@ async def prove(conn: Conn, told: News) -> None:
         )
 
 
+# Names of subscribers, which jobs hold.
+RECORD_STEP, REQUEST_VERIFICATION = "profile.record_step", "profile.request_verification"
 HEARD = (*PROOFS, "api_key.created", "account.created")
 for _event in HEARD:
-    news.subscribe(_event)(prove)
+    news.subscribe(_event, name=RECORD_STEP, former="builders.profile.jobs.prove")(prove)
 
 
-@news.subscribe("account.created")
+@news.subscribe("account.created", name=REQUEST_VERIFICATION, former="builders.profile.jobs.welcome")
 async def welcome(conn: Conn, told: News) -> None:
     """Has the holder of a new account asked to confirm its address."""
     if not told.read()["verified"]:
@@ -69,8 +71,8 @@ async def catch_up(context: JobContext, timestamp: int) -> None:
     while True:
         async with jobs.database(context).transaction() as conn:
             events = await news.list_since(conn, names=HEARD, since=since, after=last)
-            await news.tell_again(conn, prove, await _missed(conn, events))
-            await news.tell_again(conn, welcome, [each for each in events if _is_unasked(each)])
+            await news.tell_again(conn, RECORD_STEP, await _missed(conn, events))
+            await news.tell_again(conn, REQUEST_VERIFICATION, [each for each in events if _is_unasked(each)])
         if not events:
             return
         last = events[-1].id

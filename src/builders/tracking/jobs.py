@@ -10,7 +10,7 @@ from builders.kit.news import News
 from builders.tracking import service as tracking
 
 
-@news.subscribe("mail.forgotten")
+@news.subscribe("mail.forgotten", name="tracking.erase_messages", former="builders.tracking.jobs.forget")
 async def forget(conn: Conn, told: News) -> None:
     """Forgets what was done with messages that are to be known no more."""
     message_ids = [UUID(each) for each in told.read()["message_ids"]]

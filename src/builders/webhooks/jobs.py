@@ -23,8 +23,8 @@ partitions.declare("webhooks_payloads", kept=KEPT)
 partitions.declare("webhooks_deliveries", kept=KEPT)
 partitions.declare("webhooks_feed", kept=KEPT)
 partitions.declare("webhooks_attempts", kept=timedelta(days=30))
-news.relay(fanout.fan_out)
-news.relay(feed.append)
+news.relay(name="webhooks.fan_out", former="builders.webhooks.fanout.fan_out")(fanout.fan_out)
+news.relay(name="webhooks.append_to_feed")(feed.append)
 
 REASONS: Mapping[DisabledReason, str] = {
     DisabledReason.GONE: "The receiver answered 410 Gone, which asks for no more.",
@@ -39,7 +39,9 @@ async def run(database: Database, settings: Settings) -> None:
         await Sender(database, client, keyring).run()
 
 
-@news.subscribe("webhook.disabled")
+@news.subscribe(
+    "webhook.disabled", name="webhooks.notify_disabled", former="builders.webhooks.jobs.hear_of_disabled"
+)
 async def hear_of_disabled(conn: Conn, told: News) -> None:
     """Has the owner written to."""
     ids = {"account_id": str(told.account_id), "webhook_id": str(told.read()["id"])}

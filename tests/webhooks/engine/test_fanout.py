@@ -190,7 +190,7 @@ async def test_a_relay_that_fails_is_told_again_and_spoils_nothing(
         await conn.execute("DROP TABLE spoilt")
 
     monkeypatch.setattr(news, "_relays", dict(news._relays))
-    news.relay(stumble)
+    news.relay(name="test.stumble")(stumble)
     account = await house.account()
     await house.destination(account.id, URL)
     await house.publish(account.id, count=3)

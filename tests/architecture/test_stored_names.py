@@ -1,0 +1,111 @@
+"""Names that rows, queued jobs and clients hold are constants, and none is ever lost."""
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import worker
+from builders.app import create_app
+from builders.identity import scopes
+from builders.identity.records import AuditAction
+from builders.kit import errors, jobs, news, outbox
+from builders.kit.settings import Settings
+from builders.mail.records import Letter
+from tests.architecture.source import Source, breaches, source
+
+FILE = Path(__file__).with_name("stored_names.toml")
+STORED: Mapping[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+DECLARING = {"news.subscribe", "news.relay", "jobs.app.task", "app.task", "Event"}  # called with a stored name
+JOBS = worker.JOBS  # importing them declares jobs and subscribers
+
+
+def ours(module: str) -> bool:
+    """Whether it is a module of the service, and not of a test."""
+    return module.startswith("builders.")
+
+
+def declared() -> Mapping[str, object]:
+    """Return what the code declares, in the form of the file."""
+    create_app(Settings())
+    return {
+        "jobs": sorted(name for name, task in jobs.names().items() if ours(task.func.__module__)),
+        "subscribers": sorted(news.subscribers()),
+        "events": sorted(each.name for each in outbox.list_events() if ours(type(each.example).__module__)),
+        "email_templates": sorted(each.name for each in Letter.__subclasses__() if ours(each.__module__)),
+        "audit_actions": sorted(AuditAction),
+        "error_codes": sorted({each.code for each in errors.catalog() if ours(each.__module__)}),
+        "scopes": sorted(scopes.DESCRIPTIONS),
+        "job_aliases": dict(jobs.aliases()),
+        "former_subscribers": dict(news.renamed()),
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(STORED))
+def test_no_stored_name_is_lost_and_each_new_one_is_written_down(kind: str) -> None:
+    stored, present = set(STORED[kind]), set(declared()[kind])  # type: ignore[call-overload]
+    assert sorted(stored - present) == [], f"rows and jobs hold these {kind}: keep them, or keep them as aliases"
+    assert sorted(present - stored) == [], f"add these {kind} to tests/architecture/{FILE.name}"
+    assert STORED[kind] == declared()[kind]
+
+
+def test_the_file_holds_every_kind() -> None:
+    assert STORED.keys() == declared().keys()
+
+
+def derived(file: Source) -> Iterator[str]:
+    """Say where a stored name is not a constant."""
+    for node in file.nodes:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in DECLARING:
+            name = next((each.value for each in node.keywords if each.arg == "name"), None)
+            if not _is_constant(name):
+                yield f"{file.at(node)}: {ast.unparse(node.func)}(name=…) is stored: write a constant"
+        if isinstance(node, ast.ClassDef):
+            yield from _derived_in_class(file, node)
+
+
+def _derived_in_class(file: Source, node: ast.ClassDef) -> Iterator[str]:
+    if not {"Problem", "Letter", "StrEnum"} & {ast.unparse(each) for each in node.bases}:
+        return
+    for each in node.body:
+        if isinstance(each, ast.Assign) and not all(map(_is_constant, _values(each.value))):
+            yield f"{file.at(each)}: {node.name} is stored: write a constant"
+
+
+def _values(value: ast.expr) -> list[ast.expr]:
+    return value.elts if isinstance(value, ast.Tuple) else [value]
+
+
+def _is_constant(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id.isupper())
+
+
+def test_stored_names_are_constants(house: list[Source]) -> None:
+    code = [each for each in house if each.path.parts[0] == "builders"]
+    assert len(code) > 100
+    assert breaches(derived, code) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('@news.subscribe("invoice.paid", name="invoices.mail_paid")\nasync def f(): ...', 0),
+        ("@news.subscribe(event, name=RECORD_STEP)\nasync def f(): ...", 0),
+        ('@news.subscribe("invoice.paid", name=f.__qualname__)\nasync def f(): ...', 1),
+        ('@news.subscribe("invoice.paid")\nasync def f(): ...', 1),
+        ('news.relay(name=f"{__name__}.f")(f)', 1),
+        ('@jobs.app.task(name="a.b", pass_context=True)\nasync def f(): ...', 0),
+        ("@jobs.app.task(pass_context=True)\nasync def f(): ...", 1),
+        ('PAID = Event(name="invoice.paid", version=1)', 0),
+        ('PAID = Event(name="invoice." + verb, version=1)', 1),
+        ('class Gone(Problem):\n    status, code = 410, "gone"', 0),
+        ("class Gone(Problem):\n    status, code = 410, __name__", 1),
+        ('class Action(StrEnum):\n    PAID = "paid"', 0),
+        ("class Action(StrEnum):\n    PAID = auto()", 1),
+    ],
+)
+def test_a_derived_name_is_found(text: str, count: int) -> None:
+    assert len(list(derived(source("builders/things/jobs.py", text)))) == count
