@@ -1,13 +1,15 @@
 """A name that its account releases and claims again within the paid period is billed once."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from builders.aliases import service as aliases
 from builders.invoices import service as invoices
-from builders.invoices.records import Status
+from builders.invoices.records import Seller, Status
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from tests.cast import Person
@@ -236,3 +238,45 @@ async def test_what_costs_nothing_is_not_warned_of(alice: Person, domains: Domai
     free = await domains(price_amount="0")
     await apply(alice, alias(f"ada@{free}"))
     assert (await plan(alice, prune=True))["warnings"] == []
+
+
+@pytest.mark.parametrize("is_paid", [False, True])
+async def test_the_renewal_that_was_billed_ahead_stays_or_goes_but_never_doubles(
+    alice: Person, database: Database, domain: str, *, is_paid: bool
+) -> None:
+    first = await shown(alice, await apply(alice, alias(f"ada@{domain}")))
+    await pay(database, alice, (await issued(database, alice))[0])
+    clock.move(timedelta(days=340))
+    assert await _renew(database, alice) == 1
+    ahead = (await issued(database, alice))[1]
+    if is_paid:
+        await pay(database, alice, ahead)
+    await apply(alice, prune=True)
+    assert (await issued(database, alice))[1].status is (Status.PAID if is_paid else Status.VOID)
+
+    back = await shown(alice, await apply(alice, alias(f"ada@{domain}")))
+
+    assert (back["renews_at"] == first["renews_at"]) is not is_paid
+    assert await _renew(database, alice) == (0 if is_paid else 1)
+    charged = [each for each in await issued(database, alice) if each.status is not Status.VOID]
+    periods = [(line.period_start, line.period_end) for each in charged for line in each.lines]
+    assert len(periods) == 2
+    assert periods[0][1] == periods[1][0]
+
+
+async def _renew(database: Database, person: Person) -> int:
+    async with database.transaction() as conn:
+        return await aliases.renew(conn, account_id=person.account.id, seller=Seller(name="Harbour Names Ltd"))
+
+
+async def test_two_promotions_at_once_claim_it_once(alice: Person, database: Database, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}"))
+    clock.move(COOLED_OFF)
+    await apply(alice, prune=True)
+    plans = [await plan(alice, alias(f"ada@{domain}"), name=name) for name in ("one", "two")]
+
+    answers = await asyncio.gather(*(alice.post(PROMOTE, json=order(each)) for each in plans * 2))
+
+    assert {each.status_code for each in answers} <= {200, 409}
+    assert len({each.json()["id"] for each in answers if each.status_code == 200}) == 1
+    assert [str(each.total) for each in await issued(database, alice)] == ["12.00 USD"]
