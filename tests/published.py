@@ -28,14 +28,15 @@ class Published:
 
     def operation(self, method: str, path: str) -> dict[str, Any] | None:
         """The published operation that a request is for."""
-        for pattern, name, _ in self._paths:
-            operations = self.document["paths"][name]
-            if pattern.fullmatch(path):
-                # What is said of GET holds for HEAD (RFC 9110, 9.3.2).
-                found: dict[str, Any] | None = operations.get("get" if method == "HEAD" else method.lower())
-                if found is not None:
-                    return found
-        return None
+        # Literal paths come first, and have no methods of a template that fits too.
+        name = next((name for pattern, name, _ in self._paths if pattern.fullmatch(path)), None)
+        if name is None:
+            return None
+        # What is said of GET holds for HEAD (RFC 9110, 9.3.2).
+        found: dict[str, Any] | None = self.document["paths"][name].get(
+            "get" if method == "HEAD" else method.lower()
+        )
+        return found
 
     def check(self, response: httpx.Response) -> None:
         """Raises AssertionError when the answer is not as published."""

@@ -88,7 +88,6 @@ SAME = [
     *(send("POST", "/several?limit=0", body) for body in (b"[1, 2]", b'[1, "x"]', b"{}")),
     # Other answers: none, a response of the handler's own, refusals.
     Request(method="DELETE", path="/lamp"),
-    Request(method="HEAD", path="/lamp/either"),
     *map(get, ("/lamp/either", "/lamp/raw", "/lamp/refused", "/lamp/invalid")),
     *(get("/lamp/owned", *headers) for headers in ((), (("X-API-Key", "reader"),), (("X-API-Key", "nobody"),))),
     get("/lamp/owned", ("Authorization", "Basic cmVhZGVy")),
@@ -122,11 +121,7 @@ DIFFERENT = [
         plain=405,
         compiled=405,
         requests=[
-            *(
-                Request(method=method, path=path)
-                for method in ("PATCH", "OPTIONS", "HEAD")
-                for path in ("", "/mine")
-            ),
+            *(Request(method=method, path=path) for method in ("PATCH", "OPTIONS") for path in ("", "/mine")),
             Request(method="get", path="/mine"),
             Request(method="TRACE", path="/lamp/either"),
         ],
@@ -245,14 +240,27 @@ async def test_the_whole_range_of_answers_is_compared(plain: ASGIApp) -> None:
     assert found == {200, 201, 204, 206, 401, 403, 404, 422}
 
 
+@pytest.mark.parametrize("path", ["", "/lamp/either", "/lamp/raw", "/numbers/x", "/lamp/refused", "/lamp/owned"])
+async def test_head_is_get_without_the_body(compiled: ASGIApp, path: str) -> None:
+    get, head = (
+        await answer(compiled, Request(path=path)),
+        await answer(compiled, Request(method="HEAD", path=path)),
+    )
+
+    assert (head.status, head.body) == (get.status, b"")
+    names = ("content-type", "www-authenticate", "x-kind")
+    assert [head.header(name) for name in names] == [get.header(name) for name in names]
+
+
 async def test_allow_names_all_methods_of_a_path(compiled: ASGIApp) -> None:
     found = await answer(compiled, Request(method="PATCH", path="/lamp"))
-    assert found.header("allow") == "DELETE, GET, PUT"
-    # A literal sibling has its own methods, and those of the parameter beside it.
-    found = await answer(compiled, Request(method="PATCH", path="/mine"))
-    assert found.header("allow") == "DELETE, GET, PUT"
+    assert found.header("allow") == "DELETE, GET, HEAD, PUT"
+    # A literal sibling has its own methods, and none of the parameter beside it.
+    for method in ("PATCH", "PUT", "DELETE"):
+        found = await answer(compiled, Request(method=method, path="/mine"))
+        assert (found.status, found.header("allow")) == (405, "GET, HEAD")
     found = await answer(compiled, Request(method="PATCH", path=""))
-    assert found.header("allow") == "GET, POST"
+    assert found.header("allow") == "GET, HEAD, POST"
 
 
 async def test_what_reaches_fastapi_past_the_front_is_answered_by_the_compiled_handler() -> None:

@@ -177,7 +177,6 @@ def _declare_answers(router: APIRouter) -> None:
     async def invalid(name: str) -> Echo:
         raise Invalid(("path", "name"), f"{name} will not do.", "name_unfit")
 
-    @router.head("/{name}/either", include_in_schema=False)
     @router.get("/{name}/either")
     async def either(name: str) -> Echo:
         return echo(name=name)

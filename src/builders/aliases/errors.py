@@ -54,6 +54,8 @@ class AliasNotFound(Problem):
     """There is no such alias."""
 
     status, code = 404, "alias_not_found"
+    remedy = "List the names: GET /v1/aliases."
+    collection = "/v1/aliases"
 
 
 class AliasSuspended(Problem):
@@ -72,6 +74,7 @@ class DestinationNotFound(Problem):
     """No alias has such a destination."""
 
     status, code = 404, "destination_not_found"
+    remedy = "List the destinations: GET /v1/aliases/destinations."
 
 
 class AskedTooSoon(Problem):

@@ -153,7 +153,6 @@ async def suggest(
     return answers.of_content(request, _suggested(found))
 
 
-@router.head("/assets/{filename}", include_in_schema=False)
 @router.get(
     "/assets/{filename}",
     response_class=Response,

@@ -32,7 +32,6 @@ _ICON = (Path(__file__).parent / "static" / "favicon.ico").read_bytes()
 _FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
 
 
-@router.head("/", include_in_schema=False)
 @router.get("/", response_class=Response, include_in_schema=False)
 async def show_home(request: Request, database: Pool) -> Response:
     """Show what this is and where to go on; programs are referred to the document."""
@@ -42,14 +41,12 @@ async def show_home(request: Request, database: Pool) -> Response:
     return _guest_page() if caller is None else await _account_page(database, caller)
 
 
-@router.head("/favicon.ico", include_in_schema=False, dependencies=[UNLIMITED])
 @router.get("/favicon.ico", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED])
 async def get_icon() -> Response:
     """Read the icon of the pages."""
     return Response(_ICON, 200, _FOR_A_DAY, "image/x-icon")
 
 
-@router.head("/robots.txt", include_in_schema=False, dependencies=[UNLIMITED])
 @router.get("/robots.txt", response_class=Response, include_in_schema=False, dependencies=[UNLIMITED])
 async def get_robots() -> Response:
     """Read what crawlers may visit."""

@@ -6,12 +6,13 @@ mints keys or promotes plans asks the database each time.
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from builders.identity import audit, keys, scopes
 from builders.identity.bearers import Bearers
 from builders.identity.records import AuditAction, KeyKind, Preset
+from builders.identity.store import accounts as account_store
 from builders.identity.store import keys as key_store
 from builders.kit import clock
 from builders.kit.callers import Caller, Credential, refused
@@ -67,6 +68,14 @@ class Authenticator:
         if _digest(credential) in self._good:
             return True
         return self._bearers is not None and not _is_key(credential) and self._bearers.signed(credential)
+
+    async def find_counterpart(self, caller: Caller) -> Caller | None:
+        """Return the same caller in the other mode; None when the account is gone."""
+        if caller.mode == "test":
+            return replace(caller, account_id=caller.live_account_id, mode="live")
+        async with self._database.reading() as conn:
+            account = await account_store.find_account(conn, account_id=caller.live_account_id)
+        return None if account is None else replace(caller, account_id=account.sandbox_id, mode="test")
 
     async def witness(self, caller: Caller, *, what: str) -> None:
         """Writes into the account's audit list what support is about to do as its holder."""

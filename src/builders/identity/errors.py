@@ -7,6 +7,8 @@ class KeyNotFound(Problem):
     """The account has no such API key."""
 
     status, code = 404, "api_key_not_found"
+    remedy = "List the keys: GET /v1/api-keys."
+    collection = "/v1/api-keys"
 
 
 class KeyRevoked(Problem):
@@ -19,6 +21,7 @@ class AccountNotFound(Problem):
     """There is no such account."""
 
     status, code = 404, "account_not_found"
+    remedy = "Check the id or the address of the account."
 
 
 class EmailTaken(Problem):
@@ -31,6 +34,7 @@ class SessionNotFound(Problem):
     """The account has no such session."""
 
     status, code = 404, "session_not_found"
+    remedy = "List the open sessions: GET /v1/auth/sessions."
 
 
 class NoSession(Problem):
@@ -49,6 +53,7 @@ class IdentityNotFound(Problem):
     """The issuer's subject is not linked to the account."""
 
     status, code = 404, "identity_not_found"
+    remedy = "List what is linked to the account."
 
 
 class GrantInvalid(Problem):
@@ -61,3 +66,4 @@ class GrantNotFound(Problem):
     """There is no such login-as grant."""
 
     status, code = 404, "grant_not_found"
+    remedy = "List the grants of the account."

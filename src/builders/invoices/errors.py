@@ -7,6 +7,8 @@ class InvoiceNotFound(Problem):
     """The account has no such invoice."""
 
     status, code = 404, "invoice_not_found"
+    remedy = "List the invoices: GET /v1/invoices."
+    collection = "/v1/invoices"
 
 
 class InvalidTransition(Problem):

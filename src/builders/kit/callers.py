@@ -16,6 +16,7 @@ from builders.kit.allowances import LIMITS, Limits
 from builders.kit.errors import Problem
 
 COOKIE = "svc_access_token"
+CALLER = "caller"  # where the scope of a request holds its Caller
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
 _PORTS = {"http": 80, "https": 443}
 
@@ -134,6 +135,9 @@ class Authenticate(Protocol):
 
     def vouches(self, credential: Credential) -> bool:
         """Whether it is surely no guess; told without asking the database."""
+
+    async def find_counterpart(self, caller: Caller) -> Caller | None:
+        """Return the same caller in the other mode: the sandbox account of a live one, and the reverse."""
 
     async def witness(self, caller: Caller, *, what: str) -> None:
         """Writes down what support is about to do as somebody else."""
@@ -256,6 +260,7 @@ class Needs:
             if limits is not None and refusal.is_guess:
                 await limits.note_refused(request.scope)
             raise
+        request.scope[CALLER] = caller
         request.scope["account_id"] = caller.account_id
         return caller
 

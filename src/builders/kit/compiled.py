@@ -6,7 +6,7 @@ Declared parameters and bodies go through FastAPI's own parsers, and the signatu
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from typing import Any, NamedTuple, TypeGuard
@@ -18,17 +18,19 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
-from builders.kit import bodies, db, error_pages, idempotency, limits, restrictions
+from builders.kit import bodies, counterparts, db, error_pages, idempotency, limits, prefetch, restrictions
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
-from builders.kit.errors import Invalid, Problem
+from builders.kit.errors import Invalid, Problem, TookTooLong
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
-from builders.kit.parameters import Field, Parameters, Values, list_unknown
+from builders.kit.parameters import Field, Parameters, Values, list_unknown, note_ignored
 from builders.kit.patience import Patience
 
 LARGE_BODY = 64 * 1024  # bytes
 LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
+LONGEST_LOOK_S = 5  # of the look for an id in the other mode
+_MARKS = {idempotency.every_time, prefetch.changes}  # dependencies that supply nothing
 _patience = Patience()
 
 
@@ -66,9 +68,9 @@ class Compiled:
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
         marks = [each.call for each in dependant.dependencies if isinstance(each.call, limits.Within)]
-        is_kept = all(each.call is not idempotency.every_time for each in dependant.dependencies)
+        plain_marks = {each.call for each in dependant.dependencies} & _MARKS
         for each in dependant.dependencies:
-            if each.call not in marks and each.call is not idempotency.every_time:
+            if each.call not in marks and each.call not in _MARKS:
                 self._supply(route, each)
         try:
             self.terms = limits.terms_of(marks, has_caller=self.needs is not None)
@@ -94,7 +96,10 @@ class Compiled:
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.model = route.response_model
         self.status = route.status_code or 200
-        self.repeatable = is_kept and self.needs is not None and "POST" in (route.methods or ())
+        methods = route.methods or ()
+        is_kept = idempotency.every_time not in plain_marks
+        self.repeatable = is_kept and self.needs is not None and "POST" in methods
+        self.has_head = "GET" in methods and prefetch.changes not in plain_marks
 
     def _supply(self, route: APIRoute, dependency: Dependant) -> None:
         name, call = dependency.name, dependency.call
@@ -124,19 +129,23 @@ class Compiled:
         try:
             return await _patience.run(self.respond(request), longest_s=LONGEST_S)
         except (Problem, Invalid) as refusal:
+            if isinstance(refusal, Problem) and refusal.collection is not None:
+                with suppress(TookTooLong):
+                    await _patience.run(counterparts.explain(refusal, request), longest_s=LONGEST_LOOK_S)
             return error_pages.respond(request.scope, refusal)
 
     async def respond(self, request: Request) -> Response:
         """Authenticates, reads the request, and runs the handler; commits before it returns."""
-        values: Values = {}
-        caller: Caller | None = None
-        if self.needs is not None:
-            caller = await self.needs.caller(request)
-            values[self.caller_name] = caller
+        caller = None if self.needs is None else await self.needs.caller(request)
         if self.terms is not None:
             await _spend(self.terms, request, caller)
         if self.needs is not None and caller is not None:
             await self.needs.judge(caller, request)
+        return await self.respond_to(request, caller)
+
+    async def respond_to(self, request: Request, caller: Caller | None) -> Response:
+        """Read the request and run the handler for a caller who may."""
+        values: Values = {} if caller is None else {self.caller_name: caller}
         body = await bodies.read(request, also=self.also) if self.has_body else None
         await self._read(request, body, values)
         if self.request_name:
@@ -164,9 +173,11 @@ class Compiled:
 
     async def _read(self, request: Request, body: Any, values: Values) -> None:
         errors: list[Any] = []
-        # What must always answer, such as a probe, refuses no query.
-        if request.scope["query_string"] and self.terms is not None:
-            errors += restrictions.in_query(list_unknown(request.scope["query_string"], self.query_names))
+        if request.scope["query_string"]:
+            unknown = list_unknown(request.scope["query_string"], self.query_names)
+            note_ignored(request.scope, unknown, self.query_names)
+            # What must always answer, such as a probe, refuses no query.
+            errors += restrictions.in_query(unknown if self.terms is not None else ())
         if self.ignores_body:
             errors += await restrictions.in_unread_body(request)
         if errors:  # before a dependency runs, which may read a form or ask somebody

@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse
 from starlette.staticfiles import StaticFiles
 
 from builders.kit import error_pages
+from builders.kit.absent import not_found
 from builders.kit.errors import (
     DID_YOU_MEAN,
     INVALID_MEMBERS,
@@ -40,6 +41,8 @@ manifest; a test key turns it into a plan, and a live key promotes that very pla
   `code`, `request_id` and `next_action` besides.
 - **Repeating**: with an `Idempotency-Key` a POST is done once, however often it is sent. After 429 and 503 wait
   for the seconds of `Retry-After`.
+- **Parameters**: an unknown one of the query is ignored and named in the header `Ignored-Parameters`; an unknown
+  member of a body is named in `warnings`.
 - **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` tells what is left.
 - **Lists**: send `next_cursor` of one page as `cursor` for the next; the last one has null.
 - **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.
@@ -172,11 +175,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     problem = _OF_STATUS.get(error.status_code, Unexpected)
     headers = dict(error.headers or {})
     if problem is NotFound:
-        next_action = "Look for it at /docs, or in /openapi.json."
-        refusal: Problem = NotFound("There is nothing at this path.", next_action=next_action, headers=headers)
-    else:
-        refusal = problem(str(error.detail), headers=headers)
-    return error_pages.respond(request.scope, refusal)
+        return error_pages.respond(request.scope, not_found(request.scope, headers))
+    return error_pages.respond(request.scope, problem(str(error.detail), headers=headers))
 
 
 async def _refuse_value(request: Request, error: Exception) -> Response:

@@ -19,6 +19,7 @@ from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 from builders.kit import access, bodies, error_pages, log
 from builders.kit.allowances import HEADERS as LIMIT_HEADERS
 from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
+from builders.kit.parameters import IGNORED
 from builders.kit.proxies import Proxies
 
 _LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
@@ -144,6 +145,7 @@ class _Passing:
         headers += _HEADERS
         headers += _DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]
         headers += self.scope.get(LIMIT_HEADERS, ())
+        headers += self.scope.get(IGNORED, ())
         headers.append((b"x-request-id", self.id.encode()))
         if self.scope.get("scheme") == "https":
             headers.append(_HSTS)

@@ -26,6 +26,10 @@ class Problem(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal_error"
+    # What to do about it, where a refusal itself says nothing else. Each 404, 405 and 410 has one.
+    remedy: ClassVar[str | None] = None
+    # Of a 404 for an id: the path below which `GET /{id}` reads one; see kit/counterparts.py.
+    collection: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -40,8 +44,8 @@ class Problem(Exception):
         self.detail = detail
         self.headers = dict(headers or {})
         self.members = members
-        if next_action is not None:
-            self.members["next_action"] = next_action
+        if next_action or self.remedy:
+            self.members["next_action"] = next_action or self.remedy
         if retry_after is not None:
             self.members["retry_after"] = retry_after
             self.headers["Retry-After"] = str(retry_after)
@@ -75,12 +79,14 @@ class NotFound(Problem):
     """Nothing is here."""
 
     status, code = 404, "not_found"
+    remedy = "Look for it at /docs, or in /openapi.json."
 
 
 class MethodNotAllowed(Problem):
     """This path has other methods."""
 
     status, code = 405, "method_not_allowed"
+    remedy = "Use one of the methods in the header Allow; /docs shows what each does."
 
 
 class BodyTooLarge(Problem):
@@ -244,6 +250,11 @@ PROBLEM_SCHEMA: dict[str, Any] = {
         "code": {"type": "string"},
         "request_id": {"type": ["string", "null"]},
         "next_action": {"type": "string"},
+        "did_you_mean": {"type": "string", "description": "The path that resembles an unknown one."},
+        "exists_in_mode": {
+            "enum": ["live", "test"],
+            "description": "Of a 404: the account has this id, and keys of this mode see it.",
+        },
         "retry_after": {"type": "integer", "description": "Seconds."},
         "violated_policies": {
             "type": "array",

@@ -1,14 +1,14 @@
 """The front: finds the compiled route of a request in a path table (decision 0006)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from fastapi import FastAPI
 from starlette._utils import get_route_path
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.kit import error_pages
+from builders.kit.absent import MEANT, find_meant, not_allowed
 from builders.kit.allowances import LIMITS, Limits
-from builders.kit.errors import MethodNotAllowed
 from builders.kit.path_table import PathTable
 from builders.kit.routes import Route, Router
 
@@ -20,12 +20,21 @@ class Front:
         self.app = app
         self.limits = limits
         self.table: PathTable[ASGIApp] = PathTable()
+        self.remedies: PathTable[str] = PathTable()  # of methods that a path does not have
         for router in routers:
             app.include_router(router)
+            for method, path, remedy in router.remedies:
+                self.remedies.add(method, path, remedy)
             for route in router.routes:
                 if isinstance(route, Route):
-                    for method in route.methods or ():
-                        self.table.add(method, route.path, route.compiled)
+                    self._add(route)
+        app.state.table = self.table
+
+    def _add(self, route: Route) -> None:
+        for method in route.methods or ():
+            self.table.add(method, route.path, route.compiled)
+        if route.compiled.has_head:
+            self.table.add("HEAD", route.path, _Head(route.compiled))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers from the table, or passes on."""
@@ -40,12 +49,24 @@ class Front:
                 return
             methods = self.table.methods(path)
             if methods:
-                await error_pages.respond(scope, _not_allowed(methods))(scope, receive, send)
+                remedy = self.remedies.find(scope["method"], path)
+                refusal = not_allowed(scope["method"], methods, remedy[0] if remedy else None)
+                await error_pages.respond(scope, refusal)(scope, receive, send)
                 return
+            scope[MEANT] = find_meant(self.table, path)
         await self.app(scope, receive, send)
 
 
-def _not_allowed(methods: Collection[str]) -> MethodNotAllowed:
-    # All of them (RFC 9110, 15.5.6); Starlette would name those of the first route that fits the path.
-    allowed = ", ".join(sorted(methods))
-    return MethodNotAllowed(f"This path has {allowed}.", headers={"Allow": allowed})
+class _Head:
+    """HEAD of a GET: the same answer without its body (RFC 9110, 9.3.2)."""
+
+    def __init__(self, get: ASGIApp) -> None:
+        self.get = get
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as GET does; the handler can see that it was asked for the head alone."""
+
+        async def send_head(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self.get(scope, receive, send_head)

@@ -5,10 +5,11 @@ every value that is wrong, is left to FastAPI's own parser, so errors and rare c
 test_routes.py holds both ways against each other.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
-from urllib.parse import unquote, unquote_to_bytes
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
@@ -16,9 +17,14 @@ from fastapi.dependencies.utils import request_params_to_args
 from pydantic_core import PydanticUndefined
 from starlette.types import Scope
 
+from builders.kit.errors import LONGEST_NAME
+
 Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
 Field = Any  # FastAPI's ModelField, which it does not publish
 
+IGNORED = "ignored_parameters"  # where the scope of a request holds the header that names them
+MOST_IGNORED = 20
+_AS_IT_IS = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"  # characters of a structured field's text that need no escape
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
 _PLAIN = {str, int, float, bool, NoneType}
 
@@ -64,6 +70,20 @@ class Parameters:
         if not self._query:
             return True
         return _take(self._query, _sent(scope["query_string"]), values)
+
+
+def note_ignored(scope: Scope, unknown: Sequence[str], known: Collection[str]) -> None:
+    """Have the answer name the unknown parameters of the query, in the header that the scope holds."""
+    if unknown:
+        listed = ", ".join(_ignored(each, known) for each in unknown[:MOST_IGNORED])
+        scope[IGNORED] = ((b"ignored-parameters", listed.encode()),)
+
+
+def _ignored(name: str, known: Collection[str]) -> str:
+    """Write a name as an item of a structured field (RFC 9651, 3.1)."""
+    shown = quote(name[:LONGEST_NAME], safe=_AS_IT_IS)
+    close = get_close_matches(name, known, n=1) if len(name) <= LONGEST_NAME else ()
+    return f'"{shown}"' + "".join(f';did_you_mean="{each}"' for each in close)
 
 
 def _sent(query: bytes) -> dict[str, str]:

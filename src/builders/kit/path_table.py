@@ -20,11 +20,15 @@ _Fit: TypeAlias = tuple[_Node[T], tuple[str, ...]]  # where a path ended, and it
 
 
 class PathTable(Generic[T]):
-    """Paths with `{name}` parameters, each one whole segment. A literal segment wins over a parameter."""
+    """Paths with `{name}` parameters, each one whole segment.
+
+    A literal segment wins over a parameter, for every method: `/domains/claimable` has none of `/domains/{id}`.
+    """
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()
         self._plain: dict[tuple[str, str], T] = {}
+        self._literal: set[str] = set()  # paths without parameters
         self._ending: dict[
             tuple[str, str], tuple[T, str]
         ] = {}  # literal but for the last segment: most of the others
@@ -46,6 +50,7 @@ class PathTable(Generic[T]):
         node.endpoints[method] = (endpoint, tuple(names))
         if not names:
             self._plain[method, path] = endpoint
+            self._literal.add(path)
         elif len(names) == 1 and path.endswith("}"):
             self._ending[method, path.rpartition("/")[0]] = endpoint, names[0]
 
@@ -56,25 +61,26 @@ class PathTable(Generic[T]):
             return endpoint, {}
         before, _, last = path.rpartition("/")
         ending = self._ending.get((method, before))
-        if ending is not None and last:
+        if ending is not None and last and path not in self._literal:
             return ending[0], {ending[1]: last}
-        for node, values in self._fitting(path):
-            found = node.endpoints.get(method)
-            if found is not None:
-                return found[0], dict(zip(found[1], values, strict=True))
-        return None
+        fit = self._fit(path)
+        found = None if fit is None else fit[0].endpoints.get(method)
+        if fit is None or found is None:
+            return None
+        return found[0], dict(zip(found[1], fit[1], strict=True))
 
     def methods(self, path: str) -> set[str]:
-        """All methods that some endpoint answers at this path."""
-        return {method for node, _ in self._fitting(path) for method in node.endpoints}
+        """Return all methods that some endpoint answers at this path."""
+        fit = self._fit(path)
+        return set() if fit is None else set(fit[0].endpoints)
 
-    def _fitting(self, path: str) -> list[_Fit[T]]:
-        """The nodes that the path ends at, the most literal first."""
+    def _fit(self, path: str) -> _Fit[T] | None:
+        """Return the most literal node with endpoints that the path ends at, and the values of its parameters."""
         found: list[_Fit[T]] = []
         before, *segments = path.split("/")
         if not before:
             _walk(self._root, segments, 0, (), found)
-        return found
+        return next((each for each in found if each[0].endpoints), None)
 
 
 def _walk(node: _Node[T], segments: list[str], at: int, values: tuple[str, ...], found: list[_Fit[T]]) -> None:

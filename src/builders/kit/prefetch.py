@@ -1,6 +1,6 @@
-"""Browsers that fetch a page ahead of their user: what a link does is not done for them."""
+"""Links that do something when they are followed: not for browsers that fetch a page ahead, and not for HEAD."""
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from builders.kit import visitors
 from builders.kit.errors import Problem
@@ -11,6 +11,13 @@ class PrefetchRefused(Problem):
     """A link is not followed by a browser that only looks ahead."""
 
     status, code = 503, "prefetch_refused"
+
+
+def changes() -> None:
+    """Mark a GET that changes something; the compiled handler knows it (kit/compiled.py)."""
+
+
+CHANGES = Depends(changes)  # for `dependencies`: such a GET has no HEAD, which must change nothing
 
 
 def refuse_ahead(request: Request) -> None:

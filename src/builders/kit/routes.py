@@ -82,3 +82,8 @@ class Router(APIRouter):
             redirect_slashes=False,
             generate_unique_id_function=lambda route: f"{tags[0].replace('-', '_')}_{route.name}",
         )
+        self.remedies: list[tuple[str, str, str]] = []
+
+    def refuse(self, method: str, path: str, *, remedy: str) -> None:
+        """Say what a caller does instead of a method that the path does not have: the `next_action` of its 405."""
+        self.remedies.append((method, f"{self.prefix}{path}", remedy))

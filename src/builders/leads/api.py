@@ -12,7 +12,7 @@ from builders.kit.db import Database, Pool, Tx
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
 from builders.kit.forms import PostedToken
 from builders.kit.limits import Policy, declare, within
-from builders.kit.prefetch import PrefetchRefused, refuse_ahead
+from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
 from builders.kit.routes import Router
 from builders.kit.supplies import Address, Keys
 from builders.kit.visitors import network_of
@@ -47,6 +47,7 @@ async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: Address,
         200: {"content": {"text/html": {"schema": {"type": "string"}}}},
         **problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy),
     },
+    dependencies=[CHANGES],
 )
 async def confirm(
     request: Request,

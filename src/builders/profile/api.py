@@ -15,7 +15,7 @@ from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvali
 from builders.kit.forms import PostedToken
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
-from builders.kit.prefetch import PrefetchRefused, refuse_ahead
+from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
 from builders.kit.routes import Router
 from builders.kit.supplies import Config, Keys, Offered
 from builders.kit.versions import IfMatch, IfNoneMatch
@@ -92,6 +92,7 @@ async def resend(caller: Writer, conn: Tx, keys: Keys, settings: Config) -> sche
         **PAGE,
         **problems(TokenInvalid, identity.EmailTaken, PrefetchRefused, DatabaseAway, DatabaseBusy),
     },
+    dependencies=[CHANGES],
 )
 async def confirm(
     request: Request,

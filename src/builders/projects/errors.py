@@ -10,6 +10,8 @@ class ProjectNotFound(Problem):
     """There is no such project."""
 
     status, code = 404, "project_not_found"
+    remedy = "List the projects: GET /v1/builders/projects."
+    collection = "/v1/builders/projects"
 
 
 class SlugsTaken(Problem):

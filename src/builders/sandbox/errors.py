@@ -7,12 +7,16 @@ class PlanNotFound(Problem):
     """The account has no such plan."""
 
     status, code = 404, "plan_not_found"
+    remedy = "List the plans: GET /v1/sandbox/plans; or make one: POST /v1/sandbox/plan."
+    collection = "/v1/sandbox/plans"
 
 
 class PromotionNotFound(Problem):
     """The account has no such promotion."""
 
     status, code = 404, "promotion_not_found"
+    remedy = "Take the id from the answer of POST /v1/sandbox/promote, or from a plan: GET /v1/sandbox/plans."
+    collection = "/v1/sandbox/promotions"
 
 
 class PlanBlocked(Problem):
@@ -37,6 +41,7 @@ class PlanExpired(Problem):
     """The plan has expired."""
 
     status, code = 410, "plan_expired"
+    remedy = "Make a new plan of the same manifest: POST /v1/sandbox/plan."
 
 
 class ConfirmDeletesMismatch(Problem):

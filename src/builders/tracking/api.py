@@ -53,7 +53,6 @@ def recorder(request: Request) -> tracking.Recorder:
 Hits = Annotated[tracking.Recorder, Depends(recorder)]
 
 
-@router.head("/o/{token}", include_in_schema=False, dependencies=[within(TRACKED, alone=True)])
 @router.get("/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[within(TRACKED, alone=True)])
 async def open_mail(request: Request, hits: Hits, token: str) -> Response:
     """Tell of a mail's opening: always the same image; what is ours is recorded."""
@@ -62,7 +61,6 @@ async def open_mail(request: Request, hits: Hits, token: str) -> Response:
     return answers.pixel(request)
 
 
-@router.head("/c/{token}", include_in_schema=False, dependencies=[within(TRACKED, alone=True)])
 @router.get(
     "/c/{token}",
     response_model=schemas.LinkReply,

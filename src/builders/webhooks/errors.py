@@ -11,12 +11,16 @@ class WebhookNotFound(Problem):
     """The account has no such webhook destination."""
 
     status, code = 404, "webhook_not_found"
+    remedy = "List the destinations: GET /v1/notifications/webhooks."
+    collection = "/v1/notifications/webhooks"
 
 
 class DeliveryNotFound(Problem):
     """The account has no such delivery."""
 
     status, code = 404, "delivery_not_found"
+    remedy = "List the deliveries: GET /v1/notifications/deliveries."
+    collection = "/v1/notifications/deliveries"
 
 
 class WebhookLimit(Problem):

@@ -19,7 +19,7 @@ from builders.kit.forms import PostedToken
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.prefetch import PrefetchRefused, refuse_ahead
+from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
 from builders.kit.routes import Router
 from builders.kit.supplies import Config, Keys
 
@@ -59,6 +59,7 @@ async def resend(
     "/confirm",
     response_model=replies.DestinationConfirmed,
     responses={**PAGE, **problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy)},
+    dependencies=[CHANGES],
 )
 async def confirm(
     request: Request,

@@ -24,6 +24,12 @@ from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
 router = Router(prefix="/v1/aliases", tags=["beyond"])
 Reader = Annotated[Caller, needs("aliases:read")]
 Writer = Annotated[Caller, needs("aliases:write")]
+router.refuse(
+    "POST",
+    "",
+    remedy="Names are claimed in two steps: POST /v1/sandbox/plan with the names in a manifest, then POST "
+    "/v1/sandbox/promote with the plan's id and digest and a live key.",
+)
 # No 304: whether destinations are verified changes without the version, which is of what the owner says.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
 

@@ -32,6 +32,9 @@ from builders.kit.supplies import Config, Outside
 
 router = Router(prefix="/v1/invoices", tags=["invoices", "beyond"])
 Reader = Annotated[Caller, needs("invoices:read")]
+router.refuse(
+    "POST", "", remedy="An invoice is issued by the promotion that claims names: POST /v1/sandbox/promote."
+)
 # No scope of its own: a key that may not write has no business with the account's purse.
 Payer = Annotated[Caller, needs("account:write")]
 INVOICE = declare(

@@ -33,6 +33,7 @@ from builders.sandbox.wishes import MAX_BYTES
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 Reader = Annotated[Caller, needs("sandbox:read")]
 Writer = Annotated[Caller, needs("sandbox:write")]
+router.refuse("POST", "/plans", remedy="Make a plan of a manifest: POST /v1/sandbox/plan.")
 BEYOND: list[str | Enum] = ["beyond"]
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 

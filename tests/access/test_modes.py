@@ -1,0 +1,101 @@
+"""A 404 says that the account has the id in its other mode, and never what another account has."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.cast import Client, Person
+from tests.contract.document import operations
+from tests.published import published
+
+Json = dict[str, Any]
+
+
+async def post(client: Client, path: str, body: Json) -> str:
+    """The id of what was made."""
+    answer = await client.post(path, json=body)
+    assert answer.is_success, answer.text
+    found: str = answer.json()["id"]
+    return found
+
+
+async def make_project(client: Client) -> str:
+    return await post(client, "/v1/builders/projects", {"name": "Harbour"})
+
+
+async def make_domain(client: Client) -> str:
+    return await post(client, "/v1/domains", {"domain": "modes.example"})
+
+
+async def make_webhook(client: Client) -> str:
+    wanted = {"label": "one", "url": "https://hooks.example/in", "enabled": True, "events": ["*"]}
+    return await post(client, "/v1/notifications/webhooks", wanted)
+
+
+Make = Callable[[Client], Awaitable[str]]
+MAKERS: dict[str, Make] = {
+    "/v1/builders/projects/{project_id}": make_project,
+    "/v1/domains/{id}": make_domain,
+    "/v1/notifications/webhooks/{webhook_id}": make_webhook,
+}
+CHANGES = {
+    "/v1/builders/projects/{project_id}": {"name": "x"},
+    "/v1/domains/{id}": {"catch_all": None},
+    "/v1/notifications/webhooks/{webhook_id}": {"enabled": False},
+}
+CASES = [
+    (name.split()[0], name.split()[1], root)
+    for name in sorted(operations(published().document))
+    for root in MAKERS
+    if name.split()[1].startswith(root) and not name.endswith("/replay")
+]
+
+
+@pytest.mark.parametrize(("method", "path", "root"), CASES)
+async def test_an_id_of_the_other_mode_is_a_404_that_says_so(
+    alice: Person, method: str, path: str, root: str
+) -> None:
+    for owner, other, mode in ((alice, alice.test, "live"), (alice.test, alice, "test")):
+        there = path.replace(root, root[: root.index("{")] + await MAKERS[root](owner))
+        answer = await other.request(method, there, json=CHANGES[root] if method == "PATCH" else None)
+
+        assert (answer.status_code, answer.json().get("exists_in_mode")) == (404, mode), answer.text
+        assert f"{mode} key" in answer.json()["next_action"]
+
+
+def test_operations_of_each_resource_are_asked() -> None:
+    assert {root for *_, root in CASES} == MAKERS.keys()
+    assert len(CASES) > 9
+
+
+async def test_an_id_in_a_body_counts_too(dana: Person) -> None:
+    webhook_id = await make_webhook(dana)
+    answer = await dana.test.post("/v1/portfolio/notifications/test", json={"webhook_id": webhook_id})
+    assert (answer.status_code, answer.json().get("exists_in_mode")) == (404, "live"), answer.text
+
+
+@pytest.mark.parametrize("root", MAKERS)
+async def test_what_a_stranger_has_is_not_said(alice: Person, bob: Person, root: str) -> None:
+    path = root[: root.index("{")]
+    for owner in (alice, alice.test):
+        there = path + await MAKERS[root](owner)
+        for stranger in (bob, bob.test):
+            answer = await stranger.get(there)
+            unknown = await stranger.get(path + "01890a5d-ac96-774b-bcce-b302099a8057")
+            assert answer.status_code == unknown.status_code == 404
+            assert [answer.json() | {"request_id": ""}] == [unknown.json() | {"request_id": ""}]
+
+
+async def test_a_session_is_told_of_the_sandbox(alice: Person) -> None:
+    session = await alice.sign_in()
+    project_id = await make_project(alice.test)
+    async with Client(alice.service, token=session.token) as client:
+        answer = await client.get(f"/v1/builders/projects/{project_id}")
+    assert (answer.status_code, answer.json()["exists_in_mode"]) == (404, "test")
+
+
+async def test_an_id_that_nobody_has_is_of_no_mode(alice: Person) -> None:
+    for path in ("01890a5d-ac96-774b-bcce-b302099a8057", "x", "%00", "none"):
+        answer = await alice.test.get(f"/v1/builders/projects/{path}")
+        assert "exists_in_mode" not in answer.json()

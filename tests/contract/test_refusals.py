@@ -1,0 +1,140 @@
+"""Every refusal for what is not there says what to do next: each operation, asked for what nobody has."""
+
+import re
+from typing import Any
+
+import pytest
+
+from builders import app, worker
+from builders.app import create_app
+from builders.kit import errors, ids
+from builders.kit.errors import Problem
+from builders.kit.settings import Settings
+from tests.cast import Client, Person
+from tests.contract.document import Json, operations
+
+HOUSE = {app, worker}  # imported for the refusals that they declare
+DOCUMENT: Json = create_app(Settings()).openapi()
+OPERATIONS = operations(DOCUMENT)
+GONE = sorted(
+    {
+        each
+        for each in errors.catalog()
+        if each.__module__.startswith("builders.") and each.status in {404, 405, 410}
+    },
+    key=lambda each: each.code,
+)
+# An id in the path; the others need a body or are no ids.
+SOUGHT = sorted(
+    name
+    for name, operation in OPERATIONS.items()
+    if "404" in operation["responses"]
+    and name.endswith(("_id}", "{id}", "/test", "/verify", "/retry", "/pdf"))
+    and "{" in name
+)
+BODIES: dict[str, Any] = {
+    "PATCH /v1/aliases/{alias_id}": {"enabled": False},
+    "PATCH /v1/builders/projects/{project_id}": {"name": "x"},
+    "PATCH /v1/domains/{id}": {"catch_all": None},
+    "PATCH /v1/notifications/webhooks/{webhook_id}": {"enabled": False},
+}
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+NAMED = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/\S+?)(?=[\s;,.:]|$)")
+
+
+def address(name: str) -> tuple[str, str]:
+    """The method and the path of an operation, with an id that nobody has."""
+    method, path = name.split()
+    return method, "/".join(str(ids.new()) if each.startswith("{") else each for each in path.split("/"))
+
+
+def methods_at(path: str) -> set[str]:
+    """The methods of all operations whose path fits; of a literal one, its own."""
+    named = [name.split() for name in OPERATIONS]
+    own = {method for method, each in named if each == path}
+    return own or {method for method, each in named if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", each), path)}
+
+
+def check_named(next_action: str) -> None:
+    """Fails when it names an operation that there is not."""
+    for method, path in NAMED.findall(next_action):
+        assert f"{method} {path}" in OPERATIONS, next_action
+
+
+@pytest.mark.parametrize("refusal", GONE, ids=lambda each: each.__name__)
+def test_a_refusal_for_what_is_not_there_says_what_to_do(refusal: type[Problem]) -> None:
+    found = refusal("It is not there.").members["next_action"]
+    assert found
+    check_named(found)
+
+
+@pytest.mark.parametrize("name", SOUGHT)
+async def test_an_unknown_id_is_a_404_that_says_what_to_do(alice: Person, dana: Person, name: str) -> None:
+    method, path = address(name)
+    asking = dana if path.startswith("/v1/portfolio") else alice
+    answer = await asking.request(method, path, json=BODIES.get(name))
+
+    assert answer.status_code == 404, answer.text
+    assert answer.json()["next_action"]
+    check_named(answer.json()["next_action"])
+
+
+def test_most_operations_with_an_id_are_asked() -> None:
+    assert len(SOUGHT) > 20
+
+
+@pytest.mark.parametrize("template", sorted({name.split()[1] for name in OPERATIONS}))
+async def test_a_method_that_a_path_does_not_have_is_a_405_that_says_what_to_do(
+    alice: Person, template: str
+) -> None:
+    _, path = address(f"GET {template}")
+    there = methods_at(path)
+    for method in {*METHODS} - there:
+        answer = await alice.request(method, path)
+        assert answer.status_code == 405, (method, answer.text)
+        assert answer.json()["next_action"]
+        check_named(answer.json()["next_action"])
+        assert {*answer.headers["Allow"].split(", ")} - {"HEAD"} == there
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "named"),
+    [
+        ("POST", "/v1/aliases", "POST /v1/sandbox/plan"),
+        ("PUT", "/v1/aliases/x", "PATCH"),
+        ("POST", "/v1/sandbox/plans", "POST /v1/sandbox/plan"),
+        ("POST", "/v1/invoices", "POST /v1/sandbox/promote"),
+        ("POST", "/docs", "Allow"),
+    ],
+)
+async def test_a_missing_method_says_what_is_meant(anyone: Client, method: str, path: str, named: str) -> None:
+    answer = await anyone.request(method, path)
+    assert answer.status_code in {404, 405}
+    assert named in answer.json()["next_action"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("/v1/aliases/", "/v1/aliases"),
+        ("/v1/aliases//", "/v1/aliases"),
+        ("/aliases", "/v1/aliases"),
+        ("/aliases/", "/v1/aliases"),
+        ("/V1/Aliases", "/v1/aliases"),
+        ("//v1//aliases", "/v1/aliases"),
+        ("/sandbox/plans/7", "/v1/sandbox/plans/7"),
+        ("/v1/livez", "/livez"),
+        ("/v1/builders/waitlist", "/public/v1/builders/waitlist"),
+    ],
+)
+async def test_a_path_that_is_nearly_one_names_it(anyone: Client, asked: str, meant: str) -> None:
+    answer = await anyone.get(f"http://builders.test{asked}")
+    assert (answer.status_code, answer.json()["did_you_mean"]) == (404, meant)
+
+
+@pytest.mark.parametrize("asked", ["/nothing", "/v1", "/v1/nothing/", "/" * 5_000, "/v1" * 1_000])
+async def test_a_path_that_resembles_none_names_none(anyone: Client, asked: str) -> None:
+    answer = await anyone.get(f"http://builders.test{asked}")
+    assert answer.status_code == 404
+    assert "did_you_mean" not in answer.json()
+    assert answer.json()["next_action"]
