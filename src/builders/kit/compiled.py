@@ -68,7 +68,7 @@ class Compiled:
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
         marks = [each.call for each in dependant.dependencies if isinstance(each.call, limits.Within)]
-        plain_marks = {each.call for each in dependant.dependencies} & _MARKS
+        self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
         for each in dependant.dependencies:
             if each.call not in marks and each.call not in _MARKS:
                 self._supply(route, each)
@@ -96,10 +96,10 @@ class Compiled:
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.model = route.response_model
         self.status = route.status_code or 200
-        methods = route.methods or ()
-        is_kept = idempotency.every_time not in plain_marks
-        self.repeatable = is_kept and self.needs is not None and "POST" in methods
-        self.has_head = "GET" in methods and prefetch.changes not in plain_marks
+
+    def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
+        self.repeatable = idempotency.every_time not in calls and self.needs is not None and "POST" in methods
+        self.has_head = "GET" in methods and prefetch.changes not in calls
 
     def _supply(self, route: APIRoute, dependency: Dependant) -> None:
         name, call = dependency.name, dependency.call

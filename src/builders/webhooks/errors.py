@@ -106,12 +106,12 @@ class CursorExpired(Problem):
     """Events behind the cursor are no longer kept."""
 
     status, code = 410, "cursor_expired"
+    remedy = "Ask again without cursor; reconcile what you store with the lists of this API."
 
     def __init__(self, available_since: datetime) -> None:
         moment = available_since.isoformat().replace("+00:00", "Z")
         super().__init__(
             f"Events that followed this cursor are no longer kept; those since {moment} are.",
-            next_action="Ask again without cursor; reconcile what you store with the lists of this API.",
             available_since=moment,
         )
 
