@@ -56,7 +56,14 @@ BEYOND_A_SCHEMA = {
     "webhook_unknown",  # one of the account's
 }
 # Codes of 400 for a secret that only we, or Stripe, can have made.
-NOT_OURS = {"signature_invalid", "token_invalid", "grant_invalid", "link_altered", "unsubscribe_link_invalid"}
+NOT_OURS = {
+    "signature_invalid",
+    "event_malformed",
+    "token_invalid",
+    "grant_invalid",
+    "link_altered",
+    "unsubscribe_link_invalid",
+}
 
 
 @schemathesis.hook

@@ -199,3 +199,39 @@ async def test_old_keys_are_pruned_and_young_ones_kept(
     await idempotency.prune(conn)
 
     assert [key for key, _, _ in await stored(conn, alice)] == ["young"]
+
+
+async def test_a_replay_has_the_media_type_of_the_first_answer(alice: Person) -> None:
+    headers = {"Idempotency-Key": "text", "Accept": "text/plain"}
+    first, again = [await alice.post(PLAN, json=MANIFEST, headers=headers) for _ in range(2)]
+
+    assert (first.status_code, is_replay(first), is_replay(again)) == (200, False, True)
+    assert first.headers["content-type"] == again.headers["content-type"] == "text/plain; charset=utf-8"
+    assert again.content == first.content
+    assert {name: again.headers.get(name) for name in idempotency.REPLAYED} == {
+        name: first.headers.get(name) for name in idempotency.REPLAYED
+    }
+
+
+@pytest.mark.parametrize(("query", "accept"), [("?page=2", "*/*"), ("", "text/plain"), ("?page=2", "text/plain")])
+async def test_another_query_or_accept_is_another_request(alice: Person, query: str, accept: str) -> None:
+    headers = {"Idempotency-Key": "other"}
+    assert (await alice.post(PLAN, json=MANIFEST, headers=headers)).status_code == 200
+    answer = await alice.post(f"{PLAN}{query}", json=MANIFEST, headers={**headers, "Accept": accept})
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "key_reused")
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "Application/JSON", ""])
+async def test_accept_that_asks_for_json_is_the_same_request(alice: Person, accept: str) -> None:
+    await alice.post(PLAN, json=MANIFEST, headers={"Idempotency-Key": "same"})
+    answer = await alice.post(PLAN, json=MANIFEST, headers={"Idempotency-Key": "same", "Accept": accept})
+    assert is_replay(answer)
+
+
+async def test_an_answer_that_was_kept_without_headers_is_json(alice: Person, conn: Conn) -> None:
+    first = await post(alice, PLAN, MANIFEST, key="old")
+    await conn.execute("UPDATE kit_idempotency SET headers = NULL WHERE account_id = %s", [alice.account.id])
+    again = await post(alice, PLAN, MANIFEST, key="old")
+    assert is_replay(again)
+    assert (again.content, again.headers["content-type"]) == (first.content, "application/json")

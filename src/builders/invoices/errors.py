@@ -41,6 +41,12 @@ class StripeRefused(Problem):
     status, code = 502, "stripe_refused"
 
 
+class EventMalformed(Problem):
+    """The signed body is no event of Stripe."""
+
+    status, code = 400, "event_malformed"
+
+
 class SignatureInvalid(Problem):
     """The signature is not Stripe's."""
 

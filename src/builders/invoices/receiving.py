@@ -20,8 +20,9 @@ METHOD = "stripe"
 COMPLETED = "checkout.session.completed"
 SUCCEEDED = "checkout.session.async_payment_succeeded"
 ENDED = {"checkout.session.expired": "expired", "checkout.session.async_payment_failed": "failed"}
-LONGEST_ID = 255
 KEPT = timedelta(days=90)  # events that were none of ours; Stripe repeats one for three days
+_OURS = "builders_"  # how the names of our metadata begin; Stripe may sell other things too
+_MOST = 10**15  # of a currency's smallest unit
 _log = log.get_logger()
 
 
@@ -34,7 +35,7 @@ class _Told:
     checkout_id: UUID
     session_id: str
     payment_status: str
-    amount_total: Any
+    amount_total: int | None  # None when it is no amount
     currency: str
 
 
@@ -50,10 +51,10 @@ class _Verdict:
 async def receive(conn: Conn, *, settings: Settings, payload: bytes, signature: str | None) -> StripeEvent:
     """Does what a webhook of Stripe says, unless it was done before; what became of it.
 
-    Raises SignatureInvalid.
+    Raises SignatureInvalid, EventMalformed.
     """
     event = stripes.read_event(payload, signature=signature, settings=settings)
-    event_id, kind = str(event.get("id"))[:LONGEST_ID], str(event.get("type"))[:LONGEST_ID]
+    event_id, kind = event["id"], event["type"]
     if await store.claim_event(conn, event_id=event_id, kind=kind, now=clock.now()):
         verdict = await _judge(conn, kind, event, settings)
         await store.settle_event(
@@ -78,14 +79,22 @@ async def prune(conn: Conn) -> None:
 
 
 async def _judge(conn: Conn, kind: str, event: dict[str, Any], settings: Settings) -> _Verdict:
-    told = _read(event)
-    if told is None or kind not in {COMPLETED, SUCCEEDED, *ENDED}:
+    session = _object(_object(event.get("data")).get("object"))
+    about = _object(session.get("metadata"))
+    if kind not in {COMPLETED, SUCCEEDED, *ENDED} or not any(name.startswith(_OURS) for name in about):
         return _Verdict(outcome=Outcome.IGNORED, detail="Of nothing that is ours.")
+    told = _read(session, about)
+    if told is None:
+        return _Verdict(outcome=Outcome.DISCREPANCY, detail="Its metadata does not say which checkout it is of.")
+    return await _settle(conn, kind, told, is_of_other_mode=stripes.is_of_other_mode(event, settings=settings))
+
+
+async def _settle(conn: Conn, kind: str, told: _Told, *, is_of_other_mode: bool) -> _Verdict:
     whose = {"account_id": told.account_id, "checkout_id": told.checkout_id}
     stored = await store.find(conn, **whose)
     if stored is None or stored.invoice_id != told.invoice_id:
         return _amiss(told, "We have no such checkout.")
-    if wrong := _wrong(told, stored, is_of_other_mode=stripes.is_of_other_mode(event, settings=settings)):
+    if wrong := _wrong(told, stored, is_of_other_mode=is_of_other_mode):
         return _amiss(told, wrong)
     if kind in ENDED:
         await store.end(conn, **whose, session_id=told.session_id, status=ENDED[kind])
@@ -144,20 +153,29 @@ def _amiss(told: _Told, detail: str) -> _Verdict:
     return _Verdict(outcome=Outcome.DISCREPANCY, detail=f"Session {told.session_id}: {detail}", told=told)
 
 
-def _read(event: dict[str, Any]) -> _Told | None:
-    """The session that the event is of; None when it is none of ours: Stripe may sell other things too."""
-    session = (event.get("data") or {}).get("object") or {}
-    about = session.get("metadata") or {}
-    found = [ids.find(str(about.get(f"builders_{name}", ""))) for name in ("account", "invoice", "checkout")]
+def _object(value: object) -> dict[str, Any]:
+    """Return a JSON object; an empty one for any other value: a signature says nothing of the shape."""
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    """Return a text as a column can hold it; an empty one for any other value."""
+    return value.replace("\0", "")[: stripes.LONGEST_ID] if isinstance(value, str) else ""
+
+
+def _read(session: dict[str, Any], about: dict[str, Any]) -> _Told | None:
+    """Return what a session of ours says; None when its metadata is not as we wrote it."""
+    found = [ids.find(_text(about.get(f"{_OURS}{name}"))) for name in ("account", "invoice", "checkout")]
     account_id, invoice_id, checkout_id = found
     if account_id is None or invoice_id is None or checkout_id is None:
         return None
+    amount = session.get("amount_total")
     return _Told(
         account_id=account_id,
         invoice_id=invoice_id,
         checkout_id=checkout_id,
-        session_id=str(session.get("id"))[:LONGEST_ID],
-        payment_status=str(session.get("payment_status")),
-        amount_total=session.get("amount_total"),
-        currency=str(session.get("currency")),
+        session_id=_text(session.get("id")),
+        payment_status=_text(session.get("payment_status")),
+        amount_total=amount if type(amount) is int and abs(amount) < _MOST else None,
+        currency=_text(session.get("currency")),
     )

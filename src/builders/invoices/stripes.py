@@ -4,9 +4,16 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import stripe
+from pydantic_core import from_json
 from stripe.checkout import Session
 
-from builders.invoices.errors import SignatureInvalid, StripeAway, StripeNotConfigured, StripeRefused
+from builders.invoices.errors import (
+    EventMalformed,
+    SignatureInvalid,
+    StripeAway,
+    StripeNotConfigured,
+    StripeRefused,
+)
 from builders.kit import log
 from builders.kit.money import Money, decimals_of
 from builders.kit.outbound import Outbound, OutboundFailed
@@ -15,6 +22,7 @@ from builders.kit.settings import Settings
 TOTAL_S = 20.0
 MOST_ANSWER = 512 * 1024  # bytes
 TOLERANCE_S = 300  # between a webhook's signature and its arrival
+LONGEST_ID = 255  # characters of an id or a type
 RETRY_AFTER_S = 5
 # What is sent along; the package would also tell Stripe of the machine it runs on.
 _SENT = frozenset({"authorization", "content-type", "stripe-version", "idempotency-key"})
@@ -104,18 +112,35 @@ def _refuse(error: stripe.StripeError) -> NoReturn:
 
 
 def read_event(payload: bytes, *, signature: str | None, settings: Settings) -> dict[str, Any]:
-    """The event of a webhook that Stripe has signed. Raises SignatureInvalid."""
+    """Return the event of a webhook that Stripe has signed: a JSON object with an id and a type.
+
+    Raises SignatureInvalid, EventMalformed.
+    """
     if settings.stripe_webhook_secret is None:
         raise SignatureInvalid("Nothing is believed: BUILDERS_STRIPE_WEBHOOK_SECRET is not set here.")
     secret = settings.stripe_webhook_secret.get_secret_value()
     if signature is None or not signature.isascii():
         raise SignatureInvalid("The header Stripe-Signature is missing, or is none.")
     try:
-        event = stripe.Webhook.construct_event(payload, signature, secret, tolerance=TOLERANCE_S)
+        stripe.WebhookSignature.verify_header(payload, signature, secret, TOLERANCE_S)
     except (stripe.SignatureVerificationError, ValueError) as error:
         raise SignatureInvalid("The body was not signed by Stripe, or too long ago.") from error
-    found: dict[str, Any] = event.to_dict()
-    return found
+    try:
+        event = from_json(payload, allow_inf_nan=False)
+    except ValueError as error:
+        raise _malformed("It is not JSON.") from error
+    if not isinstance(event, dict) or not all(_is_name(event.get(name)) for name in ("id", "type")):
+        raise _malformed("It has no id or no type.")
+    return event
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable()
+
+
+def _malformed(why: str) -> EventMalformed:
+    _log.error("stripe_event_malformed", why=why)
+    return EventMalformed(f"The body is signed, but is no event of Stripe: {why}")
 
 
 def minor_units(amount: Money) -> int | None:

@@ -102,7 +102,7 @@ class WriteReply(Reply):
 class Answer:
     """What a handler gives when its reply goes out with headers of its own, such as a cookie or an ETag.
 
-    The replay of an idempotent request comes without them.
+    The replay of an idempotent request has those of `idempotency.REPLAYED`.
     """
 
     reply: object

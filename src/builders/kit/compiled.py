@@ -165,10 +165,10 @@ class Compiled:
                 values[self.conn_name] = conn
             response, stored = self._answer(await self.call(**values), values)
             if claim is not None and self.connect is db.Database.transaction:
-                await claim.finish(conn, status=response.status_code, body=stored)
+                await claim.finish(conn, response=response, body=stored)
         if claim is not None and self.connect is not db.Database.transaction:
             async with database.reading() as conn:
-                await claim.finish(conn, status=response.status_code, body=stored)
+                await claim.finish(conn, response=response, body=stored)
         return response
 
     async def _read(self, request: Request, body: Any, values: Values) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from fastapi import Depends, Request
+from psycopg.types.json import Jsonb
 from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 
@@ -26,6 +27,14 @@ HEADER = "Idempotency-Key"
 KEPT = timedelta(hours=24)
 ABANDONED = timedelta(seconds=60)  # a claim whose process died; longer than any request may take
 RELEASING_S = 3
+# Headers of the first answer that a replay has too; Set-Cookie is a secret, and the rest is of each answer.
+REPLAYED = frozenset(
+    (
+        *("content-type", "content-disposition", "content-language", "content-location"),
+        *("cache-control", "etag", "last-modified", "link", "location", "vary"),
+    )
+)
+_ANY = frozenset(("", "*/*", "application/json"))  # values of Accept that ask for nothing but JSON
 MAX_KEY = 255
 
 PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
@@ -49,16 +58,17 @@ CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at)
     VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s)
     ON CONFLICT (account_id, key) DO UPDATE
-    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, status = NULL, body = NULL
+    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, status = NULL, body = NULL,
+        headers = NULL
     WHERE held.claimed_at < %(expired)s OR (held.status IS NULL AND held.claimed_at < %(abandoned)s)
     RETURNING true
 """
 FIND = """
-    SELECT fingerprint, status, body FROM kit_idempotency
+    SELECT fingerprint, status, body, headers FROM kit_idempotency
     WHERE account_id = %(account_id)s AND key = %(key)s
 """
 FINISH = """
-    UPDATE kit_idempotency SET status = %(status)s, body = %(body)s
+    UPDATE kit_idempotency SET status = %(status)s, body = %(body)s, headers = %(headers)s
     WHERE account_id = %(account_id)s AND key = %(key)s AND claimed_at = %(claimed_at)s
 """
 RELEASE = """
@@ -101,9 +111,11 @@ class Claim:
                     await conn.execute(RELEASE, self._row())
             raise
 
-    async def finish(self, conn: Conn, *, status: int, body: bytes) -> None:
+    async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
         """Keeps the answer. Raises InFlight when the claim was given up for dead and taken by another."""
-        cursor = await conn.execute(FINISH, {**self._row(), "status": status, "body": body.decode()})
+        kept = {name: value for name, value in response.headers.items() if name in REPLAYED}
+        row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
+        cursor = await conn.execute(FINISH, row)
         if cursor.rowcount == 0:
             raise InFlight("This request took too long, and its key was taken over.", retry_after=1)
 
@@ -130,7 +142,7 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
         if await cursor.fetchone():
             return Claim(account_id=account_id, key=key, claimed_at=now)
         found = await (await conn.execute(FIND, row)).fetchone()
-    before, status, kept = found or (fingerprint, None, None)
+    before, status, kept, headers = found or (fingerprint, None, None, None)
     if before != fingerprint:
         raise Invalid(
             ("header", HEADER),
@@ -139,8 +151,9 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
         )
     if status is None:
         raise InFlight("A request with this Idempotency-Key is being answered; try again.", retry_after=1)
-    media_type = "application/json" if kept else None
-    replay = Response(kept, status, {"Idempotent-Replayed": "true"}, media_type)
+    if headers is None:  # kept by a release that kept none
+        headers = {"content-type": "application/json"} if kept else {}
+    replay = Response(kept, status, {**headers, "Idempotent-Replayed": "true"})
     return Claim(account_id=account_id, key=key, claimed_at=now, replay=replay)
 
 
@@ -158,5 +171,9 @@ def _fingerprint(request: Request, body: Any) -> bytes:
         canonical = body
     else:
         canonical = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-    parts = (request.method.encode(), request.scope["path"].encode(), canonical)
+    parts = [request.method.encode(), request.scope["path"].encode(), canonical]
+    accept = ",".join(request.headers.getlist("accept")).replace(" ", "").lower()
+    query = request.scope["query_string"]
+    if query or accept not in _ANY:
+        parts += query, accept.encode("latin-1")
     return hashlib.sha256(b"\n".join(parts)).digest()

@@ -6,7 +6,7 @@ from fastapi import Header, Request
 
 from builders.invoices import schemas
 from builders.invoices import service as invoices
-from builders.invoices.errors import SignatureInvalid
+from builders.invoices.errors import EventMalformed, SignatureInvalid
 from builders.invoices.schemas import StripeReceived
 from builders.kit.db import Pool
 from builders.kit.errors import BodyTooLarge, problems
@@ -27,7 +27,7 @@ _BODY = {"required": True, "content": {"application/json": {"schema": _EVENT}}}
 @router.post(
     "",
     response_model=schemas.StripeReceived,
-    responses=problems(SignatureInvalid, BodyTooLarge),
+    responses=problems(SignatureInvalid, EventMalformed, BodyTooLarge),
     openapi_extra={"requestBody": _BODY},
 )
 async def receive_stripe(
