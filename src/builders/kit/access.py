@@ -31,7 +31,8 @@ def _line(request: _Request) -> str:
     at, request_id, method, path, status, ms, client = request
     is_plain = request_id.isalnum() and request_id.isascii()
     is_short = len(request_id) <= _PLAIN and len(path) <= _PLAIN  # a path may have 64 KiB: not kept
-    asked = _asked(method, path, client) if is_plain and is_short else None
+    is_json = log.lines.console is None
+    asked = _asked(method, path, client) if is_json and is_plain and is_short else None
     timestamp = log.stamp(at)
     if asked is None:
         said = {"request_id": request_id, "method": method, "path": path, "status": status, "ms": ms}

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line, from structlog and stdlib logging alike, without secrets.
+"""Logs: one JSON object a line, or text on a terminal, from structlog and stdlib logging alike, without secrets.
 
 Every line goes through the same last step, which masks what is a secret by its name or by its look, bounds
 depth and size, and escapes control characters, so that no value can forge or flood the log.
@@ -9,7 +9,7 @@ import logging
 import math
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -17,14 +17,15 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import PurePath
 from threading import RLock
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 from uuid import UUID
 
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
-from builders.kit import clock
+from builders.kit import clock, log_console
 
+Style = Literal["auto", "json", "console"]
 MASK = "***"
 _DEPTH = 6  # of containers within containers
 _ITEMS = 50  # of one container
@@ -169,11 +170,12 @@ _written = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only, so cont
 
 
 def line(_logger: object, _method: str, event: EventDict) -> str:
-    """The last step of every way: the event masked, bounded and in a steady order, as one line of JSON."""
+    """The last step of every way: the event masked, bounded and in a steady order, as one line."""
     head = {"timestamp": event.pop("timestamp"), "level": event.pop("level")}
     ahead = {key: event.pop(key) for key in _AHEAD if key in event}
     rest = {key: value for key, value in event.items() if key not in _MUTE}
-    return _written(head | _Copy().mapping(ahead | rest))
+    whole = head | _Copy().mapping(ahead | rest)
+    return _written(whole) if lines.console is None else lines.console(whole)
 
 
 def stamp(at: float) -> str:
@@ -198,6 +200,7 @@ class Lines:
     def __init__(self) -> None:
         self.stream: TextIO = sys.stderr
         self.threshold = logging.INFO
+        self.console: Callable[[Mapping[str, Any]], str] | None = None  # None: lines of JSON
         # Reentrant: a collected object may log (asyncio's tasks do) while its thread is writing.
         self._lock = RLock()
         self._gone = suppress(OSError, ValueError, RuntimeError)
@@ -229,8 +232,10 @@ class _Handler(logging.Handler):
         lines.write(text)
 
 
-def configure(*, level: str = "info", stream: TextIO | None = None) -> None:
+def configure(*, level: str = "info", stream: TextIO | None = None, style: Style = "auto") -> None:
     """Send all logs from this level up to the stream (stderr when None); a second call replaces the first.
+
+    The style `auto` is text where the stream is a terminal, and JSON everywhere else.
 
     Start uvicorn with log_config=None, or it puts its own handlers back. Raises ValueError for an unknown
     level.
@@ -239,6 +244,8 @@ def configure(*, level: str = "info", stream: TextIO | None = None) -> None:
     if threshold is None:
         raise ValueError(f"There is no log level {level!r}: debug, info, warning, error or critical.")
     lines.stream, lines.threshold = stream or sys.stderr, threshold
+    is_console = style == "console" or (style == "auto" and lines.stream.isatty())
+    lines.console = log_console.make_renderer() if is_console else None
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -195,6 +195,10 @@ class Settings(BaseSettings):
         "https://api.stripe.com", description="Where Stripe is, for tests; `http` only to BUILDERS_OUTBOUND_ALLOW."
     )
     log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
+    log_format: Literal["auto", "json", "console"] = Field(
+        "auto",
+        description="`json`: one object a line; `console`: text for people; `auto`: text on a terminal, else JSON",
+    )
 
     @field_validator("limits", mode="before")
     @classmethod
