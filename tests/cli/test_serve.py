@@ -36,7 +36,16 @@ def test_it_serves_from_an_empty_folder_and_stops_without_a_trace(data: Path) ->
         assert serving.status("/livez") == 200
         assert serving.status("/v1/api-keys", secret) == 200
         assert serving.status("/v1/api-keys") == 401
-        assert f"Builders answers at http://127.0.0.1:{serving.port}" in serving.log()
+        log = serving.log()
+        steps = (
+            "Starting PostgreSQL in ",
+            "Preparing the database",
+            "Starting 1 HTTP process and",
+            "Builders answers at ",
+        )
+        places = [log.index(step) for step in steps]
+        assert places == sorted(places)
+        assert f"Builders answers at http://127.0.0.1:{serving.port}" in log
 
         waiting = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=15)
         waiting.request("GET", NEVER, headers={"X-API-Key": secret})
@@ -97,3 +106,11 @@ def test_a_command_that_is_told_to_stop_twice_clears_up_all_the_same() -> None:
     with pytest.raises(SystemExit) as ended:
         work()
     assert (ended.value.code, cleared) == (128 + signal.SIGTERM, ["all"])
+
+
+def test_the_start_ends_with_the_demo_keys_in_one_block() -> None:
+    keys = "  developer_full  test svc_test_x"
+    said = serve._summary(Settings(port=8123), keys).strip().splitlines()
+
+    assert said[0].startswith("Builders answers at http://127.0.0.1:8123 ")
+    assert said[1:3] == ["Demo keys, for the header X-API-Key:", keys]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import click
 
 from builders.cli import asking
-from builders.cli.session import connected, conninfo_of, fail, note, read_settings
+from builders.cli.session import connected, conninfo_of, fail, keep_address, migrate_database, note, read_settings
 from builders.kit import clock, crypto, supervisor
 from builders.kit.settings import Settings
 
@@ -23,6 +23,7 @@ BACKLOG = 2048
 READY_WITHIN_S = 60.0
 PATIENCE_S = 2.0  # for the children of a killed parent, who hold its port for a moment
 GLANCE_S = 0.05
+SETTLED_S = 0.2  # until the log lines of the start are written
 US = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the current folder
 
 
@@ -36,10 +37,16 @@ def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> No
     settings = read_settings(host=host, port=port)
     with _listen(settings) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        with connected(settings, watched=True) as ready:
+        if settings.database_url is None:
+            note(f"Starting PostgreSQL in {settings.data_dir} ...")
+        with connected(settings, migrated=False, watched=True) as ready:
+            note("Preparing the database ...")
+            migrate_database(ready)
             _have_keyring(ready)
+            keep_address(ready)
             environment = {**os.environ, **_environment(ready)}
             keys = _load_demo(environment) if demo else ""
+            note(f"Starting {workers} HTTP process{'es' if workers > 1 else ''} and the worker ...")
             parent = supervisor.Supervisor(_programs(listener.fileno(), workers), environment=environment)
             threading.Thread(target=_announce, args=(ready, keys, parent.stopping), daemon=True).start()
             parent.run()
@@ -75,6 +82,7 @@ def _have_keyring(settings: Settings) -> None:
 
 def _load_demo(environment: Mapping[str, str]) -> str:
     """The demo's keys, a line each; loads the demo on the first start."""
+    note("Loading the demo catalog and accounts; the first time, its images are drawn ...")
     with subprocess.Popen(  # noqa: S603 - our own command
         [*US, "demo"],
         env=environment,
@@ -126,6 +134,13 @@ def _announce(settings: Settings, keys: str, stopping: threading.Event) -> None:
         if clock.monotonic() > deadline:
             note(f"Builders does not answer at {settings.url} yet; the log above says why.")
             return
-    note(f"Builders answers at {settings.url} (documents at {settings.url}/docs)")
+    stopping.wait(SETTLED_S)
+    note(_summary(settings, keys))
+
+
+def _summary(settings: Settings, keys: str) -> str:
+    """Return the block that ends the start: where the service is, and the demo's keys."""
+    lines = [f"Builders answers at {settings.url} (documents at {settings.url}/docs)"]
     if keys:
-        note(f"Demo keys, for the header X-API-Key:\n{keys}")
+        lines += ["Demo keys, for the header X-API-Key:", keys]
+    return "\n".join(("", *lines, "Ctrl-C stops it.", ""))
