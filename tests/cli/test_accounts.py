@@ -53,7 +53,11 @@ def test_an_address_has_one_account(builders: Cli, account: str, again: type[str
 
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert result.stderr == f"Error: An account has the address {account} already.\n"
+    error = json.loads(result.stderr)["error"]
+    assert (error["code"], error["detail"]) == (
+        "email_taken",
+        f"An account has the address {account} already.",
+    )
 
 
 @pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.net", "a@b", "a b@example.net", "a@b@example.net"])
@@ -86,3 +90,46 @@ def test_a_link_that_is_wrong_is_seen_and_undone(
     assert undone.stdout == f"The subject {email} speaks for {account} no more.\n"
     assert (again.exit_code, again.stderr.endswith("is not linked to this account.\n")) == (1, True)
     assert builders("accounts", "links", "--account", account).stdout == "No links.\n"
+
+
+def test_accounts_are_listed_newest_first_below_headers(builders: Cli, email: str) -> None:
+    assert builders("accounts", "list", "--containing", email).stdout == "No accounts.\n"
+    for name in ("first", "second"):
+        builders("accounts", "create", "--email", f"{name}-{email}", "--unverified")
+    said = builders("accounts", "list", "--containing", email.upper()).stdout.splitlines()
+    found = json.loads(builders("accounts", "list", "--containing", email, "--json").stdout)
+    newest = json.loads(builders("accounts", "list", "--limit", "1", "--json").stdout)
+
+    assert said[0].split() == ["ID", "EMAIL", "NAME", "CONFIRMED", "CREATED"]
+    assert [line.split()[1] for line in said[1:]] == [f"second-{email}", f"first-{email}"]
+    assert [each["email"] for each in found] == [f"second-{email}", f"first-{email}"]
+    assert len(newest) == 1
+
+
+def test_an_account_is_shown(builders: Cli, account: str) -> None:
+    found = json.loads(builders("accounts", "show", "--account", account, "--json").stdout)
+    said = builders("accounts", "show", "--account", account).stdout
+
+    assert found["email"] == account
+    assert found["id"] in said
+    assert found["sandbox_id"] in said
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "status"),
+    [
+        (("accounts", "show", "--account", "nobody@example.net", "--json"), "account_not_found", 1),
+        (("keys", "list", "--account", "nobody@example.net", "--json"), "account_not_found", 1),
+        (("keys", "list", "--json"), "usage", 2),
+        (("accounts", "create", "--json", "--email", "nobody"), "usage", 2),
+        (("nothing", "--json"), "usage", 2),
+    ],
+)
+def test_with_json_a_failure_is_json_too(builders: Cli, words: tuple[str, ...], code: str, status: int) -> None:
+    result = builders(*words)
+
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert json.loads(result.stderr)["error"]["code"] == code
+    assert set(json.loads(result.stderr)["error"]) == {"code", "detail", "next_action"}
+    plain = builders(*(word for word in words if word != "--json"))
+    assert (plain.exit_code, plain.stderr.startswith(("Error: ", "Usage: "))) == (status, True)

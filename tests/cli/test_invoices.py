@@ -41,7 +41,7 @@ def show(builders: Cli, number: str) -> Json:
 
 def test_invoices_are_listed(builders: Cli, account: str, number: str) -> None:
     words = ("invoices", "list", "--account", account)
-    assert builders(*words).stdout.startswith(number)
+    assert builders(*words).stdout.splitlines()[1].startswith(number)
     (item,) = json.loads(builders(*words, "--json").stdout)
     assert (item["number"], item["status"], item["amount_due"]["amount"]) == (number, "open", "10.00")
     assert builders(*words, "--status", "paid").stdout.strip() == "No invoices."

@@ -50,7 +50,7 @@ def emails(conninfo: str, source: str) -> list[str]:
 
 
 def test_leads_are_listed_the_newest_first(builders: Cli, source: str, emails: list[str]) -> None:
-    lines = builders("leads", "list", "--source", source).stdout.splitlines()
+    lines = builders("leads", "list", "--source", source).stdout.splitlines()[1:]
     assert [line.split()[-1] for line in lines] == emails[::-1]
     found = json.loads(builders("leads", "list", "--source", source, "--json").stdout)
     assert [(each["email"], each["status"]) for each in found] == [

@@ -91,7 +91,7 @@ def test_grants_are_listed_newest_first_without_their_texts(builders: Cli, accou
     assert [each["id"] for each in json.loads(listed.stdout)] == [second["id"], first["id"]]
     for grant in (first, second):
         assert grant["grant"] not in listed.stdout + for_people
-    assert [line.split("  ")[2] for line in for_people.splitlines()] == ["read and write", "read only"]
+    assert [line.split("  ")[2] for line in for_people.splitlines()[1:]] == ["read and write", "read only"]
     assert for_people.count("open until") == 2
 
 
@@ -118,7 +118,7 @@ def test_what_became_of_a_grant_is_shown(builders: Cli, account: str, conninfo: 
         conn.execute(USED, [used["id"]])
         conn.execute(OLD, [old["id"]])
 
-    shown = builders("login-as", "list", "--account", account).stdout.splitlines()
+    shown = builders("login-as", "list", "--account", account).stdout.splitlines()[1:]
 
     assert [line.split("  ")[1].partition(" ")[0] for line in shown] == ["expired", "redeemed"]
 

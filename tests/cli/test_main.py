@@ -1,5 +1,8 @@
+import os
 import subprocess
 import sys
+
+import pytest
 
 from builders.cli.main import COMMANDS
 from tests.cli.conftest import Cli
@@ -29,3 +32,30 @@ def test_every_command_is_called_as_the_table_says(command: Cli) -> None:
 def test_a_name_that_is_none_is_answered_with_what_was_meant(command: Cli) -> None:
     result = command("kesy")
     assert (result.exit_code, "Did you mean 'keys'?" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "place", "offered"),
+    [
+        ("builders acc", 1, "accounts"),
+        ("builders accounts sh", 2, "show"),
+        ("builders keys create --pre", 3, "--preset"),
+    ],
+)
+def test_a_shell_completes_commands_and_options(typed: str, place: int, offered: str) -> None:
+    environment = {
+        **os.environ,
+        "_BUILDERS_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(place),
+    }
+    said = subprocess.run(
+        [sys.executable, "-c", "from builders.cli.main import main; main(prog_name='builders')"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert offered in {line.partition(",")[2] for line in said.stdout.splitlines()}

@@ -1,7 +1,9 @@
 import json
+from pathlib import Path
 
 import pytest
 
+from builders.cli import session
 from tests.cli.conftest import Cli
 
 SECRET = "hidden-word"
@@ -116,3 +118,22 @@ def test_json_is_written_as_the_interface_writes_it(builders: Cli, email: str) -
     assert text.isascii()
     assert json.loads(text)["name"] == "Ädä"
     assert json.loads(text)["created_at"].endswith("Z")
+
+
+def test_commands_write_links_to_the_address_that_serve_took(
+    plain_environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain_environment.delenv("BUILDERS_PORT")
+    plain_environment.setenv("BUILDERS_DATA_DIR", str(tmp_path))
+    own = "http://127.0.0.1:8000"
+    assert session.with_address(session.read_settings()).url == own
+
+    session.keep_address(session.read_settings(port=9123))
+    assert session.read_settings().url == own
+    assert session.with_address(session.read_settings()).url == "http://127.0.0.1:9123"
+    plain_environment.setenv("BUILDERS_BASE_URL", "https://builders.example")
+    assert session.with_address(session.read_settings()).url == "https://builders.example"
+
+    plain_environment.delenv("BUILDERS_BASE_URL")
+    (tmp_path / session.SERVED).write_text("[]")
+    assert session.with_address(session.read_settings()).url == own

@@ -218,6 +218,13 @@ def test_a_read_only_copy_is_told() -> None:
     assert "primary" in (doctor._rights(may_create=True, is_copy=True).next_action or "")
 
 
+def test_many_pending_migrations_are_no_wall(running: str) -> None:
+    names = [f"{n:04}_x.sql" for n in range(65)]
+    migrations = _find(doctor.database(running, lambda _: names), "migrations")
+
+    assert migrations.detail == "65 pending: 0000_x.sql to 0064_x.sql."
+
+
 def test_pending_migrations_are_named(running: str) -> None:
     asked: list[str] = []
 

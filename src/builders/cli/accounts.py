@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from builders.cli.session import fail, json_option, plain, run, show
+from builders.cli.session import fail, json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Account, Identity
 from builders.kit.callers import OPERATOR
@@ -40,6 +40,49 @@ def create(email: str, name: str | None, *, unverified: bool, as_json: bool) -> 
 
     account = run(work)
     show(account, as_json=as_json, text=f"Account {account.id} for {account.email}.")
+
+
+@accounts.command("list")
+@click.option("--containing", help="Only addresses with this text in them.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Accounts shown.")
+@json_option
+def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
+    """List accounts, newest first."""
+
+    async def work(database: Database, _: Settings) -> Sequence[Account]:
+        async with database.reading() as conn:
+            return await identity.list_accounts(conn, containing=containing, limit=limit)
+
+    found = run(work)
+    rows = ((each.id, each.email, each.name, _confirmed(each), f"{each.created_at:%Y-%m-%d}") for each in found)
+    text = table(("ID", "EMAIL", "NAME", "CONFIRMED", "CREATED"), rows, empty="No accounts.")
+    show(list(found), as_json=as_json, text=text)
+
+
+@accounts.command("show")
+@account_option
+@json_option
+def show_account(email: str, *, as_json: bool) -> None:
+    """Show an account."""
+
+    async def work(database: Database, _: Settings) -> Account:
+        async with database.reading() as conn:
+            return await identity.get_account_by_email(conn, email=email)
+
+    found = run(work)
+    rows = [
+        ("id", found.id),
+        ("sandbox account", found.sandbox_id),
+        ("email", found.email),
+        ("confirmed", _confirmed(found)),
+        ("name", found.name),
+        ("created", f"{found.created_at:%Y-%m-%d %H:%M}Z"),
+    ]
+    show(found, as_json=as_json, text=table(("MEMBER", "VALUE"), rows, empty=""))
+
+
+def _confirmed(account: Account) -> str:
+    return "no" if account.email_verified_at is None else f"{account.email_verified_at:%Y-%m-%d}"
 
 
 @accounts.command("link")
@@ -98,5 +141,6 @@ def list_identities(email: str, *, as_json: bool) -> None:
             return await identity.list_identities(conn, account_id=account.id)
 
     found = run(work)
-    lines = (f"{each.created_at:%Y-%m-%d %H:%M}Z  {plain(each.issuer)}  {plain(each.subject)}" for each in found)
-    show(list(found), as_json=as_json, text="\n".join(lines) or "No links.")
+    rows = ((f"{each.created_at:%Y-%m-%d %H:%M}Z", each.issuer, each.subject) for each in found)
+    text = table(("CREATED", "ISSUER", "SUBJECT"), rows, empty="No links.")
+    show(list(found), as_json=as_json, text=text)

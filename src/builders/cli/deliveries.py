@@ -1,13 +1,14 @@
 """`builders deliveries`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import click
 
-from builders.cli.session import json_option, plain, run, show
+from builders.cli.session import json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.kit import ids
 from builders.kit.db import Conn, Database
@@ -65,7 +66,7 @@ def list_deliveries(
         return items[:limit]
 
     items = run(work)
-    show(items, as_json=as_json, text="\n".join(map(_line, items)) or "No deliveries.")
+    show(items, as_json=as_json, text=table(_HEAD, map(_cells, items), empty="No deliveries."))
 
 
 @deliveries.command("show")
@@ -129,11 +130,12 @@ def stuck(*, as_json: bool) -> None:
     show(found, as_json=as_json, text="\n".join(lines))
 
 
-def _line(item: Item) -> str:
+_HEAD = ("ID", "CREATED", "EVENT", "STATUS", "ATTEMPTS", "LAST")
+
+
+def _cells(item: Item) -> Sequence[object]:
     last = item["last_status"] or item["last_error"] or "-"
-    return (
-        f"{item['id']}  {item['created_at']}  {item['event']}  {item['status']}  {item['attempt_count']}  {last}"
-    )
+    return item["id"], item["created_at"], item["event"], item["status"], item["attempt_count"], last
 
 
 def _troubled(each: Troubled) -> str:

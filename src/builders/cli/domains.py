@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from builders.cli.accounts import account_option
-from builders.cli.session import fail, json_option, run, show
+from builders.cli.session import fail, json_option, run, show, table
 from builders.domains import service as door
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
 from builders.identity import service as identity
@@ -92,14 +92,20 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
             )
 
     found = run(work)
-    show([_item(each) for each in found], as_json=as_json, text="\n".join(map(_line, found)) or "No domains.")
+    show(
+        [_item(each) for each in found],
+        as_json=as_json,
+        text=table(_HEAD, map(_cells, found), empty="No domains."),
+    )
 
 
-def _line(domain: AccountDomain) -> str:
+_HEAD = ("ADDED", "STATUS", "SOURCE", "ACCOUNT", "DOMAIN", "NOT RIGHT")
+
+
+def _cells(domain: AccountDomain) -> Sequence[object]:
     bad = [kind for kind, health in domain.health.statuses.items() if health in ILL]
-    ill = f"  not right: {', '.join(bad)}" if bad else ""
-    what = f"{domain.status:<10} {domain.source:<10} {domain.account_id}"
-    return f"{domain.added_at:%Y-%m-%d %H:%M}Z  {what}  {domain.domain}{ill}"
+    added = f"{domain.added_at:%Y-%m-%d %H:%M}Z"
+    return added, domain.status, domain.source, domain.account_id, domain.domain, ", ".join(bad)
 
 
 def _item(domain: AccountDomain) -> Item:

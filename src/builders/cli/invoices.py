@@ -7,7 +7,7 @@ from uuid import UUID
 
 import click
 
-from builders.cli.session import fail, json_option, note, plain, run, show
+from builders.cli.session import fail, json_option, note, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Account
 from builders.invoices import service as door
@@ -76,7 +76,16 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
             return await door.list_of_all(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = run(work)
-    show(list(map(_shown, found)), as_json=as_json, text="\n".join(map(_line, found)) or "No invoices.")
+    show(list(map(_shown, found)), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No invoices."))
+
+
+_HEAD = ("NUMBER", "STATUS", "AMOUNT DUE", "TOTAL", "DUE ON", "BUYER")
+
+
+def _cells(invoice: Invoice) -> Sequence[object]:
+    due_on = f"{invoice.due_at:%Y-%m-%d}"
+    buyer = invoice.buyer.name if invoice.buyer else "-"
+    return invoice.number, invoice.status, invoice.amount_due, invoice.total, due_on, buyer
 
 
 def _line(invoice: Invoice) -> str:

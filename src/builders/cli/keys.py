@@ -1,12 +1,13 @@
 """`builders keys`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import click
 
-from builders.cli.session import json_option, plain, run, show
+from builders.cli.session import json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
 from builders.kit import ids
@@ -77,7 +78,7 @@ def list_keys(email: str, *, as_json: bool) -> None:
                 page = replace(page, after=(found.next_cursor,))
 
     items = run(work)
-    show(items, as_json=as_json, text="\n".join(map(_line, items)) or "No keys.")
+    show(items, as_json=as_json, text=table(_HEAD, map(_cells, items), empty="No keys."))
 
 
 @keys.command()
@@ -102,8 +103,11 @@ def revoke(email: str, key_id: str, *, as_json: bool) -> None:
     show(key, as_json=as_json, text=f"Revoked {key.prefix}…{key.last4} ({plain(key.label)}).")
 
 
-def _line(key: Item) -> str:
+_HEAD = ("ID", "KEY", "PRESET", "STATE", "LABEL")
+
+
+def _cells(key: Item) -> Sequence[str]:
     state = f"revoked {key['revoked_at']}" if key["revoked_at"] else "active"
     if key["expires_at"] and not key["revoked_at"]:
         state = f"until {key['expires_at']}"
-    return f"{key['id']}  {key['prefix']}…{key['last4']}  {key['preset']}  {state}  {plain(key['label'])}"
+    return key["id"], f"{key['prefix']}…{key['last4']}", key["preset"], state, key["label"]

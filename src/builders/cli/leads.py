@@ -9,7 +9,7 @@ import click
 from pydantic_core import to_json
 
 from builders.cli.files import written
-from builders.cli.session import counted, json_option, note, plain, run, show
+from builders.cli.session import counted, json_option, note, run, show, table
 from builders.kit import crypto
 from builders.kit.db import Database
 from builders.kit.emails import canonical
@@ -56,12 +56,15 @@ def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
             return await door.list_newest(conn, wanted=_wanted(**chosen), limit=limit)
 
     found = run(work)
-    show(found, as_json=as_json, text="\n".join(map(_line, found)) or "No leads.")
+    show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No leads."))
 
 
-def _line(lead: Lead) -> str:
-    what = f"{lead.source or '-'} {lead.interest or '-'}"
-    return f"{lead.created_at:%Y-%m-%d %H:%M:%SZ}  {lead.status:<12} {what:<32} {plain(lead.email)}"
+_HEAD = ("CREATED", "STATUS", "SOURCE", "INTEREST", "EMAIL")
+
+
+def _cells(lead: Lead) -> Sequence[object]:
+    created = f"{lead.created_at:%Y-%m-%d %H:%M:%SZ}"
+    return created, lead.status, lead.source or "-", lead.interest or "-", lead.email
 
 
 @leads.command()

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import click
 
-from builders.cli.session import json_option, plain, run, show
+from builders.cli.session import json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Grant, NewGrant
 from builders.kit import clock, ids
@@ -67,7 +67,7 @@ def list_grants(email: str, *, as_json: bool) -> None:
             return await identity.list_grants(conn, account_id=account.id)
 
     found = run(work)
-    show(list(found), as_json=as_json, text="\n".join(map(_line, found)) or "No grants.")
+    show(list(found), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No grants."))
 
 
 @login_as.command()
@@ -84,7 +84,10 @@ def revoke(grant_id: str, *, as_json: bool) -> None:
     show(ended, as_json=as_json, text=f"Revoked {ended.id} ({plain(ended.operator)}).")
 
 
-def _line(grant: Grant) -> str:
+_HEAD = ("ID", "STATE", "ACCESS", "OPERATOR", "REASON")
+
+
+def _cells(grant: Grant) -> Sequence[object]:
     said = (
         f"revoked {grant.revoked_at:%Y-%m-%d %H:%M}Z"
         if grant.revoked_at
@@ -95,4 +98,4 @@ def _line(grant: Grant) -> str:
         else f"open until {grant.expires_at:%H:%M}Z"
     )
     right = "read and write" if grant.may_write else "read only"
-    return f"{grant.id}  {said}  {right}  {plain(grant.operator)}  {plain(grant.reason)}"
+    return grant.id, said, right, grant.operator, grant.reason

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from builders.cli.session import fail, json_option, note, plain, read_settings, run, show
+from builders.cli.session import fail, json_option, note, plain, read_settings, run, show, table
 from builders.identity import service as identity
 from builders.kit.db import Database
 from builders.kit.settings import Settings
@@ -89,12 +89,12 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
             return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = run(work)
-    width = max((len(each.letter) for each in found), default=0)
-    text = "\n".join(_line(each, width) for each in found)
-    show(found, as_json=as_json, text=text or "There is no mail.")
+    show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="There is no mail."))
 
 
-def _line(message: Message, width: int) -> str:
-    said = f" ({plain(message.last_error)})" if message.last_error else ""
+_HEAD = ("CREATED", "STATUS", "TEMPLATE", "RECIPIENT", "ERROR")
+
+
+def _cells(message: Message) -> Sequence[object]:
     when = f"{message.created_at:%Y-%m-%d %H:%M:%SZ}"
-    return f"{when}  {message.status:<10} {message.letter:<{width}}  {plain(message.recipient)}{said}"
+    return when, message.status, message.letter, message.recipient, message.last_error or ""

@@ -1,11 +1,13 @@
 """The command `builders`."""
 
 import gc
+import json
 from collections.abc import Mapping
 from importlib import import_module
 
 import click
 
+from builders.cli.session import CommandFailed
 from builders.kit.documents import REVISION
 
 # Where each command is.
@@ -32,6 +34,9 @@ COMMANDS: Mapping[str, str] = {
 }
 
 
+WANTS_JSON = "builders.json"  # in the context of a run
+
+
 class Commands(click.Group):
     """Loads a command when it is asked for: to import the whole service takes longer than most of them."""
 
@@ -46,6 +51,28 @@ class Commands(click.Group):
             if name not in self.commands:
                 self.add_command(_load(COMMANDS[name]))
         return super().get_command(ctx, cmd_name)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether the command prints JSON, before any of its own words is understood."""
+        ctx.meta[WANTS_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; with --json a failure is JSON on stderr, with the same status."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            if not ctx.meta[WANTS_JSON]:
+                raise
+            click.echo(json.dumps({"error": _described(error)}), err=True)
+            ctx.exit(error.exit_code)
+
+
+def _described(error: click.ClickException) -> Mapping[str, str | None]:
+    if isinstance(error, CommandFailed):
+        return {"code": error.code, "detail": error.detail, "next_action": error.next_action}
+    code = "usage" if isinstance(error, click.UsageError) else "command_failed"
+    return {"code": code, "detail": error.format_message(), "next_action": None}
 
 
 def _load(place: str) -> click.Command:

@@ -3,7 +3,7 @@
 import click
 
 from builders.cli import asking
-from builders.cli.session import connected, json_option, migrate_database, read_settings, show
+from builders.cli.session import connected, json_option, migrate_database, read_settings, show, with_address
 from builders.kit import doctor, migrate
 from builders.kit.doctor import Finding
 
@@ -22,7 +22,7 @@ def migrate_command(*, as_json: bool) -> None:
 @json_option
 def doctor_command(*, as_json: bool) -> None:
     """Say what is wrong, and what to do about it; the status is 1 when something is."""
-    settings = read_settings()
+    settings = with_address(read_settings())
     findings = doctor.examine(
         data_dir=settings.data_dir,
         conninfo=settings.database_url.get_secret_value() if settings.database_url else None,

@@ -1,11 +1,12 @@
 """What every command needs: the settings, a database, and words for what went wrong."""
 
 import asyncio
+import json
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -23,13 +24,22 @@ from builders.kit.errors import Problem
 from builders.kit.settings import Settings
 
 T = TypeVar("T")
+SERVED = "served-at.json"  # in the data folder
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
+class CommandFailed(click.ClickException):
+    """A command that ends with status 1, in words; `code` and `next_action` are for programs."""
+
+    def __init__(self, message: str, *, code: str = "command_failed", next_action: str | None = None) -> None:
+        super().__init__("\n".join(filter(None, (message, next_action))))
+        self.code, self.detail, self.next_action = code, message, next_action
+
+
 def fail(message: str) -> NoReturn:
     """Ends the command with words and status 1."""
-    raise click.ClickException(message)
+    raise CommandFailed(message)
 
 
 def read_settings(**overrides: object) -> Settings:
@@ -42,7 +52,7 @@ def read_settings(**overrides: object) -> Settings:
         said = ((_variable(each["loc"]), each["msg"].removeprefix("Value error, ")) for each in error.errors())
         fail("\n".join(f"{name}: {what}" for name, what in said))
     try:
-        log.configure(level=settings.log_level)
+        log.configure(level=settings.log_level, style=settings.log_format)
     except ValueError as error:
         fail(f"BUILDERS_LOG_LEVEL: {error}")
     if settings.redis_url is not None:
@@ -51,6 +61,24 @@ def read_settings(**overrides: object) -> Settings:
         except ValueError:  # whose text may show a part of the password
             fail("BUILDERS_REDIS_URL: not an address of Redis; write redis://host:6379/0 or unix:///path.")
     return settings.model_copy(update={"data_dir": settings.data_dir.absolute()})
+
+
+def keep_address(settings: Settings) -> None:
+    """Keep the address that `serve` listens on, for the commands that write links to it."""
+    with suppress(OSError):
+        kept = json.dumps({"host": settings.host, "port": settings.port})
+        (settings.data_dir / SERVED).write_text(kept, encoding="utf-8")
+
+
+def with_address(settings: Settings) -> Settings:
+    """Return the settings with the address that `serve` listened on last, where none is set."""
+    if settings.model_fields_set & {"host", "port", "base_url"}:
+        return settings
+    try:
+        kept = json.loads((settings.data_dir / SERVED).read_text(encoding="utf-8"))
+        return settings.model_copy(update={"host": str(kept["host"]), "port": int(kept["port"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return settings
 
 
 def _variable(loc: tuple[int | str, ...]) -> str:
@@ -156,15 +184,27 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
             return await work(database, settings)
 
     try:
-        with connected(read_settings()) as settings:
+        with connected(with_address(read_settings())) as settings:
             return asyncio.run(inside(settings))
     except Problem as problem:
-        fail("\n".join(filter(None, (problem.detail, problem.members.get("next_action")))))
+        next_action = problem.members.get("next_action")
+        raise CommandFailed(problem.detail, code=problem.code, next_action=next_action) from None
 
 
 def show(value: object, *, as_json: bool, text: str) -> None:
     """Prints a result for a program, written as the HTTP interface writes it, or for a person."""
     click.echo(to_json(value, indent=2, ensure_ascii=True) if as_json else text)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> str:
+    """Return rows for a person, below the names of their columns; `empty` when there is none."""
+    cells = [[plain(str(each)) for each in row] for row in rows]
+    if not cells:
+        return empty
+    cells.insert(0, list(head))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,5 +1,7 @@
 """Accounts are made with their sandbox twins."""
 
+from collections.abc import Sequence
+
 from builders.identity.errors import EmailTaken
 from builders.identity.events import ACCOUNT_CREATED, AccountCreated
 from builders.identity.records import Account
@@ -42,3 +44,8 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
         raise EmailTaken(f"An account has the address {address} already.")
     await outbox.publish(conn, ACCOUNT_CREATED, account_id=account.id, data=AccountCreated(verified=verified))
     return account
+
+
+async def list_accounts(conn: Conn, *, containing: str | None = None, limit: int) -> Sequence[Account]:
+    """Return accounts whose address contains the text, newest first; for the operator."""
+    return await store.list_accounts(conn, containing=containing and containing.lower(), limit=limit)

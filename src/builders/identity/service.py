@@ -37,7 +37,7 @@ Authenticator = authenticators.Authenticator
 # What callers of the door may have to meet.
 AccountNotFound, EmailTaken = errors.AccountNotFound, errors.EmailTaken
 list_scopes = scopes.list_scopes
-create_account = accounts.create_account
+create_account, list_accounts = accounts.create_account, accounts.list_accounts
 link_identity, unlink_identity = identities.link_identity, identities.unlink_identity
 list_identities = identities.list_identities
 LAST_ID = audits.LAST_ID

@@ -5,7 +5,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ OLDEST_PYTHON = (3, 11)
 OLDEST_POSTGRESQL = 15
 SPACE_NEEDED = 512 * 2**20  # bytes
 CONNECT_S = 3
+MOST_NAMES = 3  # of migrations that are listed
 
 LIMIT = "SET statement_timeout = '3s'"
 STATE = """
@@ -199,9 +200,14 @@ def _migrations(conninfo: str, pending: Pending) -> Finding:
     except psycopg.Error as error:
         detail = f"Cannot see which are applied: {' '.join(str(error).split())}"
         return Finding(check="migrations", ok=False, detail=detail, next_action="Mend that, and ask again.")
-    detail = f"{len(names)} pending: {', '.join(names)}." if names else "All are applied."
+    detail = f"{len(names)} pending: {_shortened(list(names))}." if names else "All are applied."
     action = "Run `builders migrate`; `builders serve` does it too." if names else None
     return Finding(check="migrations", ok=not names, detail=detail, next_action=action)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """Return all of a few names, and the ends of a long list."""
+    return ", ".join(names) if len(names) <= MOST_NAMES else f"{names[0]} to {names[-1]}"
 
 
 def _find_garbled(conninfo: str) -> Finding | None:

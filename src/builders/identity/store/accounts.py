@@ -1,6 +1,6 @@
 """Accounts and their sandbox twins."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -27,6 +27,14 @@ FIND_ACCOUNT = """
     FROM identity_accounts AS account JOIN identity_accounts AS twin ON twin.sandbox_of = account.id
     WHERE account.sandbox_of IS NULL
       AND (account.id = %(account_id)s::uuid OR account.email = %(email)s::text)
+"""
+LIST_ACCOUNTS = """
+    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
+           account.created_at
+    FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
+    WHERE account.sandbox_of IS NULL
+      AND (%(containing)s::text IS NULL OR strpos(account.email, %(containing)s::text) > 0)
+    ORDER BY account.id DESC LIMIT %(limit)s
 """
 # Of an account and its twin at once: the twin shows the same address.
 VERIFY_EMAIL = """
@@ -69,6 +77,13 @@ async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str
     async with conn.cursor(row_factory=class_row(Account)) as cursor:
         await cursor.execute(FIND_ACCOUNT, {"account_id": account_id, "email": email})
         return await cursor.fetchone()
+
+
+async def list_accounts(conn: Conn, *, containing: str | None, limit: int) -> Sequence[Account]:
+    """Real accounts whose address contains the text, newest first."""
+    async with conn.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(LIST_ACCOUNTS, {"containing": containing, "limit": limit})
+        return await cursor.fetchall()
 
 
 async def verify_email(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> bool:
