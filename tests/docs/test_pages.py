@@ -10,6 +10,7 @@ import pytest
 from builders.aliases.records import Detail, Reason
 from builders.app import create_app
 from builders.cli.main import main
+from builders.demo.service import ACCOUNTS
 from builders.kit.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +72,14 @@ def test_every_command_and_setting_exists(page: Path) -> None:
     assert [words for words in _COMMAND.findall(blocks) if unknown_command(words.split())] == []
     known = {f"BUILDERS_{name.upper()}" for name in Settings.model_fields} | OF_SCRIPTS
     assert sorted(set(_SETTING.findall(text)) - known) == []
+
+
+@each_page
+def test_every_account_that_a_page_names_is_there(page: Path) -> None:
+    """The demo's, or one that the page makes."""
+    text = page.read_text(encoding="utf-8")
+    made = set(re.findall(r"accounts create --email (\S+)", text))
+    assert sorted(set(re.findall(r"--account[ =](\S+@[\w.-]+)", text)) - made - set(ACCOUNTS)) == []
 
 
 def test_every_code_that_a_plan_can_hold_is_explained() -> None:
