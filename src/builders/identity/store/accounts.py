@@ -82,7 +82,7 @@ async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str
 async def list_accounts(conn: Conn, *, containing: str | None, limit: int) -> Sequence[Account]:
     """Real accounts whose address contains the text, newest first."""
     async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(LIST_ACCOUNTS, {"containing": containing, "limit": limit})
+        await cursor.execute(LIST_ACCOUNTS, {"containing": containing, "limit": limit}, prepare=False)
         return await cursor.fetchall()
 
 
