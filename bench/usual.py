@@ -28,7 +28,7 @@ from builders.aliases.records import LIVE, Reason, ReservedClass
 from builders.aliases.service import judge
 from builders.catalog import suggest as suggesting
 from builders.catalog.records import Check, Suggestion, Suggestions
-from builders.catalog.schemas import CheckReply, SuggestReply
+from builders.catalog.replies import CheckReply, SuggestReply
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store.domains import Row, record
 from builders.catalog.words import tokenise

@@ -190,8 +190,8 @@ def operations() -> str:
     by_tag: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for path, methods in document()["paths"].items():
         for method, operation in methods.items():
-            scope, star = operation.get("x-scope"), " *" * ("beyond" in operation["tags"])
-            said = operation.get("description") or f"{operation['summary']}."
+            scope, star = operation.get("x-scope"), " *" * operation.get("x-beyond", False)
+            said = operation["description"].rpartition("\n\n")[0] or f"{operation['summary']}."
             row = (f"`{method.upper()} {path}`", f"`{scope}`" if scope else "", said + star)
             by_tag[operation["tags"][0]].append(row)
     parts = (f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items())

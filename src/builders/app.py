@@ -26,7 +26,7 @@ from builders.identity.api import sessions as sessions_api
 from builders.invoices.api import billing as billing_api
 from builders.invoices.api import invoices as invoices_api
 from builders.invoices.api import stripe as stripe_api
-from builders.kit import crypto, documents, log
+from builders.kit import crypto, documents, log, openapi
 from builders.kit.allowances import Limits
 from builders.kit.cors import Cors
 from builders.kit.db import Database
@@ -51,6 +51,7 @@ from builders.tracking import service as tracking
 from builders.webhooks import service as webhooks
 from builders.webhooks.api import deliveries as deliveries_api
 from builders.webhooks.api import destinations as destinations_api
+from builders.webhooks.api import event_requests as event_requests_api
 from builders.webhooks.api import events as events_api
 from builders.webhooks.api import feed as feed_api
 
@@ -74,6 +75,26 @@ ROUTERS = [
         portfolio_notifications_api.router,
     ),
 ]
+# The areas of the document, in the order in which a newcomer reads them.
+TAGS = {
+    "catalog": "The public catalog: domains, prices, availability of names and suggestions. No credentials.",
+    "sandbox": "Manifest, plan, promotion: describe the wanted state, review what would change, execute it.",
+    "aliases": "Claimed names, the mailboxes they forward to, and the recipients' confirmations.",
+    "projects": "Builder projects, which group names and set their defaults and limits.",
+    "domains": "Domains of the account: verification by DNS, mail health, and where names can be claimed.",
+    "invoices": "Invoices, billing details and payment.",
+    "api-keys": "API keys, their presets and scopes.",
+    "auth": "Sign-in by email, sessions, login-as grants and the public keys of tokens.",
+    "account": "The audit log of the account.",
+    "profile": "The profile of the account and the verification of its email address.",
+    "webhooks": "Webhook destinations, deliveries and the catalog of events; what receivers get.",
+    "portfolio": "The domain portfolio: its events and test notifications.",
+    "messages": "Notices mailed to the account, with opens and clicks.",
+    "leads": "Contact forms and the builders waitlist. No credentials.",
+    "tracking": "Open and click links of emails. No credentials.",
+    "mail": "Unsubscribe links of emails. No credentials.",
+    "probes": "Liveness and readiness. No credentials.",
+}
 # Tokens of mail links stand in the path.
 SECRET_PATHS = ("/v1/t/", "/v1/mail/unsubscribe/")
 # What the vendor's pages on other sites may ask and post to, with its methods.
@@ -92,11 +113,12 @@ class Service(Edge):
     """The application: an ASGI callable that also gives its OpenAPI document."""
 
     def __init__(self, settings: Settings) -> None:
-        self.api = documents.make_app(lifespan=lifespan)
+        tags = [{"name": name, "description": description} for name, description in TAGS.items()]
+        self.api = documents.make_app(lifespan=lifespan, openapi_tags=tags)
         self.api.state.settings = settings
         self.api.state.limits = None if settings.limits is None else Limits(factor=settings.limits)
         front = Front(self.api, ROUTERS, limits=self.api.state.limits)
-        documents.publish(self.api)
+        openapi.publish(self.api, webhooks=event_requests_api.describe)
         self.openapi = self.api.openapi
         cors = Cors(front, paths=OPEN_PATHS, origins=settings.lander_origins) if settings.lander_origins else front
         trusted = settings.trusted_proxies

@@ -15,7 +15,7 @@ from builders.aliases import service as aliases
 from builders.aliases.jobs import renew as renew_job
 from builders.aliases.records import Alias
 from builders.invoices import service as invoices
-from builders.invoices.records import Invoice, Seller, Status
+from builders.invoices.records import Invoice, InvoiceStatus, Seller
 from builders.kit import clock, ids, jobs
 from builders.kit.db import Conn, Database
 from builders.kit.errors import DatabaseAway
@@ -66,7 +66,7 @@ async def test_a_year_is_billed_thirty_days_ahead(owner: Owner, database: Databa
     )
     assert (line.period_start, line.period_end) == (before.renews_at, after.renews_at)
     assert after.renews_at == renewals.add_months(before.renews_at, 12)
-    assert (invoice.status, invoice.due_at, invoice.is_test) == (Status.OPEN, before.renews_at, False)
+    assert (invoice.status, invoice.due_at, invoice.is_test) == (InvoiceStatus.OPEN, before.renews_at, False)
     assert after.version == before.version
     assert await renew(database, owner) == 0
 
@@ -263,13 +263,16 @@ async def test_a_name_that_is_released_is_not_owed_for_the_year_ahead(
     await office.work()
 
     voided, anew = await billed(database, owner)
-    assert (voided.status, [each.description for each in anew.lines]) == (Status.VOID, [f"grace@{domain}, 1 year"])
-    assert (anew.status, anew.due_at) == (Status.OPEN, voided.due_at)
+    assert (voided.status, [each.description for each in anew.lines]) == (
+        InvoiceStatus.VOID,
+        [f"grace@{domain}, 1 year"],
+    )
+    assert (anew.status, anew.due_at) == (InvoiceStatus.OPEN, voided.due_at)
     await owner.release((await owner.aliases())["grace"])
     clock.move(timedelta(days=60))
     await office.work()
     await invoices.advance(database)
-    assert {each.status for each in await billed(database, owner)} == {Status.VOID}
+    assert {each.status for each in await billed(database, owner)} == {InvoiceStatus.VOID}
     assert await told(conn, owner.account_id, "invoice.overdue") == []
 
 
@@ -282,4 +285,4 @@ async def test_a_name_that_is_released_in_its_year_is_owed_for_it(
     clock.move(timedelta(days=30))
     assert (await alice.delete(f"{ALIASES}/{ada}")).status_code == 200
     await office.work()
-    assert [each.status for each in await billed(database, owner)] == [Status.OPEN]
+    assert [each.status for each in await billed(database, owner)] == [InvoiceStatus.OPEN]

@@ -108,3 +108,11 @@ def _elsewhere(
 ) -> Iterator[str]:
     if name in sole and str(file.path) not in sole[name]:
         yield f"{file.at(node)}: {name} belongs to {', '.join(sorted(sole[name]))}"
+
+
+def enum_literal(file: Source) -> Iterator[str]:
+    """A Literal of strings: one of enum members makes pydantic say `<Status.OPEN: 'open'>` to the client."""
+    for node in file.nodes:
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
+            members = [each for each in ast.walk(node.slice) if isinstance(each, ast.Attribute)]
+            yield from (f"{file.at(node)}: {ast.unparse(each)} in a Literal" for each in members)

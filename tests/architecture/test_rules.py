@@ -15,6 +15,7 @@ IN_THE_HOUSE: list[Rule] = [
     sizes.long_handler,
 ]
 EVERYWHERE: list[Rule] = [
+    habits.enum_literal,
     habits.late_import,
     habits.typing_import,
     sizes.long_file,
@@ -91,6 +92,7 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     ),
     (doors.door_shape, "builders/mail/service.py", "async def send(*, conn): ...", "send()"),
     (doors.door_shape, "builders/mail/service.py", "async def send(conn, *rest): ...", "send(conn)"),
+    (habits.enum_literal, "builders/x.py", "A = Literal[Status.OPEN]", "Status.OPEN in a Literal"),
     (habits.late_import, "builders/mail/service.py", "def f():\n    import os", "inside f"),
     (habits.late_import, "builders/mail/service.py", "def f():\n    from os import path", "inside f"),
     (
@@ -155,6 +157,7 @@ KEPT: list[tuple[Rule, str, str]] = [
     (habits.second_source, "builders/x.py", "from uuid import UUID\nimport urllib.parse\ntime.monotonic()"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""'),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 300),
+    (habits.enum_literal, "builders/x.py", "Literal['open', 'paid']\nstatus is Status.OPEN"),
     (sizes.long_function, "builders/x.py", "@d\ndef f():\n    '''A\n\n    b.'''\n" + LINES * 39),
     (sizes.long_handler, "builders/mail/api.py", HANDLER + LINES * 8),
     (

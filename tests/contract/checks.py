@@ -34,14 +34,14 @@ def both(document: Json, expected: Expected) -> Iterator[tuple[Operation, Json]]
 
 
 def presence(document: Json, expected: Expected, pending: frozenset[str]) -> Iterator[str]:
-    """Every row is in the document or pending, never both; what is in no row is tagged `beyond`."""
+    """Every row is in the document or pending, never both; what is in no row has `x-beyond: true`."""
     shown = operations(document)
     yield from (f"{name}: pending, but in no table" for name in sorted(pending - expected.keys()))
     yield from (f"{name}: built, so take it off the pending list" for name in sorted(pending & shown.keys()))
     yield from (f"{name}: not in the document" for name in sorted(expected.keys() - shown.keys() - pending))
     for name, operation in shown.items():
-        if ("beyond" in operation.get("tags", [])) == (name in expected):
-            yield f"{name}: tagged beyond if, and only if, the specification does not have it"
+        if operation.get("x-beyond", False) is not (name not in expected):
+            yield f"{name}: x-beyond if, and only if, the specification does not have it"
 
 
 def statuses(document: Json, expected: Expected) -> Iterator[str]:
@@ -207,5 +207,6 @@ def fit_for_clients(document: Json) -> Iterator[str]:
     names = document.get("components", {}).get("schemas", {})
     # FastAPI puts the module before the name where two schemas share one.
     yield from (f"{name}: another schema has this name" for name in names if "__" in name)
-    known = {f"#/components/schemas/{name}" for name in names}
+    components = document.get("components", {})
+    known = {f"#/components/{kind}/{name}" for kind, entries in components.items() for name in entries}
     yield from (f"{target}: referred to, but not there" for target in sorted(references(document) - known))

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from builders.invoices import service as invoices
-from builders.invoices.records import CreditKind, Granted, Status
+from builders.invoices.records import CreditKind, Granted, InvoiceStatus
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
 from tests.cast import Person
@@ -51,7 +51,7 @@ async def test_credit_is_used_first(database: Database, alice: Person) -> None:
 async def test_what_credit_covers_is_paid_at_once(conn: Conn, database: Database, alice: Person) -> None:
     await grant(database, alice, usd("25.00"))
     invoice = await make_invoice(database, account_id=alice.account.id)
-    assert (invoice.status, invoice.amount_paid) == (Status.PAID, usd("0.00"))
+    assert (invoice.status, invoice.amount_paid) == (InvoiceStatus.PAID, usd("0.00"))
     assert await balances(database, alice) == [usd("15.00")]
     assert len(await told(conn, alice.account.id, "invoice.paid")) == 1
 
@@ -194,7 +194,7 @@ async def test_voiding_gives_used_credit_back(database: Database, alice: Person)
         CreditKind.GRANTED,
     ]
     again = await make_invoice(database, account_id=alice.account.id, lines=[line("4.00")])
-    assert again.status is Status.PAID
+    assert again.status is InvoiceStatus.PAID
 
 
 async def test_what_is_booked_never_changes(conn: Conn, database: Database, alice: Person) -> None:

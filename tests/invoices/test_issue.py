@@ -13,7 +13,7 @@ import pytest
 from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
-from builders.invoices.records import BillingDetails, Status
+from builders.invoices.records import BillingDetails, InvoiceStatus
 from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from tests.cast import Person
@@ -31,7 +31,7 @@ async def counted(conn: Conn, series: str) -> int:
 async def test_it_has_a_number_of_this_year(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
     assert re.fullmatch(rf"INV-{clock.now().year}-\d{{6}}", invoice.number or "")
-    assert invoice.status is Status.OPEN
+    assert invoice.status is InvoiceStatus.OPEN
     assert invoice.amount_due == usd("10.00")
 
 
@@ -107,7 +107,7 @@ async def test_tax_stands_on_lines_and_total(database: Database, alice: Person) 
 
 async def test_a_total_of_nothing_is_paid_at_once(conn: Conn, database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id, lines=[line("0.00")])
-    assert invoice.status is Status.PAID
+    assert invoice.status is InvoiceStatus.PAID
     assert invoice.paid_at == invoice.issued_at
     assert [name for name, _ in await told(conn, alice.account.id)] == ["invoice.created", "invoice.paid"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound, NothingDue
-from builders.invoices.records import Invoice, Paid, Status
+from builders.invoices.records import Invoice, InvoiceStatus, Paid
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
 from tests.cast import Person
@@ -35,7 +35,7 @@ async def invoice(database: Database, alice: Person) -> Invoice:
 
 async def test_all_that_is_due_pays_it(conn: Conn, database: Database, invoice: Invoice) -> None:
     paid = await pay(database, invoice)
-    assert (paid.invoice.status, paid.payment.amount) == (Status.PAID, usd("10.00"))
+    assert (paid.invoice.status, paid.payment.amount) == (InvoiceStatus.PAID, usd("10.00"))
     assert (paid.invoice.payment_method, paid.invoice.payment_reference) == ("bank", "R-1")
     ((_, data),) = await told(conn, invoice.account_id, "invoice.paid")
     assert data["amount_paid"] == {"amount": "10.00", "currency": "USD"}
@@ -70,7 +70,7 @@ async def test_blanks_around_a_reference_make_no_second_payment(database: Databa
 async def test_what_is_no_reference_is_refused(database: Database, invoice: Invoice, reference: str) -> None:
     with pytest.raises(ValueError, match="characters"):
         await pay(database, invoice, reference)
-    assert (await pay(database, invoice, "\N{DOG FACE}" * 200)).invoice.status is Status.PAID
+    assert (await pay(database, invoice, "\N{DOG FACE}" * 200)).invoice.status is InvoiceStatus.PAID
 
 
 async def test_what_is_over_becomes_credit(database: Database, alice: Person, invoice: Invoice) -> None:
@@ -107,8 +107,8 @@ async def test_a_void_one_is_not_paid(database: Database, alice: Person, invoice
 async def test_one_that_was_given_up_can_still_be_paid(database: Database, invoice: Invoice) -> None:
     async with database.transaction() as conn:
         given_up = await invoices.give_up(conn, account_id=invoice.account_id, invoice_id=invoice.id)
-    assert given_up.status is Status.UNCOLLECTIBLE
-    assert (await pay(database, invoice)).invoice.status is Status.PAID
+    assert given_up.status is InvoiceStatus.UNCOLLECTIBLE
+    assert (await pay(database, invoice)).invoice.status is InvoiceStatus.PAID
 
 
 async def test_another_accounts_is_not_found(database: Database, bob: Person, invoice: Invoice) -> None:

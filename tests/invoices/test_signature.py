@@ -2,7 +2,7 @@
 
 import time
 
-from builders.invoices.records import Invoice, Status
+from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.db import Conn, Database
 from tests.cast import Client
 from tests.invoices.stripe_server import StripeServer, event, sign
@@ -19,7 +19,7 @@ async def test_one_good_signature_of_several_is_enough(
     old = sign(payload, secret="whsec_of_before")["Stripe-Signature"].split(",")[1]
     head = {"Stripe-Signature": f"{stamp},{old},{good}", "Content-Type": "application/json"}
     assert (await anyone.post(PATH, content=payload, headers=head)).json()["outcome"] == "applied"
-    assert (await state(database, invoice)).status is Status.PAID
+    assert (await state(database, invoice)).status is InvoiceStatus.PAID
 
 
 def damaged(payload: bytes) -> list[tuple[bytes, dict[str, str]]]:
@@ -49,7 +49,7 @@ async def test_only_what_stripe_signed_is_believed(
         assert "whsec" not in answer.text
     foreign = {b"Stripe-Signature": "t=1,v1=é".encode("latin-1"), b"Content-Type": b"application/json"}
     assert (await anyone.post(PATH, content=payload, headers=foreign)).status_code == 400
-    assert (await state(database, invoice)).status is Status.OPEN
+    assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     query = "SELECT count(*) FROM invoices_stripe_events WHERE invoice_id = %s"
     assert await (await conn.execute(query, [invoice.id])).fetchone() == (0,)
     assert await tell(anyone, payload) == "applied"

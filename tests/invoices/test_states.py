@@ -11,14 +11,18 @@ from hypothesis import strategies as st
 
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition
-from builders.invoices.records import MOVES, Invoice, Status
+from builders.invoices.records import MOVES, Invoice, InvoiceStatus
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
 from tests.cast import Person
 from tests.invoices.make import SELLER, line, make_invoice, told, usd
 
-TOLD = {"invoice.paid": Status.PAID, "invoice.voided": Status.VOID, "invoice.uncollectible": Status.UNCOLLECTIBLE}
+TOLD = {
+    "invoice.paid": InvoiceStatus.PAID,
+    "invoice.voided": InvoiceStatus.VOID,
+    "invoice.uncollectible": InvoiceStatus.UNCOLLECTIBLE,
+}
 STEPS = st.lists(
     st.tuples(st.sampled_from(["pay", "part", "void", "give_up"]), st.integers(0, 3)), min_size=1, max_size=6
 )
@@ -56,20 +60,20 @@ async def test_every_history_keeps_the_states_and_the_money(
             try:
                 after = await take(conn, invoice, step, reference)
             except InvalidTransition:
-                assert invoice.status in {Status.VOID, Status.PAID, Status.UNCOLLECTIBLE}
+                assert invoice.status in {InvoiceStatus.VOID, InvoiceStatus.PAID, InvoiceStatus.UNCOLLECTIBLE}
                 continue
             assert after.status is invoice.status or after.status in MOVES[invoice.status]
             if step in {"pay", "part"}:
                 arrived.setdefault(f"{step} R{reference}", usd("10.00" if step == "pay" else "3.00"))
             invoice = after
             assert zero <= invoice.amount_due <= invoice.total
-            if invoice.status is not Status.VOID:
+            if invoice.status is not InvoiceStatus.VOID:
                 assert invoice.amount_due == invoice.total - invoice.credit_applied - invoice.amount_paid
-            assert (invoice.status is Status.PAID) == (invoice.paid_at is not None)
+            assert (invoice.status is InvoiceStatus.PAID) == (invoice.paid_at is not None)
         kept = (await invoices.get_credit(conn, **whose)).balances
         balance = kept[0] if kept else zero
         # All money is somewhere: in the invoice, or in the account's credit.
-        held = zero if invoice.status is Status.VOID else invoice.credit_applied + invoice.amount_paid
+        held = zero if invoice.status is InvoiceStatus.VOID else invoice.credit_applied + invoice.amount_paid
         assert balance + held == usd(f"{credit}.00") + sum(arrived.values(), zero)
         names = [name for name, data in await told(conn, alice.account.id) if data["id"] == str(invoice.id)]
     assert len(names) == len(set(names))  # each is told once

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from builders.app import Service
 from builders.invoices import receiving
 from builders.invoices import service as invoices
-from builders.invoices.records import Invoice, Status
+from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from tests.cast import Client, Person
@@ -58,7 +58,7 @@ async def test_a_payment_pays_it(
 ) -> None:
     assert await tell(anyone, event(stripe.sessions[0])) == "applied"
     after = await state(database, invoice)
-    assert (after.status, after.payment_method) == (Status.PAID, "stripe")
+    assert (after.status, after.payment_method) == (InvoiceStatus.PAID, "stripe")
     assert after.payment_reference == stripe.sessions[0]["id"]
     assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
 
@@ -80,9 +80,9 @@ async def test_money_on_its_way_is_waited_for(
     database: Database, anyone: Client, invoice: Invoice, stripe: StripeServer
 ) -> None:
     assert await tell(anyone, event(stripe.sessions[0], payment_status="unpaid")) == "noted"
-    assert (await state(database, invoice)).status is Status.OPEN
+    assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     assert await tell(anyone, event(stripe.sessions[0], SUCCEEDED)) == "applied"
-    assert (await state(database, invoice)).status is Status.PAID
+    assert (await state(database, invoice)).status is InvoiceStatus.PAID
 
 
 @pytest.mark.parametrize("kind", [EXPIRED, FAILED])
@@ -90,7 +90,7 @@ async def test_a_link_that_ends_without_money_is_noted(
     database: Database, alice: Person, anyone: Client, invoice: Invoice, stripe: StripeServer, kind: str
 ) -> None:
     assert await tell(anyone, event(stripe.sessions[0], kind, payment_status="unpaid")) == "noted"
-    assert (await state(database, invoice)).status is Status.OPEN
+    assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     await link(alice, invoice)
     assert len(stripe.sessions) == 2  # the old link is not given out again
 
@@ -110,7 +110,7 @@ async def test_bank_and_stripe_at_once_pay_it_once(
             )
 
     await asyncio.gather(by_bank(), tell(anyone, event(stripe.sessions[0])))
-    assert (await state(database, invoice)).status is Status.PAID
+    assert (await state(database, invoice)).status is InvoiceStatus.PAID
     assert len(await told(conn, invoice.account_id, "invoice.paid")) == 1
     assert await balances(database, alice) == [usd("10.00")]
 
@@ -128,7 +128,7 @@ async def test_money_is_kept_whatever_became_of_the_invoice(
     assert await tell(anyone, event(stripe.sessions[0])) == "applied"
     after = await state(database, invoice)
     credit = {"void": [usd("10.00")], "give_up": [], "part": [usd("4.00")]}[before]
-    assert after.status is (Status.VOID if before == "void" else Status.PAID)
+    assert after.status is (InvoiceStatus.VOID if before == "void" else InvoiceStatus.PAID)
     assert await balances(database, alice) == credit
 
 
@@ -148,7 +148,7 @@ async def test_what_does_not_agree_is_for_the_operator(
 ) -> None:
     event_id = f"evt_{ids.new().hex}"
     assert await tell(anyone, event(stripe.sessions[0], event_id=event_id, **changes)) == "discrepancy"
-    assert (await state(database, invoice)).status is Status.OPEN
+    assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     async with database.reading() as conn:
         found = await invoices.list_discrepancies(conn)
         history = await invoices.get_history(conn, account_id=invoice.account_id, invoice_id=invoice.id)
@@ -163,7 +163,7 @@ async def test_another_session_takes_the_place_of_none(
 ) -> None:
     assert await tell(anyone, event(stripe.sessions[0], kind, id="cs_another")) == "discrepancy"
     assert await tell(anyone, event(stripe.sessions[0])) == "applied"
-    assert (await state(database, invoice)).status is Status.PAID
+    assert (await state(database, invoice)).status is InvoiceStatus.PAID
 
 
 @pytest.mark.parametrize(("key", "livemode"), [("rk_live_51NotARealKey", False), ("sk_test_51NotARealKey", True)])
@@ -181,7 +181,7 @@ async def test_test_money_pays_no_real_invoice(
     state_of.settings = state_of.settings.model_copy(update={"stripe_key": SecretStr(key)})
     told_of = json.loads(event(stripe.sessions[0])) | {"livemode": livemode}
     assert await tell(anyone, json.dumps(told_of).encode()) == "discrepancy"
-    assert (await state(database, invoice)).status is Status.OPEN
+    assert (await state(database, invoice)).status is InvoiceStatus.OPEN
     right = json.loads(event(stripe.sessions[0])) | {"livemode": not livemode}
     assert await tell(anyone, json.dumps(right).encode()) == "applied"
 
@@ -198,7 +198,7 @@ async def test_a_checkout_that_we_do_not_know_is_for_the_operator(
 ) -> None:
     other = {**stripe.sessions[0]["metadata"], "builders_checkout": str(ids.new())}
     assert await tell(anyone, event(stripe.sessions[0], metadata=other)) == "discrepancy"
-    assert (await state(database, invoice)).status is Status.OPEN
+    assert (await state(database, invoice)).status is InvoiceStatus.OPEN
 
 
 async def test_what_else_is_sold_at_stripe_is_none_of_ours(anyone: Client, stripe: StripeServer) -> None:
@@ -215,7 +215,7 @@ async def test_an_answer_that_was_lost_does_not_lose_the_money(
     stripe.deaf = 1
     assert (await alice.post(f"/v1/invoices/{made.id}/checkout")).status_code == 503
     assert await tell(anyone, event(stripe.sessions[0])) == "applied"
-    assert (await state(database, made)).status is Status.PAID
+    assert (await state(database, made)).status is InvoiceStatus.PAID
 
 
 async def test_the_operator_can_book_a_discrepancy_by_hand(

@@ -9,7 +9,7 @@ import pytest
 
 from builders.invoices import service as invoices
 from builders.invoices import timeline
-from builders.invoices.records import Stage, Status
+from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from tests.cast import Person
@@ -48,7 +48,7 @@ async def test_each_step_has_its_day(conn: Conn, database: Database, alice: Pers
         assert await invoices.advance(database) == 0
         assert await names(conn, alice) == STEPS[: at + 1]
     found = await invoices.get(conn, account_id=alice.account.id, invoice_id=invoice.id)
-    assert (found.status, found.stage) == (Status.UNCOLLECTIBLE, Stage.GRACE_ENDED)
+    assert (found.status, found.stage) == (InvoiceStatus.UNCOLLECTIBLE, Stage.GRACE_ENDED)
     assert found.uncollectible_at is not None
     for _, data in await told(conn, alice.account.id, *STEPS):
         assert data["alias_ids"] == [str(alias_id)]

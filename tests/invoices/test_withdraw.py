@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from builders.invoices import service as invoices
-from builders.invoices.records import Invoice, NewLine, Status
+from builders.invoices.records import Invoice, InvoiceStatus, NewLine
 from builders.kit import clock, ids
 from builders.kit.db import Conn, Database
 from tests.cast import Person
@@ -109,7 +109,11 @@ async def test_money_that_comes_at_the_same_moment_is_kept(alice: Person, databa
     came = usd("15.00") * (3 - len(refused))
     assert {type(each).__name__ for each in refused} <= {"InvalidTransition"}  # it was voided before
     spent = sum(
-        (each.credit_applied.amount + each.amount_paid.amount for each in found if each.status is not Status.VOID),
+        (
+            each.credit_applied.amount + each.amount_paid.amount
+            for each in found
+            if each.status is not InvoiceStatus.VOID
+        ),
         usd("0.00").amount,
     )
     assert sum((each.amount for each in credit.balances), usd("0.00").amount) + spent == came.amount

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from builders.app import Service
-from builders.kit.documents import REVISION, make_app
+from builders.kit.documents import make_app
+from builders.kit.openapi import REVISION
 from tests.cast import Client
 
 
@@ -49,8 +50,9 @@ def test_a_summary_is_the_first_sentence_and_is_not_said_twice(service: Service)
     paths = service.openapi()["paths"]
     mint, read = paths["/v1/api-keys"]["post"], paths["/v1/api-keys/{key_id}"]["get"]
     assert mint["summary"] == "Mint an API key"
-    assert mint["description"] == "Mint an API key. The secret is in this answer and nowhere else."
-    assert (read["summary"], "description" in read) == ("Read one API key", False)
+    assert mint["description"].startswith("Mint an API key. The secret is in this answer and nowhere else.\n\n")
+    assert mint["description"].endswith("\n\nRequires the scope `keys:write`.")
+    assert (read["summary"], read["description"]) == ("Read one API key", "Requires the scope `keys:read`.")
 
 
 def test_an_example_keeps_its_nulls(service: Service) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from builders.kit import bodies, errors
+from builders.kit import bodies, openapi
 from tests.kit.asgi import Answer, ask
 from tests.kit.twins import make_compiled, make_plain
 
@@ -264,7 +264,7 @@ async def test_what_reaches_fastapi_past_the_front_is_answered_by_the_compiled_h
 
 def test_the_openapi_documents_are_the_same() -> None:
     """But for the scope, the key that makes a POST repeatable, the refusals of our own, and the summary."""
-    theirs, ours = make_plain().openapi(), make_compiled()[1].openapi()
+    theirs, ours = make_plain().openapi(), openapi.derive(make_compiled()[1])
     scopes = {}
     for path, operations in ours["paths"].items():
         for method, operation in operations.items():
@@ -277,8 +277,10 @@ def test_the_openapi_documents_are_the_same() -> None:
             assert "422" in operation["responses"]  # also without parameters: a restriction that there is not
             theirs["paths"][path][method]["responses"].setdefault("422", operation["responses"]["422"])
             its = theirs["paths"][path][method]
-            assert operation["summary"] == its.pop("description", its["summary"]).removesuffix(".")
+            assert operation["summary"] == its.get("description", its["summary"]).removesuffix(".")
             its["summary"] = operation["summary"]
+            if "422" not in its["responses"]:  # ours refuses a body that nothing reads
+                operation["responses"].pop("422", None)
             if scope is None:
                 continue
             scopes[method, path.removeprefix("/v1/things")] = scope
@@ -287,10 +289,5 @@ def test_the_openapi_documents_are_the_same() -> None:
                 assert operation["parameters"].pop()["name"] == "Idempotency-Key"
 
     assert scopes == {("get", "/{name}/owned"): "things:read", ("post", "/{name}/owned"): "things:write"}
-    assert ours["components"]["schemas"].pop("Problem")["required"]
     assert json.dumps(ours["paths"], indent=1) == json.dumps(theirs["paths"], indent=1)
-    schemas = ours["components"]["schemas"]
-    added = [schemas["HTTPValidationError"]["properties"].pop(name) for name in errors.INVALID_MEMBERS]
-    assert added == [*errors.INVALID_MEMBERS.values()]
-    assert schemas["ValidationError"]["properties"].pop("did_you_mean")
     assert ours["components"] == theirs["components"]

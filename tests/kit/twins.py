@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from builders.kit import documents, ids
+from builders.kit import documents, ids, openapi
 from builders.kit.bodies import Reply
 from builders.kit.callers import Caller, Credential, needs, refused
 from builders.kit.errors import Invalid, NotFound, Problem, problems
@@ -233,7 +233,7 @@ def make_compiled() -> tuple[Front, FastAPI]:
     router = Router(prefix=PREFIX, tags=["things"])
     declare(router)
     front = Front(app, [router])
-    documents.publish(app)
+    openapi.publish(app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}))
     app.state.authenticate = authenticate
     app.state.database = None  # no handler here asks for one
     return front, app

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from builders.invoices import service as invoices
-from builders.invoices.records import Status
+from builders.invoices.records import InvoiceStatus
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from builders.sandbox import promotion as promotions
@@ -38,8 +38,8 @@ async def test_a_mistaken_claim_is_undone_and_the_rest_is_issued_again(
     assert first.number in warning["message"]
     assert "12.00 USD" in warning["message"]
     void, second = await issued(database, alice)
-    assert (void.id, void.status) == (first.id, Status.VOID)
-    assert (second.status, str(second.total), second.due_at) == (Status.OPEN, "12.00 USD", first.due_at)
+    assert (void.id, void.status) == (first.id, InvoiceStatus.VOID)
+    assert (second.status, str(second.total), second.due_at) == (InvoiceStatus.OPEN, "12.00 USD", first.due_at)
     assert [each.description for each in second.lines] == [f"grace@{domain}"]
     assert [each.period_end for each in second.lines] == [
         each.period_end for each in first.lines if each.description == f"grace@{domain}"
@@ -56,7 +56,7 @@ async def test_what_was_paid_for_it_becomes_credit(alice: Person, database: Data
 
     assert findings(planned["warnings"]) == {("alias.ada", "claim_undone")}
     (paid,) = await issued(database, alice)
-    assert paid.status is Status.PAID
+    assert paid.status is InvoiceStatus.PAID
     async with database.reading() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     assert [str(each) for each in credit.balances] == ["12.00 USD"]
@@ -81,7 +81,7 @@ async def test_a_claim_of_a_name_is_undone_once(alice: Person, database: Databas
     await apply(alice, ada)
 
     statuses = [(each.status, str(each.total)) for each in await issued(database, alice)]
-    assert statuses == [(Status.VOID, "12.00 USD"), (Status.OPEN, "12.00 USD")]
+    assert statuses == [(InvoiceStatus.VOID, "12.00 USD"), (InvoiceStatus.OPEN, "12.00 USD")]
 
 
 async def test_a_release_by_hand_is_the_same(alice: Person, database: Database, domain: str) -> None:
@@ -90,8 +90,8 @@ async def test_a_release_by_hand_is_the_same(alice: Person, database: Database, 
     assert (await alice.delete(f"/v1/aliases/{ids['alias.ada']}")).status_code == 200
     assert (await alice.delete(f"/v1/aliases/{ids['alias.ada']}")).status_code == 200
     assert [(each.status, str(each.total)) for each in await issued(database, alice)] == [
-        (Status.VOID, "24.00 USD"),
-        (Status.OPEN, "12.00 USD"),
+        (InvoiceStatus.VOID, "24.00 USD"),
+        (InvoiceStatus.OPEN, "12.00 USD"),
     ]
     clock.move(COOLED_OFF)
     assert (await alice.delete(f"/v1/aliases/{ids['alias.grace']}")).status_code == 200
@@ -128,7 +128,11 @@ async def test_what_was_paid_of_an_open_invoice_pays_the_one_issued_again(
     _, second = await issued(database, alice)
     async with database.reading() as conn:
         credit = await invoices.get_credit(conn, **whose)
-    assert (second.status, second.credit_applied, second.amount_paid) == (Status.PAID, usd("12.00"), usd("0.00"))
+    assert (second.status, second.credit_applied, second.amount_paid) == (
+        InvoiceStatus.PAID,
+        usd("12.00"),
+        usd("0.00"),
+    )
     assert credit.balances == [usd("3.00")]
 
 
@@ -144,7 +148,7 @@ async def test_money_that_comes_for_the_void_invoice_becomes_credit(
             paid = await invoices.pay(conn, **whose, method="transfer", reference="1", amount=usd("12.00"))
     async with database.reading() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
-    assert (paid.invoice.status, paid.repeated, credit.balances) == (Status.VOID, True, [usd("12.00")])
+    assert (paid.invoice.status, paid.repeated, credit.balances) == (InvoiceStatus.VOID, True, [usd("12.00")])
 
 
 async def test_two_releases_at_once_undo_it_once(alice: Person, database: Database, domain: str) -> None:
@@ -205,7 +209,7 @@ async def test_without_a_cooling_off_period_every_claim_is_owed(
     planned = await plan(alice, prune=True)
     assert findings(planned["warnings"]) == {("alias.ada", "period_not_refunded")}
     await promote(alice, planned)
-    assert [each.status for each in await issued(database, alice)] == [Status.OPEN]
+    assert [each.status for each in await issued(database, alice)] == [InvoiceStatus.OPEN]
 
 
 async def test_nobody_is_mailed_an_invoice_that_is_void_by_then(

@@ -9,7 +9,7 @@ import pytest
 
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
-from builders.invoices.records import Seller, Status
+from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from tests.cast import Person
@@ -208,7 +208,7 @@ async def test_one_plan_releases_and_claims(alice: Person, database: Database, d
     assert (back["actions"][0]["action"], back["actions"][0]["price"]["amount"]) == ("replace", "0.00")
     await promote(alice, back)
     statuses = [(each.status, str(each.total)) for each in await issued(database, alice)]
-    assert statuses == [(Status.OPEN, "12.00 USD"), (Status.VOID, "12.00 USD")]
+    assert statuses == [(InvoiceStatus.OPEN, "12.00 USD"), (InvoiceStatus.VOID, "12.00 USD")]
 
 
 async def test_a_sandbox_is_alike(alice: Person, domain: str) -> None:
@@ -252,13 +252,13 @@ async def test_the_renewal_that_was_billed_ahead_stays_or_goes_but_never_doubles
     if is_paid:
         await pay(database, alice, ahead)
     await apply(alice, prune=True)
-    assert (await issued(database, alice))[1].status is (Status.PAID if is_paid else Status.VOID)
+    assert (await issued(database, alice))[1].status is (InvoiceStatus.PAID if is_paid else InvoiceStatus.VOID)
 
     back = await shown(alice, await apply(alice, alias(f"ada@{domain}")))
 
     assert (back["renews_at"] == first["renews_at"]) is not is_paid
     assert await _renew(database, alice) == (0 if is_paid else 1)
-    charged = [each for each in await issued(database, alice) if each.status is not Status.VOID]
+    charged = [each for each in await issued(database, alice) if each.status is not InvoiceStatus.VOID]
     periods = [(line.period_start, line.period_end) for each in charged for line in each.lines]
     assert len(periods) == 2
     assert periods[0][1] == periods[1][0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
-from builders.invoices.records import CreditKind, Invoice, Line, Seller, Status
+from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, Seller
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from builders.kit.money import Money
@@ -91,7 +91,7 @@ class History:
         unpaid = [
             each
             for each in await issued(self.database, self.person)
-            if each.status in {Status.OPEN, Status.UNCOLLECTIBLE}
+            if each.status in {InvoiceStatus.OPEN, InvoiceStatus.UNCOLLECTIBLE}
         ]
         if not unpaid:
             return
@@ -108,7 +108,7 @@ class History:
     async def check(self) -> None:
         """No period of a name is charged twice, invoices add up, and all money is somewhere."""
         found = await issued(self.database, self.person)
-        charged = [line for each in found if each.status is not Status.VOID for line in each.lines]
+        charged = [line for each in found if each.status is not InvoiceStatus.VOID for line in each.lines]
         for name in NAMES:
             own = [each for each in charged if each.description.startswith(f"{name}@") and not each.credited_at]
             self._check_apart(sorted(own, key=lambda line: line.period_start))
@@ -127,7 +127,8 @@ class History:
             credit = await invoices.get_credit(conn, account_id=self.person.account.id, limit=500)
         zero = usd("0.00")
         held = sum(
-            (each.credit_applied + each.amount_paid for each in found if each.status is not Status.VOID), zero
+            (each.credit_applied + each.amount_paid for each in found if each.status is not InvoiceStatus.VOID),
+            zero,
         )
         returned = sum((each.amount + each.tax_amount for each in charged if each.credited_at), zero)
         assert sum(credit.balances, zero) + held - returned == self.paid

@@ -15,7 +15,7 @@ from builders.aliases.rows import Released
 from builders.aliases.store import arrears as store
 from builders.identity import service as identity
 from builders.invoices import service as invoices
-from builders.invoices.records import Stage, Status
+from builders.invoices.records import InvoiceStatus, Stage
 from builders.kit import clock, outbox
 from builders.kit.db import Conn
 from builders.kit.outbox import Event
@@ -28,15 +28,15 @@ async def settle(conn: Conn, *, account_id: UUID, invoice_id: UUID, quarantine: 
     """
     await store.lock_invoice(conn, account_id=account_id, invoice_id=invoice_id)
     invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-    if invoice.status in {Status.PAID, Status.VOID}:
+    if invoice.status in {InvoiceStatus.PAID, InvoiceStatus.VOID}:
         await _restore(conn, account_id, invoice_id)
-    elif invoice.status is Status.UNCOLLECTIBLE:
+    elif invoice.status is InvoiceStatus.UNCOLLECTIBLE:
         versions = await store.lock_names(conn, account_id=account_id, alias_ids=invoice.alias_ids)
         real = await identity.real_accounts(conn, account_ids=[account_id])
         realm = LIVE if real.get(account_id, account_id) == account_id else account_id
         await claiming.release(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
         await periods.withdraw_charges(conn, account_id=account_id, alias_ids=versions)
-    elif invoice.status is Status.OPEN and invoice.stage >= Stage.GRACE_ENDED:
+    elif invoice.status is InvoiceStatus.OPEN and invoice.stage >= Stage.GRACE_ENDED:
         stopped = await store.suspend(
             conn, account_id=account_id, invoice_id=invoice_id, alias_ids=invoice.alias_ids, now=clock.now()
         )

@@ -1,33 +1,41 @@
 """What aliases tell."""
 
 from datetime import UTC, datetime
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from builders.kit.members import EventManifest, EventManifestKey
 from builders.kit.outbox import Event, declare
 
 
 class AliasData(BaseModel):
     """An alias; destinations are masked, since news travels far."""
 
-    id: UUID
-    address: str
-    local_part: str
-    domain: str
-    enabled: bool
-    destinations: list[str]
-    manifest: str | None
-    manifest_key: str | None
-    project_id: UUID | None = None
+    id: Annotated[UUID, Field(description="Identifier of the alias.")]
+    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, Field(description="What stands before the `@`, in lower case.")]
+    domain: Annotated[str, Field(description="Domain of the address, as a lower-case A-label.")]
+    enabled: Annotated[bool, Field(description="Whether mail is forwarded.")]
+    destinations: Annotated[
+        list[str], Field(description="Recipients that mail is forwarded to, masked: `a***@example.net`.")
+    ]
+    manifest: EventManifest
+    manifest_key: EventManifestKey
+    project_id: Annotated[
+        UUID | None, Field(description="Project that the alias belongs to; null without one.")
+    ] = None
 
 
 class AliasStopped(AliasData):
     """An alias and why it was suspended, or what for it is restored."""
 
-    reason: Literal["unpaid"]
-    invoice_id: UUID
+    reason: Annotated[
+        Literal["unpaid"],
+        Field(description="Always `unpaid`: the invoice is past its grace period, or was paid since."),
+    ]
+    invoice_id: Annotated[UUID, Field(description="The invoice that is not paid, or was paid since.")]
 
     @classmethod
     def of(cls, alias: AliasData, *, invoice_id: UUID) -> Self:
@@ -38,8 +46,8 @@ class AliasStopped(AliasData):
 class DestinationVerified(BaseModel):
     """A destination whose reader agreed; the address is masked."""
 
-    email: str
-    verified_at: datetime
+    email: Annotated[str, Field(description="The recipient's address, masked.")]
+    verified_at: Annotated[datetime, Field(description="When the recipient agreed.")]
     aliases: int = Field(description="How many names forward to it.")
 
 

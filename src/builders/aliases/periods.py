@@ -15,7 +15,7 @@ from builders.aliases.records import Alias, AliasSpec, Name
 from builders.aliases.rows import Claim, Interval
 from builders.aliases.store import periods as store
 from builders.invoices import service as invoices
-from builders.invoices.records import Charge, Status
+from builders.invoices.records import Charge, InvoiceStatus
 from builders.invoices.service import PaidPeriod
 from builders.kit import clock
 from builders.kit.db import Conn
@@ -93,7 +93,7 @@ async def list_release_terms(
     terms: dict[UUID, ReleaseTerms] = {}
     for each in priced:
         found = charges.get(each.id, ())
-        owed = [charge for charge in found if charge.status is not Status.VOID and not charge.is_credited]
+        owed = [charge for charge in found if charge.status is not InvoiceStatus.VOID and not charge.is_credited]
         # One that was claimed a moment ago is on no invoice yet.
         is_undoable = each.name in recent - used and (not found or any(map(_is_withdrawable, owed)))
         terms[each.id] = ReleaseTerms(
@@ -105,7 +105,7 @@ async def list_release_terms(
 
 
 def _is_withdrawable(charge: Charge) -> bool:
-    return charge.status in {Status.OPEN, Status.PAID}
+    return charge.status in {InvoiceStatus.OPEN, InvoiceStatus.PAID}
 
 
 async def withdraw_charges(

@@ -9,6 +9,7 @@ from pydantic.config import JsonDict
 
 from builders.aliases.records import Confirmation, Destination, Owned
 from builders.kit.bodies import Reply, WriteReply, by_example
+from builders.kit.members import Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.pages import Page
 
 _AT = "2026-01-05T09:30:00Z"
@@ -47,21 +48,24 @@ class AliasPrice(Reply):
     """What a name costs, and how often."""
 
     amount: Annotated[str, Field(description="An exact amount with all decimals of its currency.")]
-    currency: str
-    interval: Literal["month", "year", "once"]
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    interval: Annotated[
+        Literal["month", "year", "once"],
+        Field(description="How often the amount is due: each `month`, each `year`, or `once`."),
+    ]
 
 
 class ManagedBy(Reply):
     """The manifest that manages a name, and its key there."""
 
-    manifest: str
-    key: str
+    manifest: ManifestName
+    key: ManifestKey
 
 
 class AliasDestination(Reply):
     """Where a name forwards to."""
 
-    email: str
+    email: Annotated[str, Field(description="Address of the recipient.")]
     verified: Annotated[bool, Field(description="Whether its reader agreed; until then nothing is forwarded.")]
 
 
@@ -70,29 +74,37 @@ class AliasReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ALIAS))
 
-    id: UUID
-    address: str
-    local_part: str
-    domain: str
-    type: Literal["alias"]
-    project_id: UUID | None
-    managed_by: ManagedBy | None
-    destinations: list[AliasDestination]
+    id: Annotated[UUID, Field(description="Identifier of the alias.")]
+    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
+    local_part: Annotated[str, Field(description="What stands before the `@`, in lower case.")]
+    domain: Annotated[str, Field(description="Domain of the address, as a lower-case A-label.")]
+    type: Annotated[
+        Literal["alias"], Field(description="Always `alias`: mail is forwarded. Other types can follow.")
+    ]
+    project_id: Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
+    managed_by: Annotated[
+        ManagedBy | None,
+        Field(description="The manifest that manages the alias; null for one that no manifest manages."),
+    ]
+    destinations: Annotated[
+        list[AliasDestination],
+        Field(description="Recipients that mail is forwarded to; one gets mail after confirming."),
+    ]
     enabled: Annotated[bool, Field(description="Whether you want mail forwarded; a suspended name forwards none.")]
     status: Annotated[
         Literal["active", "disabled", "suspended", "deleted"],
         Field(description="`suspended`: until its invoice is paid. `deleted`: released."),
     ]
-    note: str | None
-    labels: dict[str, str]
+    note: Annotated[str | None, Field(description="Your own note; null without one.")]
+    labels: Labels
     price: Annotated[AliasPrice, Field(description="As it was when the name was claimed.")]
-    livemode: bool
-    claimed_at: datetime
+    livemode: Livemode
+    claimed_at: Annotated[datetime, Field(description="When the name was claimed.")]
     renews_at: Annotated[datetime | None, Field(description="When it is paid for anew; null for `once`.")]
     quarantined_until: Annotated[
         datetime | None, Field(description="Of a released name: until then only you can claim it again.")
     ]
-    updated_at: datetime
+    updated_at: UpdatedAt
     version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
 
 
@@ -107,9 +119,9 @@ class DestinationReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_DESTINATION))
 
-    email: str
-    verified: bool
-    verified_at: datetime | None
+    email: Annotated[str, Field(description="Address of the recipient.")]
+    verified: Annotated[bool, Field(description="Whether the recipient agreed to receive forwarded mail.")]
+    verified_at: Annotated[datetime | None, Field(description="When the recipient agreed; null before.")]
     asked_at: Annotated[datetime | None, Field(description="When its reader was last to be mailed.")]
     asking_at: Annotated[
         datetime | None,
@@ -118,7 +130,7 @@ class DestinationReply(Reply):
             "may in a day. Else null."
         ),
     ]
-    created_at: datetime
+    created_at: Annotated[datetime, Field(description="When a name first forwarded to it.")]
 
 
 class DestinationResent(DestinationReply, WriteReply):
@@ -126,7 +138,9 @@ class DestinationResent(DestinationReply, WriteReply):
 
     model_config = ConfigDict(json_schema_extra=by_example({**_DESTINATION, "sent": True, "warnings": []}))
 
-    sent: bool
+    sent: Annotated[
+        bool, Field(description="Whether a message is sent; false when the recipient has agreed already.")
+    ]
 
 
 class DestinationConfirmed(Reply):
@@ -134,8 +148,11 @@ class DestinationConfirmed(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "o***@example.net"}))
 
-    status: Literal["confirmed", "already_confirmed"]
-    email: Annotated[str, Field(description="Masked.")]
+    status: Annotated[
+        Literal["confirmed", "already_confirmed"],
+        Field(description="`already_confirmed` when the link was followed before."),
+    ]
+    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
 
 
 def shown(owned: Owned, *, livemode: bool) -> AliasReply:

@@ -56,8 +56,10 @@ class AliasUpdate(PatchBody):
             description="All of them. The reader of one that is new to the account is asked by mail first.",
         ),
     ] = LEFT_OUT
-    enabled: Annotated[StrictBool, OPTIONAL] = LEFT_OUT
-    note: Annotated[str | None, Field(max_length=200)] = None
+    enabled: Annotated[StrictBool, OPTIONAL, Field(description="Whether mail is forwarded; null enables.")] = (
+        LEFT_OUT
+    )
+    note: Annotated[str | None, Field(max_length=200, description="Your own note; null removes it.")] = None
     labels: Annotated[
         dict[Label, Annotated[str, Field(max_length=500)] | None] | None,
         Field(max_length=MAX_LABELS, description="Merged with those there; null removes a label, or all."),

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request, Response
+from fastapi import Path as PathParameter
 from pydantic import TypeAdapter
 
-from builders.catalog import answers, landers, schemas
+from builders.catalog import answers, landers, replies, schemas
 from builders.catalog import service as catalog
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
 from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import Snapshot
 from builders.kit import visitors
+from builders.kit.compiled import ALSO_READS
 from builders.kit.db import Reads
 from builders.kit.errors import UNAVAILABLE, problems
 from builders.kit.limits import Policy, declare, within
@@ -21,6 +23,8 @@ from builders.kit.pages import PageQuery, PageReply
 from builders.kit.routes import Router
 
 router = Router(prefix="/v1/catalog", tags=["catalog"])
+DomainName = Annotated[str, PathParameter(description="Name of the domain, in Unicode or as an A-label.")]
+Filename = Annotated[str, PathParameter(description="`filename` of an asset of a domain.")]
 
 CHECK = declare(
     Policy(name="check", quota=240, window_s=60, by="address", counts="Checks of single names in the catalog.")
@@ -38,18 +42,14 @@ FUNNEL = declare(
     )
 )
 
-_DOMAIN = TypeAdapter(schemas.CatalogDomainReply)
-_DOMAINS = TypeAdapter(PageReply[schemas.CatalogDomainReply])
-_CATEGORIES = TypeAdapter(schemas.CategoriesReply)
-_SUGGESTED = TypeAdapter(schemas.SuggestReply)
+_DOMAIN = TypeAdapter(replies.CatalogDomainReply)
+_DOMAINS = TypeAdapter(PageReply[replies.CatalogDomainReply])
+_CATEGORIES = TypeAdapter(replies.CategoriesReply)
+_SUGGESTED = TypeAdapter(replies.SuggestReply)
 _KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
 _SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
-# What sendBeacon sends without asking first; a document that names it has it read (kit/compiled.py).
-_PLAIN: dict[str, Any] = {
-    "requestBody": {
-        "content": {"text/plain": {"schema": {"$ref": "#/components/schemas/CatalogFunnelEventRequest"}}}
-    }
-}
+# What sendBeacon sends without asking first (kit/compiled.py).
+_PLAIN: dict[str, Any] = {ALSO_READS: ["text/plain"]}
 _IMAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The image; with a `Range` of bytes its part, as 206.",
@@ -91,7 +91,7 @@ def _suggested(found: Suggestions) -> bytes:
     return _json(_SUGGESTED, found)
 
 
-@router.get("/domains", response_model=PageReply[schemas.CatalogDomainReply], responses=_SHOWN)
+@router.get("/domains", response_model=PageReply[replies.CatalogDomainReply], responses=_SHOWN)
 async def list_domains(
     request: Request,
     shown: Current,
@@ -112,22 +112,22 @@ async def list_domains(
 
 @router.get(
     "/domains/{domain}",
-    response_model=schemas.CatalogDomainReply,
+    response_model=replies.CatalogDomainReply,
     responses={**_SHOWN, **problems(DomainNotFound)},
 )
-async def get_domain(request: Request, shown: Current, domain: str) -> Response:
+async def get_domain(request: Request, shown: Current, domain: DomainName) -> Response:
     """Read one domain of the catalog; its name is taken in either form, `bücher.example` or its A-label."""
     found = catalog.get_domain(shown, name=domain)
     return answers.of_version(request, found.serial, lambda: _json(_DOMAIN, found))
 
 
-@router.get("/categories", response_model=schemas.CategoriesReply, responses=_SHOWN)
+@router.get("/categories", response_model=replies.CategoriesReply, responses=_SHOWN)
 async def list_categories(request: Request, shown: Current) -> Response:
     """List the categories of the catalog in the order to show them."""
     return answers.of_version(request, shown.version, lambda: _json(_CATEGORIES, {"items": shown.categories}))
 
 
-@router.get("/check", response_model=schemas.CheckReply, dependencies=[within(CHECK)])
+@router.get("/check", response_model=replies.CheckReply, dependencies=[within(CHECK)])
 async def check(
     conn: Reads,
     shown: Current,
@@ -140,13 +140,13 @@ async def check(
     return await catalog.check(conn, catalog=shown, local_part=local_part, domain=domain)
 
 
-@router.get("/suggest", response_model=schemas.SuggestReply, responses=_KNOWN, dependencies=[within(SUGGEST)])
+@router.get("/suggest", response_model=replies.SuggestReply, responses=_KNOWN, dependencies=[within(SUGGEST)])
 async def suggest(
     request: Request,
     conn: Reads,
     shown: Current,
     q: Annotated[str, Query(description="A name, words, or a beginning such as `jane@har`.")] = "",
-    limit: Annotated[int, Query(ge=1, le=24)] = 12,
+    limit: Annotated[int, Query(ge=1, le=24, description="Most suggestions to return.")] = 12,
 ) -> Response:
     """Suggest free names, each with its price and why it stands where it does."""
     found = await catalog.suggest_names(conn, catalog=shown, q=q, limit=limit)
@@ -158,14 +158,14 @@ async def suggest(
     response_class=Response,
     responses={**_IMAGE, **_KNOWN, **problems(AssetNotFound, RangeNotSatisfiable)},
 )
-async def get_asset(request: Request, folder: Assets, filename: str) -> Response:
+async def get_asset(request: Request, folder: Assets, filename: Filename) -> Response:
     """Read an image of the catalog. Its name is the hash of its content, so it can be kept for ever."""
     return await asyncio.to_thread(answers.image, request, folder, filename)
 
 
 @router.post(
     "/events",
-    response_model=schemas.FunnelReply,
+    response_model=replies.FunnelReply,
     responses=UNAVAILABLE,
     openapi_extra=_PLAIN,
     dependencies=[within(FUNNEL, alone=True)],
@@ -176,7 +176,7 @@ async def record_events(
     shown: Current,
     events: Events,
     body: schemas.CatalogFunnelEventRequest,
-) -> schemas.FunnelReply:
+) -> replies.FunnelReply:
     """Tell of a visitor's `view`, `check` or `claim`, or of up to 50 at once; a repeat counts once.
 
     JSON may come as `text/plain`, as `sendBeacon` sends it. A body has up to 8 KB, a batch 64 KB.
@@ -184,4 +184,4 @@ async def record_events(
     landers.judge(body.kind, size=size, is_batch=body.events is not None)
     receipts = await events.take(shown, body.records(), visitor=visitors.of(request))
     landers.refuse(receipts, is_batch=body.events is not None)
-    return schemas.told(receipts, is_batch=body.events is not None)
+    return replies.told(receipts, is_batch=body.events is not None)

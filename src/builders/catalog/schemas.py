@@ -1,166 +1,12 @@
-"""What goes over the wire at the catalog."""
+"""Bodies of the catalog on the wire."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from builders.aliases.records import Detail, Reason, SeparatorPolicy
 from builders.catalog import examples
-from builders.catalog.beacons import EventKind, EventResult, Flaw, FunnelEvent, Receipt
-from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceInterval, PriceTier
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-
-Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
-Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]
-ALabel = Annotated[str, Field(description="Lower-case A-label.", examples=["harbour.example"])]
-
-
-class PriceReply(Reply):
-    """What a name costs."""
-
-    amount: Amount
-    currency: Currency
-    interval: PriceInterval
-    tier: PriceTier
-
-
-class ShortNamePriceReply(Reply):
-    """What names of at most so many characters cost instead."""
-
-    max_len: Annotated[int, Field(description="Separators that the domain ignores are not counted.")]
-    amount: Amount
-    currency: Currency
-
-
-class AssetReply(Reply):
-    """An image."""
-
-    filename: str
-    url: Annotated[str, Field(description="To be resolved against the address of the service.")]
-    width: Annotated[int, Field(description="Pixels.")]
-    height: Annotated[int, Field(description="Pixels.")]
-    alt: str
-
-
-class AssetsReply(Reply):
-    """The images of a domain."""
-
-    logo: AssetReply | None
-    cover: AssetReply | None
-    icon: AssetReply | None
-
-
-class RulesReply(Reply):
-    """How long names may be, and which separators do not make another name."""
-
-    min_length: Annotated[int, Field(serialization_alias="min")]
-    max_length: Annotated[int, Field(serialization_alias="max")]
-    separator_policy: SeparatorPolicy
-
-
-class CatalogDomainReply(Reply):
-    """A domain of the catalog; names on it can be claimed when it is live and not catch_all."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.DOMAIN))
-
-    id: UUID
-    domain: ALabel
-    unicode_domain: Annotated[str, Field(description="As people read it; for most the same.")]
-    tld: str
-    title: str
-    tagline: str
-    description: str
-    categories: Annotated[list[str], Field(description="Slugs, the main one first.")]
-    tags: list[str]
-    status: DomainStatus
-    mail_mode: MailMode
-    catch_all: bool
-    claimable: bool
-    price: PriceReply
-    short_name_prices: list[ShortNamePriceReply]
-    min_local_length: int
-    separator_policy: SeparatorPolicy
-    featured: bool
-    rank: Annotated[int, Field(description="Higher is shown earlier.")]
-    assets: AssetsReply
-    popularity: Annotated[Popularity, Field(description="Of the last 30 days, among all domains.")]
-    created_at: datetime
-    updated_at: datetime
-
-
-class CategoryReply(Reply):
-    """A category, and how many public domains it has."""
-
-    slug: str
-    name: str
-    description: str
-    position: int
-    parent: str | None
-    domain_count: int
-
-
-class CategoriesReply(Reply):
-    """All categories, in the order to show them."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.CATEGORIES))
-
-    items: list[CategoryReply]
-
-
-class PointsReply(Reply):
-    """A part of a score."""
-
-    code: Annotated[str, Field(description="A generator, or what gave or cost points.", examples=["dot"])]
-    points: int
-
-
-class SuggestionReply(Reply):
-    """A name that is free now."""
-
-    address: str
-    local_part: str
-    domain: ALabel
-    category: str | None
-    price: PriceReply
-    available: bool
-    score: int
-    why: Annotated[list[PointsReply], Field(description="Sums to the score.")]
-
-
-class SuggestReply(Reply):
-    """Free names, the best first."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.SUGGESTED))
-
-    query: str
-    tokens: Annotated[list[str], Field(description="The words that were read in the query.")]
-    items: list[SuggestionReply]
-    catalog_version: int
-
-
-class CheckReply(Reply):
-    """Whether a name can be claimed."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.FREE, examples.TAKEN))
-
-    available: bool
-    reason: Annotated[Reason, Field(description="The first of these that holds; `ok` when available.")]
-    detail: Annotated[Detail | None, Field(description="With `invalid`.")]
-    message: Annotated[str, Field(description="For people: what is wrong and what to do. Empty when available.")]
-    local_part: str
-    normalized_local_part: str | None
-    domain: str
-    address: str | None
-    price: PriceReply | None
-    alternatives: Annotated[list[SuggestionReply], Field(description="At most five, when not available.")]
-    available_at: Annotated[datetime | None, Field(description="When a hold or a quarantine ends.")]
-    rules: RulesReply
-    definitive: Annotated[bool, Field(description="We keep the names ourselves, so this is no estimate.")] = True
-    checked_at: datetime
-
+from builders.catalog.beacons import EventKind, EventResult, Flaw, FunnelEvent
+from builders.kit.bodies import Body, by_example
 
 Named = Annotated[str, Field(min_length=8, max_length=64)]
 Short = Annotated[str, Field(max_length=100)]
@@ -169,22 +15,30 @@ Short = Annotated[str, Field(max_length=100)]
 class Utm(Body):
     """Where a visitor comes from, as campaigns mark their links."""
 
-    source: Short | None = None
-    medium: Short | None = None
-    campaign: Short | None = None
-    term: Short | None = None
-    content: Short | None = None
+    source: Annotated[
+        Short | None, Field(description="`utm_source` of the page: the site or newsletter that sent the visitor.")
+    ] = None
+    medium: Annotated[
+        Short | None, Field(description="`utm_medium`: the kind of channel, such as `email` or `cpc`.")
+    ] = None
+    campaign: Annotated[Short | None, Field(description="`utm_campaign`: the campaign.")] = None
+    term: Annotated[Short | None, Field(description="`utm_term`: the search term that was paid for.")] = None
+    content: Annotated[
+        Short | None, Field(description="`utm_content`: which link or advertisement was followed.")
+    ] = None
 
 
 class FunnelEventBody(Body):
     """One step of a visitor."""
 
-    kind: EventKind
+    kind: Annotated[EventKind, Field(description="Step of the funnel. Required, unless `events` is sent.")]
     domain: Annotated[
         str | None, Field(max_length=253, description="In either form; required for `check` and `claim`.")
     ] = None
     local_part: Annotated[str | None, Field(max_length=64, description="Required for `claim`.")] = None
-    category: Annotated[str | None, Field(max_length=40)] = None
+    category: Annotated[
+        str | None, Field(max_length=40, description="Slug of the category that the visitor was in.")
+    ] = None
     event_id: Annotated[
         Named | None, Field(description="Your own, random: the same again is known as a repeat for a week.")
     ] = None
@@ -194,10 +48,10 @@ class FunnelEventBody(Body):
     ] = None
     result: Annotated[EventResult | None, Field(description="How a `check` or a `claim` ended.")] = None
     referrer: Annotated[str | None, Field(max_length=2048, description="Its host is kept.")] = None
-    utm: Utm | None = None
+    utm: Annotated[Utm | None, Field(description="Campaign parameters of the visit.")] = None
     metadata: Annotated[
         dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=500)]] | None,
-        Field(max_length=20),
+        Field(max_length=20, description="Your own pairs of text, 20 at most."),
     ] = None
 
     def record(self) -> FunnelEvent:
@@ -233,9 +87,17 @@ class CatalogFunnelEventRequest(FunnelEventBody):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.EVENT, examples.EVENTS))
 
-    kind: EventKind | None = None  # type: ignore[assignment] # absent with `events`
+    kind: Annotated[EventKind | None, Field(description="Step of the funnel; left out when `events` is sent.")] = (
+        None  # type: ignore[assignment] # absent with `events`
+    )
     events: Annotated[
-        list[Annotated[FunnelEventBody, WrapValidator(_flawed)]] | None, Field(min_length=1, max_length=50)
+        list[Annotated[FunnelEventBody, WrapValidator(_flawed)]] | None,
+        Field(
+            min_length=1,
+            max_length=50,
+            description="A batch of 1 to 50 events. An invalid one is reported in `results` and does not stop the "
+            "others.",
+        ),
     ] = None
 
     def records(self) -> list[FunnelEvent | Flaw]:
@@ -243,47 +105,3 @@ class CatalogFunnelEventRequest(FunnelEventBody):
         if self.events is None:
             return [self.record()]
         return [each if isinstance(each, Flaw) else each.record() for each in self.events]
-
-
-class FlawReply(Reply):
-    """Why an event was not taken."""
-
-    field: str
-    code: str
-    message: str
-
-
-class ReceiptReply(Reply):
-    """What became of an event of a batch."""
-
-    id: UUID | None
-    accepted: bool
-    duplicate: bool
-    error: FlawReply | None
-
-
-class FunnelReply(WriteReply):
-    """What became of the event, or of all of a batch."""
-
-    model_config = ConfigDict(json_schema_extra=by_example(examples.TOLD, examples.TOLD_OF_EACH))
-
-    id: Annotated[
-        UUID | None, Field(description="Of the event, for a repeat that of the first; null for a batch.")
-    ]
-    accepted: Annotated[bool, Field(description="Whether all is in the record, by now or since before.")]
-    duplicate: Annotated[bool, Field(description="Whether all of it was there before; it counts once.")]
-    results: Annotated[list[ReceiptReply] | None, Field(description="Of a batch, in its order.")]
-
-
-def told(receipts: Sequence[Receipt], *, is_batch: bool) -> FunnelReply:
-    """The answer."""
-    if not is_batch:
-        [one] = receipts
-        # The last one, since pydantic copies a default deeply.
-        return FunnelReply(id=one.id, accepted=one.accepted, duplicate=one.duplicate, results=None, warnings=[])
-    return FunnelReply(
-        id=None,
-        accepted=all(each.accepted for each in receipts),
-        duplicate=all(each.duplicate for each in receipts),
-        results=[ReceiptReply.model_validate(each) for each in receipts],
-    )

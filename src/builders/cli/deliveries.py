@@ -15,7 +15,7 @@ from builders.kit.db import Conn, Database
 from builders.kit.pages import MAX_LIMIT, PageRequest
 from builders.kit.settings import Settings
 from builders.webhooks import service as webhooks
-from builders.webhooks.records import Backlog, DeliveryDetail, Status, Troubled
+from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryStatus, Troubled
 
 Item = dict[str, Any]  # a delivery as GET /v1/notifications/deliveries lists it
 
@@ -36,7 +36,7 @@ async def _account(conn: Conn, email: str, *, sandbox: bool) -> UUID:
 @deliveries.command("list")
 @account_option
 @sandbox_option
-@click.option("--status", type=click.Choice([status.value for status in Status]))
+@click.option("--status", type=click.Choice([status.value for status in DeliveryStatus]))
 @click.option("--webhook", help="Id of a destination.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @json_option
@@ -57,7 +57,7 @@ def list_deliveries(
                     livemode=not sandbox,
                     page=page,
                     destination_id=None if webhook is None else ids.find(webhook) or webhooks.NOBODY,
-                    status=None if status is None else Status(status),
+                    status=None if status is None else DeliveryStatus(status),
                 )
                 items += json.loads(found.items)
                 if found.next_cursor is None:

@@ -16,8 +16,8 @@ from builders.invoices.records import (
     Granted,
     History,
     Invoice,
+    InvoiceStatus,
     Paid,
-    Status,
     StripeEvent,
 )
 from builders.kit.db import Conn, Database
@@ -25,7 +25,7 @@ from builders.kit.money import Money
 from builders.kit.settings import Settings
 
 T = TypeVar("T")
-ISSUED = [status.value for status in Status if status is not Status.DRAFT]
+ISSUED = [status.value for status in InvoiceStatus if status is not InvoiceStatus.DRAFT]
 number_argument = click.argument("number")
 account_option = click.option("--account", "email", required=True, help="Address of the account.")
 sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox.")
@@ -72,7 +72,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
             if email is not None:
                 account = await identity.get_account_by_email(conn, email=email)
                 account_id = _id(account, sandbox=sandbox)
-            wanted = None if status is None else Status(status)
+            wanted = None if status is None else InvoiceStatus(status)
             return await door.list_of_all(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = run(work)

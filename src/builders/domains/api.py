@@ -1,7 +1,6 @@
 """/v1/domains."""
 
 from dataclasses import replace
-from enum import Enum
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
@@ -27,15 +26,14 @@ from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Config, Keys
 from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
 Writer = Annotated[Caller, needs("domains:write")]
-Id = Annotated[str, Path(alias="id")]
-BEYOND: list[str | Enum] = ["beyond"]
+Id = Annotated[str, Path(alias="id", description="Identifier of the account domain.")]
 # No 304: what DNS says of a domain changes without its version, which is of what its owner says.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
 VERIFY = declare(
@@ -82,7 +80,7 @@ async def list_claimable(
     status_code=201,
     response_model=schemas.AccountDomainWritten,
     responses=problems(DomainExists, DomainInCatalog, DomainLimit, ImpersonationForbidden, InFlight),
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Keys) -> schemas.AccountDomainWritten:
     """Add a domain to the account; the answer says which DNS record proves that it is yours."""
@@ -103,7 +101,7 @@ async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Key
     "/{id}",
     response_model=schemas.AccountDomainReply,
     responses={**TAGGED, **problems(DomainNotFound)},
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> Answer:
     """Read one domain of the account, also a released one."""
@@ -115,7 +113,7 @@ async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> Answer:
     "/{id}",
     response_model=schemas.AccountDomainWritten,
     responses={**WRITTEN, **problems(DomainNotFound, DomainReleased, ImpersonationForbidden)},
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
     """Change where a domain's mail goes that says nothing else, and whether all of it does."""
@@ -136,7 +134,7 @@ async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn
     "/{id}",
     response_model=schemas.AccountDomainReply,
     responses={**WRITTEN, **problems(DomainNotFound, DomainInUse, ImpersonationForbidden)},
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def release(domain_id: Id, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
     """Give up a domain on which the account has no names; doing it again changes nothing."""
@@ -155,7 +153,7 @@ async def release(domain_id: Id, caller: Writer, conn: Tx, if_match: IfMatch) ->
     response_model=schemas.AccountDomainVerified,
     responses=problems(DomainNotFound, DomainReleased, DomainTaken, InFlight),
     dependencies=[within(VERIFY)],
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def verify(domain_id: Id, caller: Writer, database: Pool, settings: Config) -> schemas.AccountDomainVerified:
     """Ask DNS for the proof of a domain and for the records that mail needs, now; answers what it says.

@@ -1,38 +1,45 @@
 """What domains tell."""
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, Kind, RecordHealth
+from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
+from builders.kit.members import EventManifest, EventManifestKey
 from builders.kit.outbox import Event, declare
 
 
 class DomainData(BaseModel):
     """An account domain."""
 
-    id: UUID
-    domain: str
-    source: DomainSource
-    status: AccountDomainStatus
-    catch_all: bool
-    manifest: str | None
-    manifest_key: str | None
+    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
+    domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
+    source: Annotated[DomainSource, Field(description="How the account got the domain.")]
+    status: Annotated[AccountDomainStatus, Field(description="Status after the event.")]
+    catch_all: Annotated[bool, Field(description="Whether all mail goes to the default destination.")]
+    manifest: EventManifest
+    manifest_key: EventManifestKey
 
 
 class DomainGone(DomainData):
     """An account domain that the account lost, or gave up."""
 
-    reason: str  # proof_gone, released, unassigned or proved_by_another
+    reason: Annotated[
+        str, Field(description="`proof_gone`, `released`, `unassigned` or `proved_by_another`.")
+    ]  # proof_gone, released, unassigned or proved_by_another
 
 
 class DomainHealthData(BaseModel):
     """What is known of the records that mail needs, and what was known before."""
 
-    id: UUID
-    domain: str
-    dns: dict[Kind, RecordHealth]
-    before: dict[Kind, RecordHealth]
+    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
+    domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
+    dns: Annotated[
+        dict[RecordKind, RecordHealth],
+        Field(description="Health of each DNS record type now: `mx`, `spf`, `dkim`, `dmarc`."),
+    ]
+    before: Annotated[dict[RecordKind, RecordHealth], Field(description="Health of each DNS record type before.")]
 
 
 _EXAMPLE = DomainData(
@@ -90,12 +97,12 @@ DOMAIN_HEALTH_CHANGED = declare(
             id=_EXAMPLE.id,
             domain=_EXAMPLE.domain,
             dns={
-                Kind.MX: RecordHealth.WRONG,
-                Kind.SPF: RecordHealth.OK,
-                Kind.DKIM: RecordHealth.OK,
-                Kind.DMARC: RecordHealth.MISSING,
+                RecordKind.MX: RecordHealth.WRONG,
+                RecordKind.SPF: RecordHealth.OK,
+                RecordKind.DKIM: RecordHealth.OK,
+                RecordKind.DMARC: RecordHealth.MISSING,
             },
-            before=dict.fromkeys(Kind, RecordHealth.OK),
+            before=dict.fromkeys(RecordKind, RecordHealth.OK),
         ),
     )
 )

@@ -52,7 +52,7 @@ class RecordHealth(StrEnum):
     UNCHECKED = "unchecked"  # DNS has not answered yet, or the service does not know what it should be
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """The records that mail needs."""
 
     MX = "mx"
@@ -81,9 +81,9 @@ class DnsHealth:
     dmarc: Finding = Finding()
 
     @property
-    def statuses(self) -> Mapping[Kind, RecordHealth]:
+    def statuses(self) -> Mapping[RecordKind, RecordHealth]:
         """The bare states."""
-        return {kind: getattr(self, kind).status for kind in Kind}
+        return {kind: getattr(self, kind).status for kind in RecordKind}
 
 
 class ProofSeen(StrEnum):

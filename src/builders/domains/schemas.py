@@ -21,6 +21,7 @@ from builders.domains.records import (
 )
 from builders.kit import emails
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.members import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
 from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
 
@@ -51,7 +52,9 @@ class DomainUpdate(PatchBody):
     model_config = ConfigDict(json_schema_extra=by_example({"default_destination": "ada@example.net"}))
 
     catch_all: Annotated[StrictBool | None, Field(description="Cleared, it is false.")] = None
-    default_destination: Destination | None = None
+    default_destination: Annotated[
+        Destination | None, Field(description="Where mail without a destination of its own goes; null removes it.")
+    ] = None
 
     @property
     def wants_catch_all(self) -> bool | None:
@@ -68,9 +71,9 @@ class DomainProofReply(Reply):
     """How the domain is known to be the account's."""
 
     method: Annotated[DomainProof, Field(description="`dns`: by the record below; it must stay there.")]
-    type: Literal["TXT"] = "TXT"
+    type: Annotated[Literal["TXT"], Field(description="Type of the DNS record.")] = "TXT"
     name: Annotated[str, Field(description="Where the record is.")]
-    value: str
+    value: Annotated[str, Field(description="Content of the TXT record to set.")]
     checked_at: Annotated[datetime | None, Field(description="When DNS last said something of it.")]
     lost_at: Annotated[datetime | None, Field(description="Since when it is gone, of a domain that was live.")]
 
@@ -89,25 +92,25 @@ class DnsFindingReply(Reply):
 class DomainDnsReply(Reply):
     """The records that mail needs."""
 
-    mx: DnsFindingReply
-    spf: DnsFindingReply
-    dkim: DnsFindingReply
-    dmarc: DnsFindingReply
+    mx: Annotated[DnsFindingReply, Field(description="Where mail for the domain is delivered.")]
+    spf: Annotated[DnsFindingReply, Field(description="Which servers may send mail for the domain.")]
+    dkim: Annotated[DnsFindingReply, Field(description="The key that signs mail of the domain.")]
+    dmarc: Annotated[DnsFindingReply, Field(description="What receivers do with mail that is not authenticated.")]
 
 
 class DomainRulesReply(Reply):
     """Which names can be claimed."""
 
-    min_length: Annotated[int, Field(serialization_alias="min")]
-    max_length: Annotated[int, Field(serialization_alias="max")]
-    separator_policy: SeparatorPolicy
+    min_length: Annotated[int, Field(serialization_alias="min", description="Fewest characters of a local part.")]
+    max_length: Annotated[int, Field(serialization_alias="max", description="Most characters of a local part.")]
+    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
 
 
 class DomainManagedByReply(Reply):
     """The manifest that manages it."""
 
-    manifest: str
-    key: str
+    manifest: ManifestName
+    key: ManifestKey
 
 
 class AccountDomainReply(Reply):
@@ -115,25 +118,41 @@ class AccountDomainReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.DOMAIN))
 
-    id: UUID
+    id: Annotated[UUID, Field(description="Identifier of the account domain.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     unicode: Annotated[str | None, Field(description="As people read it, where that differs.")]
-    source: DomainSource
-    status: AccountDomainStatus
-    verification: DomainProofReply
-    catch_all: bool
-    default_destination: str | None
+    source: Annotated[
+        DomainSource, Field(description="How the account got the domain; `owned` ones are verified by DNS.")
+    ]
+    status: Annotated[AccountDomainStatus, Field(description="Names can be claimed while it is `live`.")]
+    verification: Annotated[
+        DomainProofReply, Field(description="How ownership is proved, and which record to set.")
+    ]
+    catch_all: Annotated[
+        bool, Field(description="All mail goes to `default_destination`; no names can be claimed.")
+    ]
+    default_destination: Annotated[
+        str | None, Field(description="Where mail without a destination of its own goes; null without one.")
+    ]
     claimable: Annotated[bool, Field(description="Whether names can be claimed on it; they cost nothing.")]
-    rules: DomainRulesReply
+    rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
     alias_count: Annotated[int, Field(description="Names of the account on it.")]
-    dns: DomainDnsReply
-    managed_by: DomainManagedByReply | None
-    next_action: str | None
-    added_at: datetime
-    verified_at: datetime | None
-    suspended_at: datetime | None
-    released_at: datetime | None
-    updated_at: datetime
+    dns: Annotated[DomainDnsReply, Field(description="What DNS says of the records that mail needs.")]
+    managed_by: Annotated[
+        DomainManagedByReply | None, Field(description="The manifest that manages its settings; null without one.")
+    ]
+    next_action: Annotated[
+        str | None, Field(description="What to do next, in a sentence; null when nothing is to be done.")
+    ]
+    added_at: Annotated[datetime, Field(description="When it was added to the account.")]
+    verified_at: Annotated[datetime | None, Field(description="When ownership was last proved; null before.")]
+    suspended_at: Annotated[
+        datetime | None, Field(description="When it was suspended because its proof was gone; null otherwise.")
+    ]
+    released_at: Annotated[
+        datetime | None, Field(description="When the account released it; null while it has it.")
+    ]
+    updated_at: UpdatedAt
     version: Annotated[int, Field(description="Grows with every change but those of `dns`; the ETag is of it.")]
     livemode: Annotated[bool, Field(description="False with a test key.")]
 
@@ -161,7 +180,7 @@ class AccountDomainVerified(AccountDomainReply):
         )
     )
 
-    checked: ProofFindingReply
+    checked: Annotated[ProofFindingReply, Field(description="What DNS said just now.")]
 
 
 class ClaimablePriceReply(Reply):
@@ -169,8 +188,8 @@ class ClaimablePriceReply(Reply):
 
     amount: Annotated[str, Field(description="Exact decimal digits.")]
     currency: Annotated[str, Field(description="ISO 4217.")]
-    interval: PriceInterval
-    tier: PriceTier
+    interval: Annotated[PriceInterval, Field(description=Interval)]
+    tier: Annotated[PriceTier, Field(description="Price class of the domain.")]
 
 
 class ClaimableReply(Reply):
@@ -180,13 +199,19 @@ class ClaimableReply(Reply):
 
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     unicode: Annotated[str | None, Field(description="As people read it, where that differs.")]
-    source: Literal["account", "catalog"]
-    mail_mode: MailMode
-    categories: list[str]
+    source: Annotated[
+        Literal["account", "catalog"],
+        Field(description="`account` for a domain of your own, `catalog` for one of the vendor."),
+    ]
+    mail_mode: Annotated[MailMode, Field(description="Whether names can be mailboxes, aliases, or both.")]
+    categories: Annotated[
+        list[str],
+        Field(description="Slugs of its categories, the main one first; empty for a domain of your own."),
+    ]
     price: Annotated[ClaimablePriceReply | None, Field(description="Of a usual name; null: names cost nothing.")]
-    min_local_length: int
-    separator_policy: SeparatorPolicy
-    rules: DomainRulesReply
+    min_local_length: Annotated[int, Field(description="Fewest characters of a local part.")]
+    separator_policy: Annotated[SeparatorPolicy, Field(description=SeparatorRule)]
+    rules: Annotated[DomainRulesReply, Field(description="Rules for local parts on this domain.")]
     remaining: Annotated[int | None, Field(description="Names that can still be claimed; null: no such limit.")]
 
 

@@ -1,9 +1,10 @@
 """What identity tells."""
 
 from datetime import UTC, datetime
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from builders.identity.records import KeyKind, Preset
 from builders.kit.outbox import Event, declare
@@ -12,11 +13,11 @@ from builders.kit.outbox import Event, declare
 class KeyChanged(BaseModel):
     """An API key, without anything secret."""
 
-    id: UUID
-    label: str
-    key_kind: KeyKind
-    preset: Preset
-    prefix: str
+    id: Annotated[UUID, Field(description="Identifier of the API key.")]
+    label: Annotated[str, Field(description="Your name for the key.")]
+    key_kind: Annotated[KeyKind, Field(description="`live` or `test`.")]
+    preset: Annotated[Preset, Field(description="The role preset, which sets the scopes.")]
+    prefix: Annotated[str, Field(description="Beginning of the secret, enough to recognize the key.")]
 
 
 class AccountCreated(BaseModel):
@@ -28,25 +29,25 @@ class AccountCreated(BaseModel):
 class EmailVerified(BaseModel):
     """An account's address was confirmed."""
 
-    email: str
-    verified_at: datetime
+    email: Annotated[str, Field(description="The address that was confirmed.")]
+    verified_at: Annotated[datetime, Field(description="When it was confirmed.")]
 
 
 class EmailChanged(BaseModel):
     """An account has another address, which was confirmed before."""
 
-    email: str
-    previous_email: str
+    email: Annotated[str, Field(description="The address from now on.")]
+    previous_email: Annotated[str, Field(description="The address before.")]
 
 
 class SupportSignedIn(BaseModel):
     """The vendor's support signed in as the account, by a login-as grant."""
 
-    session_id: UUID
-    operator: str
-    reason: str
-    may_write: bool
-    expires_at: datetime
+    session_id: Annotated[UUID, Field(description="Identifier of the support session.")]
+    operator: Annotated[str, Field(description="Name of the vendor's employee.")]
+    reason: Annotated[str, Field(description="Why support signed in, as they stated it.")]
+    may_write: Annotated[bool, Field(description="Whether the session may change data.")]
+    expires_at: Annotated[datetime, Field(description="When the session ends.")]
 
 
 _EXAMPLE = KeyChanged(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from builders.invoices.records import Charge, Stage, Status
+from builders.invoices.records import Charge, InvoiceStatus, Stage
 from builders.invoices.store import charges as store
 from builders.kit import clock
 from builders.kit.db import Conn
@@ -37,17 +37,17 @@ def paid_period(charges: Iterable[Charge], *, now: datetime) -> PaidPeriod | Non
         for each in charges
         if not each.is_credited
         and (each.period_end is None or each.period_end > now)
-        and (each.status is Status.PAID or (_is_in_grace(each) and each.period_start <= now))
+        and (each.status is InvoiceStatus.PAID or (_is_in_grace(each) and each.period_start <= now))
     ]
     if not covering:
         return None
     ends = [each.period_end for each in covering if each.period_end is not None]
-    unpaid = sorted({each.number for each in covering if each.status is Status.OPEN})
+    unpaid = sorted({each.number for each in covering if each.status is InvoiceStatus.OPEN})
     return PaidPeriod(until=max(ends) if len(ends) == len(covering) else None, unpaid=unpaid)
 
 
 def _is_in_grace(charge: Charge) -> bool:
-    return charge.status is Status.OPEN and charge.stage < Stage.GRACE_ENDED
+    return charge.status is InvoiceStatus.OPEN and charge.stage < Stage.GRACE_ENDED
 
 
 async def list_charges(

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from builders.invoices import issuing, paying, stripes
 from builders.invoices.errors import NothingDue, StripeNotConfigured, StripeRefused
-from builders.invoices.records import Checkout, Invoice, Status
+from builders.invoices.records import Checkout, Invoice, InvoiceStatus
 from builders.invoices.store import checkouts as store
 from builders.invoices.store.checkouts import Stored
 from builders.kit import clock, ids
@@ -69,10 +69,10 @@ async def _payable(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> 
     if found.is_test:
         raise LiveKeyRequired("Invoices of a sandbox are not paid with money.", next_action="Ask with a live key.")
     invoice = await issuing.locked(conn, account_id=account_id, invoice_id=found.id)
-    if invoice.status is Status.PAID:
+    if invoice.status is InvoiceStatus.PAID:
         raise NothingDue(f"The invoice {invoice.number} is paid.")
     if invoice.status not in paying.PAYABLE:
-        raise issuing.refused(invoice, Status.PAID)
+        raise issuing.refused(invoice, InvoiceStatus.PAID)
     if stripes.minor_units(invoice.amount_due) is None:
         raise StripeRefused(f"Stripe has no coin as small as {invoice.amount_due} needs; pay by bank transfer.")
     return invoice

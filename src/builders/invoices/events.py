@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.invoices.records import Invoice, Status
+from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.money import Money
 from builders.kit.outbox import Event, declare
 
@@ -14,21 +14,23 @@ from builders.kit.outbox import Event, declare
 class InvoiceData(BaseModel):
     """An invoice, without its lines; amounts are exact decimals in strings."""
 
-    id: UUID
-    number: str
-    status: Status
-    currency: str
-    subtotal: Money
-    tax_total: Money
-    total: Money
-    credit_applied: Money
-    amount_paid: Money
-    amount_due: Money
-    issued_at: datetime
-    due_at: datetime
-    paid_at: datetime | None
+    id: Annotated[UUID, Field(description="Identifier of the invoice.")]
+    number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
+    status: Annotated[InvoiceStatus, Field(description="InvoiceStatus after the event.")]
+    currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
+    subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
+    tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
+    total: Annotated[Money, Field(description="Subtotal and tax.")]
+    credit_applied: Annotated[Money, Field(description="Part that the account's credit paid at issue.")]
+    amount_paid: Annotated[Money, Field(description="What payments have paid.")]
+    amount_due: Annotated[Money, Field(description="What is still to be paid.")]
+    issued_at: Annotated[datetime, Field(description="When the invoice was issued.")]
+    due_at: Annotated[datetime, Field(description="When it is to be paid.")]
+    paid_at: Annotated[datetime | None, Field(description="When it was paid in full; null before.")]
     suspends_at: Annotated[datetime, Field(description="When the names are suspended unless it is paid.")]
-    promotion_id: UUID | None
+    promotion_id: Annotated[
+        UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
+    ]
     alias_ids: Annotated[list[UUID], Field(description="The names that its lines charge for.")]
 
     @classmethod
@@ -56,7 +58,7 @@ class InvoiceData(BaseModel):
         )
 
 
-def _example(status: Status, *, paid: str = "0.00") -> InvoiceData:
+def _example(status: InvoiceStatus, *, paid: str = "0.00") -> InvoiceData:
     total = Money.of("24.00", "USD")
     amount_paid = Money.of(paid, "USD")
     return InvoiceData(
@@ -69,10 +71,10 @@ def _example(status: Status, *, paid: str = "0.00") -> InvoiceData:
         total=total,
         credit_applied=Money.zero("USD"),
         amount_paid=amount_paid,
-        amount_due=Money.zero("USD") if status is Status.VOID else total - amount_paid,
+        amount_due=Money.zero("USD") if status is InvoiceStatus.VOID else total - amount_paid,
         issued_at=datetime.fromisoformat("2026-11-20T06:20:00Z"),
         due_at=datetime.fromisoformat("2026-12-04T06:20:00Z"),
-        paid_at=datetime.fromisoformat("2026-11-21T09:00:00Z") if status is Status.PAID else None,
+        paid_at=datetime.fromisoformat("2026-11-21T09:00:00Z") if status is InvoiceStatus.PAID else None,
         suspends_at=datetime.fromisoformat("2026-12-18T06:20:00Z"),
         promotion_id=UUID("0193a1b2-0000-7000-8000-000000000004"),
         alias_ids=[UUID("0193a1b2-0000-7000-8000-000000000002")],
@@ -84,7 +86,7 @@ INVOICE_CREATED = declare(
         name="invoice.created",
         version=1,
         description="An invoice was issued; it has its number.",
-        example=_example(Status.OPEN),
+        example=_example(InvoiceStatus.OPEN),
     )
 )
 INVOICE_PAID = declare(
@@ -92,7 +94,7 @@ INVOICE_PAID = declare(
         name="invoice.paid",
         version=1,
         description="An invoice is paid in full; told once.",
-        example=_example(Status.PAID, paid="24.00"),
+        example=_example(InvoiceStatus.PAID, paid="24.00"),
     )
 )
 INVOICE_OVERDUE = declare(
@@ -100,7 +102,7 @@ INVOICE_OVERDUE = declare(
         name="invoice.overdue",
         version=1,
         description="An invoice was not paid by its due date; its names are suspended at `suspends_at`.",
-        example=_example(Status.OPEN),
+        example=_example(InvoiceStatus.OPEN),
     )
 )
 INVOICE_REMINDED = declare(
@@ -108,7 +110,7 @@ INVOICE_REMINDED = declare(
         name="invoice.reminded",
         version=1,
         description="An invoice is overdue for a week, and its account is reminded again.",
-        example=_example(Status.OPEN),
+        example=_example(InvoiceStatus.OPEN),
         internal=True,
     )
 )
@@ -117,7 +119,7 @@ INVOICE_GRACE_ENDED = declare(
         name="invoice.grace_ended",
         version=1,
         description="The time to pay an overdue invoice is over: its names are to be suspended.",
-        example=_example(Status.OPEN),
+        example=_example(InvoiceStatus.OPEN),
         internal=True,
     )
 )
@@ -126,7 +128,7 @@ INVOICE_UNCOLLECTIBLE = declare(
         name="invoice.uncollectible",
         version=1,
         description="An invoice is given up; its names are released into quarantine.",
-        example=_example(Status.UNCOLLECTIBLE),
+        example=_example(InvoiceStatus.UNCOLLECTIBLE),
     )
 )
 INVOICE_VOIDED = declare(
@@ -134,6 +136,6 @@ INVOICE_VOIDED = declare(
         name="invoice.voided",
         version=1,
         description="An invoice was voided: nothing is owed, and what was paid is credit.",
-        example=_example(Status.VOID),
+        example=_example(InvoiceStatus.VOID),
     )
 )

@@ -11,7 +11,7 @@ from uuid import UUID
 from builders.invoices import buyers, totals
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
 from builders.invoices.events import INVOICE_CREATED, INVOICE_PAID, InvoiceData
-from builders.invoices.records import CreditKind, Invoice, NewLine, Seller, Status
+from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, NewLine, Seller
 from builders.invoices.store import invoices as store
 from builders.invoices.store import ledger
 from builders.kit import clock, ids, outbox
@@ -83,8 +83,8 @@ async def draft(
 async def open_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """Issues a draft. Raises InvoiceNotFound, InvalidTransition."""
     before = await locked(conn, account_id=account_id, invoice_id=invoice_id)
-    if before.status is not Status.DRAFT:
-        raise refused(before, Status.OPEN)
+    if before.status is not InvoiceStatus.DRAFT:
+        raise refused(before, InvoiceStatus.OPEN)
     buyer = await buyers.get_buyer(conn, account_id=account_id)
     now = clock.now()
     named = series(is_test=before.is_test, now=now)
@@ -101,7 +101,7 @@ async def open_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoi
     )
     invoice = await get(conn, account_id=account_id, invoice_id=invoice_id)
     await outbox.publish(conn, INVOICE_CREATED, account_id=account_id, data=InvoiceData.of(invoice))
-    if invoice.status is Status.PAID:
+    if invoice.status is InvoiceStatus.PAID:
         await outbox.publish(conn, INVOICE_PAID, account_id=account_id, data=InvoiceData.of(invoice))
     return invoice
 

@@ -8,7 +8,7 @@ from procrastinate import JobContext
 
 from builders.invoices import buyers, issuing
 from builders.invoices.errors import InvoiceNotFound
-from builders.invoices.records import Invoice, Status
+from builders.invoices.records import Invoice, InvoiceStatus
 from builders.invoices.store import buyers as store
 from builders.kit import clock, jobs
 from builders.kit.crypto import Keyring
@@ -38,7 +38,7 @@ _STAGES: Mapping[Occasion, ReminderStage] = {
 
 
 def _issued(invoice: Invoice, link: str) -> Letter | None:
-    if invoice.status is Status.VOID:
+    if invoice.status is InvoiceStatus.VOID:
         return None  # nobody owes it any more; what is left of it is on another
     return InvoiceIssued(
         number=invoice.number or "",
@@ -61,7 +61,7 @@ def _paid(invoice: Invoice, link: str) -> Letter | None:
 
 
 def _reminder(invoice: Invoice, link: str, stage: ReminderStage) -> Letter | None:
-    wanted = Status.UNCOLLECTIBLE if stage is ReminderStage.RELEASED else Status.OPEN
+    wanted = InvoiceStatus.UNCOLLECTIBLE if stage is ReminderStage.RELEASED else InvoiceStatus.OPEN
     if invoice.status is not wanted:
         return None  # paid meanwhile
     if stage < int(invoice.stage):

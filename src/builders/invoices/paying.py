@@ -5,14 +5,14 @@ from uuid import UUID
 from builders.invoices import issuing
 from builders.invoices.errors import InvoiceNotFound, NothingDue
 from builders.invoices.events import INVOICE_PAID, INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
-from builders.invoices.records import CreditEntry, CreditKind, Granted, Invoice, Paid, Payment, Status
+from builders.invoices.records import CreditEntry, CreditKind, Granted, Invoice, InvoiceStatus, Paid, Payment
 from builders.invoices.store import invoices as store
 from builders.invoices.store import ledger, payments
 from builders.kit import clock, ids, outbox, texts
 from builders.kit.db import Conn
 from builders.kit.money import Money
 
-PAYABLE = frozenset({Status.OPEN, Status.UNCOLLECTIBLE})
+PAYABLE = frozenset({InvoiceStatus.OPEN, InvoiceStatus.UNCOLLECTIBLE})
 MAX_REFERENCE = 200  # characters, of what an index can hold
 MAX_REASON = 500  # characters: a sentence, which also holds a method and a reference
 
@@ -48,8 +48,8 @@ async def pay(
         if amount not in {None, known.amount}:
             raise ValueError(f"{method} {reference} was booked with {known.amount} before, and not {amount}.")
         return Paid(invoice=invoice, payment=known, repeated=True)
-    if invoice.status is Status.DRAFT or (invoice.status is Status.VOID and amount is None):
-        raise issuing.refused(invoice, Status.PAID)
+    if invoice.status is InvoiceStatus.DRAFT or (invoice.status is InvoiceStatus.VOID and amount is None):
+        raise issuing.refused(invoice, InvoiceStatus.PAID)
     return await book(conn, invoice, method=method, reference=reference, amount=amount or _all_due(invoice))
 
 
@@ -103,7 +103,7 @@ async def book(conn: Conn, invoice: Invoice, *, method: str, reference: str, amo
             reason=f"More than was due came for {invoice.number} ({method} {reference}).",
         )
     after = await issuing.get(conn, **whose)
-    if after.status is Status.PAID and invoice.status is not Status.PAID:
+    if after.status is InvoiceStatus.PAID and invoice.status is not InvoiceStatus.PAID:
         await outbox.publish(conn, INVOICE_PAID, account_id=invoice.account_id, data=InvoiceData.of(after))
     return Paid(invoice=after, payment=payment, repeated=False)
 
@@ -115,7 +115,7 @@ async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """
     before = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
     if not await store.void(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now()):
-        raise issuing.refused(before, Status.VOID)
+        raise issuing.refused(before, InvoiceStatus.VOID)
     back = before.credit_applied + before.amount_paid
     if back.amount:
         await credit(
@@ -130,7 +130,7 @@ async def give_up(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """Makes an open invoice uncollectible before its time; publishes it. Raises as `void`."""
     before = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
     if not await store.give_up(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now()):
-        raise issuing.refused(before, Status.UNCOLLECTIBLE)
+        raise issuing.refused(before, InvoiceStatus.UNCOLLECTIBLE)
     after = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
     await outbox.publish(conn, INVOICE_UNCOLLECTIBLE, account_id=account_id, data=InvoiceData.of(after))
     return after

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.invoices import issuing
 from builders.invoices.errors import InvoiceNotFound
-from builders.invoices.records import Credit, History, Invoice, Status, StripeEvent
+from builders.invoices.records import Credit, History, Invoice, InvoiceStatus, StripeEvent
 from builders.invoices.store import checkouts, ledger, payments
 from builders.invoices.store import invoices as store
 from builders.kit import ids
@@ -17,13 +17,13 @@ from builders.kit.pages import Page, PageRequest
 async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:
     """An issued invoice with its lines. Raises InvoiceNotFound."""
     invoice = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
-    if invoice.status is Status.DRAFT:
+    if invoice.status is InvoiceStatus.DRAFT:
         raise InvoiceNotFound("There is no such invoice.")
     return replace(invoice, lines=await store.list_lines(conn, account_id=account_id, invoice_id=invoice.id))
 
 
 async def list_invoices(
-    conn: Conn, *, account_id: UUID, page: PageRequest, status: Status | None = None
+    conn: Conn, *, account_id: UUID, page: PageRequest, status: InvoiceStatus | None = None
 ) -> Page[Invoice]:
     """The account's issued invoices without their lines, newest first."""
     before = UUID(str(page.after[0])) if page.after else ids.LAST
@@ -37,7 +37,7 @@ async def list_of_all(
     conn: Conn,
     *,
     account_id: UUID | None = None,
-    status: Status | None = None,
+    status: InvoiceStatus | None = None,
     before: UUID = ids.LAST,
     limit: int,
 ) -> Sequence[Invoice]:

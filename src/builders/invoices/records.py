@@ -17,7 +17,7 @@ GRACE = timedelta(days=14)  # then names are suspended
 GIVEN_UP = timedelta(days=44)  # then names are released
 
 
-class Status(StrEnum):
+class InvoiceStatus(StrEnum):
     """Where an invoice stands; paid and void are final. Overdue is an open one past its due date."""
 
     DRAFT = "draft"
@@ -28,12 +28,12 @@ class Status(StrEnum):
 
 
 # What an invoice may become (a draft may be deleted too).
-MOVES: Mapping[Status, frozenset[Status]] = {
-    Status.DRAFT: frozenset({Status.OPEN}),
-    Status.OPEN: frozenset({Status.PAID, Status.VOID, Status.UNCOLLECTIBLE}),
-    Status.UNCOLLECTIBLE: frozenset({Status.PAID, Status.VOID}),
-    Status.PAID: frozenset(),
-    Status.VOID: frozenset(),
+MOVES: Mapping[InvoiceStatus, frozenset[InvoiceStatus]] = {
+    InvoiceStatus.DRAFT: frozenset({InvoiceStatus.OPEN}),
+    InvoiceStatus.OPEN: frozenset({InvoiceStatus.PAID, InvoiceStatus.VOID, InvoiceStatus.UNCOLLECTIBLE}),
+    InvoiceStatus.UNCOLLECTIBLE: frozenset({InvoiceStatus.PAID, InvoiceStatus.VOID}),
+    InvoiceStatus.PAID: frozenset(),
+    InvoiceStatus.VOID: frozenset(),
 }
 
 
@@ -144,7 +144,7 @@ class Charge:
     line_id: UUID
     invoice_id: UUID
     number: str
-    status: Status
+    status: InvoiceStatus
     stage: Stage
     amount: Money  # with tax
     period_start: datetime
@@ -172,7 +172,7 @@ class Invoice:
     account_id: UUID
     number: str | None  # None while it is a draft
     is_test: bool
-    status: Status
+    status: InvoiceStatus
     currency: str
     tax_rate: Decimal  # percent
     subtotal: Money
@@ -199,13 +199,13 @@ class Invoice:
     @property
     def amount_due(self) -> Money:
         """What is still to be paid; nothing of a void one."""
-        if self.status is Status.VOID:
+        if self.status is InvoiceStatus.VOID:
             return Money.zero(self.currency)
         return self.total - self.credit_applied - self.amount_paid
 
     def is_overdue(self, now: datetime) -> bool:
         """Whether it is open past its due date."""
-        return self.status is Status.OPEN and self.due_at <= now
+        return self.status is InvoiceStatus.OPEN and self.due_at <= now
 
     @property
     def suspends_at(self) -> datetime:

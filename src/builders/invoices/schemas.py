@@ -15,26 +15,26 @@ from builders.invoices.records import (
     Line,
     Outcome,
     Seller,
-    Status,
     StripeEvent,
 )
 from builders.kit import clock, texts
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.members import Livemode
 from builders.kit.money import Money
 from builders.kit.pages import Page, PageReply
 from builders.kit.texts import checked
 
 Plain = checked(texts.plain, "text_form")
 # Those of which there are no more: a draft is nobody's to see.
-Issued = Literal[Status.OPEN, Status.PAID, Status.VOID, Status.UNCOLLECTIBLE]
+Issued = Literal["open", "paid", "void", "uncollectible"]
 
 
 class Party(Reply):
     """Seller or buyer, as they were when the invoice was issued."""
 
-    name: str
+    name: Annotated[str, Field(description="Name of the person or company.")]
     address: Annotated[list[str], Field(description="Its lines.")]
-    tax_id: str | None
+    tax_id: Annotated[str | None, Field(description="Tax number; null without one.")]
 
 
 class SellerReply(Party):
@@ -47,27 +47,30 @@ class BuyerReply(Party):
     """Whom the invoice is for."""
 
     country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2.")]
-    email: str | None
+    email: Annotated[
+        str | None,
+        Field(description="Email address of the account when the invoice was issued; null when unknown."),
+    ]
 
 
 class PeriodReply(Reply):
     """What time a line is for."""
 
-    start: datetime
+    start: Annotated[datetime, Field(description="Beginning of the period.")]
     end: Annotated[datetime | None, Field(description="null for what is paid once and kept.")]
 
 
 class LineReply(Reply):
     """A line; its tax is rounded half-even by itself, and the invoice's tax is the sum."""
 
-    id: UUID
-    description: str
-    alias_id: UUID | None
-    quantity: int
-    unit_amount: Money
+    id: Annotated[UUID, Field(description="Identifier of the line.")]
+    description: Annotated[str, Field(description="What is charged, such as `ada@harbour.example, 1 year`.")]
+    alias_id: Annotated[UUID | None, Field(description="The name that is charged; null for another kind of line.")]
+    quantity: Annotated[int, Field(description="Number of units, mostly 1.")]
+    unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
     amount: Annotated[Money, Field(description="Before tax.")]
-    tax_amount: Money
-    period: PeriodReply
+    tax_amount: Annotated[Money, Field(description="Tax on the line.")]
+    period: Annotated[PeriodReply, Field(description="Time that the line pays for.")]
     credited_at: Annotated[
         datetime | None, Field(description="When what was paid for it became credit: its claim was undone.")
     ] = None
@@ -76,8 +79,8 @@ class LineReply(Reply):
 class PaymentReply(Reply):
     """The newest payment."""
 
-    method: str
-    reference: str
+    method: Annotated[str, Field(description="How it was paid, such as `stripe` or `bank_transfer`.")]
+    reference: Annotated[str, Field(description="Reference of the payment at the bank or payment service.")]
 
 
 class InvoiceItem(Reply):
@@ -85,26 +88,30 @@ class InvoiceItem(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.ITEM))
 
-    id: UUID
-    number: str
-    status: Issued
+    id: Annotated[UUID, Field(description="Identifier of the invoice.")]
+    number: Annotated[str, Field(description="Number of the invoice, unique and without gaps.")]
+    status: Annotated[Issued, Field(description="`open` until it is paid, void or given up as uncollectible.")]
     overdue: Annotated[bool, Field(description="Open past its due date.")]
-    currency: str
-    subtotal: Money
+    currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
+    subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
     tax_rate: Annotated[str, Field(description="Percent, exact.")]
-    tax_total: Money
-    total: Money
+    tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
+    total: Annotated[Money, Field(description="Subtotal and tax.")]
     credit_applied: Annotated[Money, Field(description="Of the account's credit, used at issue.")]
-    amount_paid: Money
-    amount_due: Money
-    issued_at: datetime
-    due_at: datetime
-    paid_at: datetime | None
-    voided_at: datetime | None
-    uncollectible_at: datetime | None
-    payment: PaymentReply | None
-    promotion_id: UUID | None
-    livemode: bool
+    amount_paid: Annotated[Money, Field(description="What payments have paid.")]
+    amount_due: Annotated[Money, Field(description="What is still to be paid.")]
+    issued_at: Annotated[datetime, Field(description="When the invoice was issued.")]
+    due_at: Annotated[datetime, Field(description="When it is to be paid.")]
+    paid_at: Annotated[datetime | None, Field(description="When it was paid in full; null before.")]
+    voided_at: Annotated[datetime | None, Field(description="When it was voided; null otherwise.")]
+    uncollectible_at: Annotated[
+        datetime | None, Field(description="When it was given up as uncollectible; null otherwise.")
+    ]
+    payment: Annotated[PaymentReply | None, Field(description="The newest payment; null without one.")]
+    promotion_id: Annotated[
+        UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
+    ]
+    livemode: Livemode
 
 
 class InvoiceDetail(InvoiceItem):
@@ -112,9 +119,9 @@ class InvoiceDetail(InvoiceItem):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.WHOLE))
 
-    seller: SellerReply
-    buyer: BuyerReply
-    lines: list[LineReply]
+    seller: Annotated[SellerReply, Field(description="Who issued the invoice.")]
+    buyer: Annotated[BuyerReply, Field(description="Whom the invoice is made out to.")]
+    lines: Annotated[list[LineReply], Field(description="What is charged.")]
 
 
 class BillingDetailsUpdate(Body):
@@ -132,7 +139,12 @@ class BillingDetailsUpdate(Body):
         )
     )
 
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), Plain]
+    name: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=120),
+        Plain,
+        Field(description="Name of the person or company that invoices are made out to."),
+    ]
     address: Annotated[
         list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), Plain]],
         Field(default_factory=list, max_length=6, description="Its lines."),
@@ -169,11 +181,11 @@ class BillingDetailsReply(WriteReply):
         )
     )
 
-    name: str | None
-    address: list[str]
-    country: str | None
-    tax_id: str | None
-    updated_at: datetime | None
+    name: Annotated[str | None, Field(description="Name on invoices; null: the account's own name.")]
+    address: Annotated[list[str], Field(description="Lines of the postal address; empty without one.")]
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")]
+    tax_id: Annotated[str | None, Field(description="Tax number; null when not set.")]
+    updated_at: Annotated[datetime | None, Field(description="When the details were last set; null: never.")]
 
 
 class CheckoutReply(Reply):
@@ -191,11 +203,11 @@ class CheckoutReply(Reply):
         )
     )
 
-    id: UUID
-    invoice_id: UUID
-    url: str
-    amount: Money
-    expires_at: datetime
+    id: Annotated[UUID, Field(description="Identifier of the checkout session here.")]
+    invoice_id: Annotated[UUID, Field(description="The invoice that is paid.")]
+    url: Annotated[str, Field(description="Page of Stripe where anybody who opens it can pay.")]
+    amount: Annotated[Money, Field(description="What is to be paid there.")]
+    expires_at: Annotated[datetime, Field(description="When the page stops working; ask for another then.")]
 
 
 class StripeReceived(Reply):
@@ -203,8 +215,8 @@ class StripeReceived(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"id": "evt_1QxYzAbCdEfGhIjK", "outcome": "applied"}))
 
-    id: str
-    outcome: Outcome
+    id: Annotated[str, Field(description="Identifier of the event, of Stripe.")]
+    outcome: Annotated[Outcome, Field(description="What was done with the event.")]
 
 
 def received(event: StripeEvent) -> StripeReceived:

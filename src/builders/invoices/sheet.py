@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from builders.invoices.records import Buyer, Invoice, Line, Seller, Status
+from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller
 from builders.kit import clock
 from builders.kit.money import Money
 
@@ -112,7 +112,7 @@ def percent(rate: Decimal) -> str:
 def _totals(invoice: Invoice) -> list[tuple[str, str]]:
     shown = [("Subtotal", invoice.subtotal), (f"Tax {percent(invoice.tax_rate)} %", invoice.tax_total)]
     shown.append(("Total", invoice.total))
-    if invoice.status is not Status.VOID:
+    if invoice.status is not InvoiceStatus.VOID:
         shown += [("Credit used", -invoice.credit_applied)] if invoice.credit_applied.amount else []
         shown += [("Paid", -invoice.amount_paid)] if invoice.amount_paid.amount else []
     return [(name, str(amount)) for name, amount in shown]
@@ -125,7 +125,7 @@ def _credited(invoice: Invoice) -> str:
 
 
 def _note(invoice: Invoice) -> str:
-    if invoice.status is Status.VOID:
+    if invoice.status is InvoiceStatus.VOID:
         return "This invoice is void: nothing is to be paid."
     if not invoice.amount_due.amount:
         return "Nothing is to be paid. Thank you." + _credited(invoice)

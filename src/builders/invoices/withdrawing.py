@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from builders.invoices import issuing, paying
-from builders.invoices.records import CreditKind, Invoice, Line, NewLine, Status
+from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, NewLine
 from builders.invoices.store import charges
 from builders.invoices.store import invoices as store
 from builders.kit import clock
@@ -38,11 +38,11 @@ async def withdraw(
     if not found:
         return []
     await store.hold_series(conn, series=issuing.series(is_test=found[0].is_test, now=clock.now()))
-    opened = [each for each in found if each.status is Status.OPEN]
+    opened = [each for each in found if each.status is InvoiceStatus.OPEN]
     for each in opened:
         await paying.void(conn, account_id=account_id, invoice_id=each.id)
     for each in found:
-        if each.status is Status.PAID:
+        if each.status is InvoiceStatus.PAID:
             await _credit(conn, each, [line for line in lines[each.id] if line.alias_id in undone])
     rests = {each.id: _rest(lines[each.id], alias_ids=alias_ids, undone=undone, at=at) for each in opened}
     return [await _issue_again(conn, each, rests[each.id]) for each in opened if rests[each.id]]

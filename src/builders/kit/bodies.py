@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import Request, Response
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
 from starlette.requests import ClientDisconnect
@@ -47,10 +47,12 @@ def by_example(*examples: JsonDict) -> JsonDict:
 class UnknownField(BaseModel):
     """A member of the body that was not understood, and so ignored."""
 
-    field: str
-    code: Literal["unknown_field"] = "unknown_field"
-    did_you_mean: str | None
-    message: str
+    field: Annotated[str, Field(description="Path of the member in the body, such as `metadata.lables`.")]
+    code: Annotated[Literal["unknown_field"], Field(description="Always `unknown_field`.")] = "unknown_field"
+    did_you_mean: Annotated[
+        str | None, Field(description="The known member with the closest name; null when none is close.")
+    ]
+    message: Annotated[str, Field(description="The same in a sentence, for people.")]
 
 
 class Body(BaseModel):
@@ -95,7 +97,9 @@ class Reply(BaseModel):
 class WriteReply(Reply):
     """An answer to a body; says which members of it were not understood."""
 
-    warnings: list[UnknownField] = []
+    warnings: Annotated[
+        list[UnknownField], Field(description="Unknown members of the body; they were ignored.")
+    ] = []
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ from builders.kit.allowances import LIMITS, Limits
 from builders.kit.errors import Problem
 
 COOKIE = "svc_access_token"
+Authorization = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and a session's token.")]
+XApiKey = Annotated[str | None, Header(alias="X-API-Key", description="API key, `svc_live_…` or `svc_test_…`.")]
+AccessToken = Annotated[str | None, Cookie(description="Session cookie of a browser, set by signing in.")]
 CALLER = "caller"  # where the scope of a request holds its Caller
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
 _PORTS = {"http": 80, "https": 443}
@@ -224,9 +227,9 @@ class Needs:
     async def __call__(
         self,
         request: Request,
-        authorization: Annotated[str | None, Header(alias="Authorization")] = None,
-        x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
-        svc_access_token: Annotated[str | None, Cookie()] = None,
+        authorization: Authorization = None,
+        x_api_key: XApiKey = None,
+        svc_access_token: AccessToken = None,
     ) -> Caller:
         """FastAPI's way in; the parameters are there to be documented."""
         del authorization, x_api_key, svc_access_token

@@ -28,6 +28,7 @@ from builders.kit.parameters import Field, Parameters, Values, list_unknown, not
 from builders.kit.patience import Patience
 
 LARGE_BODY = 64 * 1024  # bytes
+ALSO_READS = "x-also-reads"  # of an operation: media types whose body is read as JSON besides application/json
 LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
 LONGEST_LOOK_S = 5  # of the look for an id in the other mode
 _MARKS = {idempotency.every_time, prefetch.changes}  # dependencies that supply nothing
@@ -88,8 +89,7 @@ class Compiled:
         # Whoever describes a body by hand reads it by hand: a form, or what another service signed.
         self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
         self.may_hold_unknown = any(map(restrictions.may_hold_unknown, self.body_fields))
-        # Media types that the document promises besides JSON are JSON under another name.
-        self.also: Collection[str] = tuple((described or {}).get("content", ()))
+        self.also: Collection[str] = tuple((route.openapi_extra or {}).get(ALSO_READS, ()))
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
         self.judge = None if self.whole is None else _judge(self.whole)

@@ -12,6 +12,7 @@ from structlog.contextvars import get_contextvars
 
 PROBLEM_JSON = "application/problem+json"
 LONGEST_NAME = 80  # characters of a member's name that are shown
+CODES = "x-codes"  # of a response in `responses`; kit/openapi.py makes examples of them
 MOST_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
 MIXED = "validation_failed"  # the code of a 422 whose errors are of several types
 _NAMED = 3  # places that the next action of a 422 names
@@ -55,10 +56,15 @@ class Problem(Exception):
         """The refusal in a few words, the same for each occurrence."""
         return (cls.__doc__ or cls.__name__).splitlines()[0].rstrip(".")
 
+    @classmethod
+    def type_uri(cls) -> str:
+        """Return the identifier of the kind of refusal (RFC 9457, 3.1.1)."""
+        return f"urn:builders:problem:{cls.code}"
+
     def response(self) -> Response:
         """The problem+json answer (seconds in `retry_after`)."""
         body = {
-            "type": f"urn:builders:problem:{self.code}",
+            "type": self.type_uri(),
             "title": self.title(),
             "status": self.status,
             "detail": self.detail,
@@ -210,6 +216,7 @@ def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
         status: {
             "description": "; ".join(f"`{each.code}`: {each.title()}" for each in each_status),
             "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            CODES: [each.code for each in each_status],
         }
         for status, each_status in by_status.items()
     }
@@ -224,61 +231,6 @@ INVALID: Mapping[int | str, dict[str, Any]] = {
         "description": "Validation Error",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HTTPValidationError"}}},
     }
-}
-
-PROBLEM_SCHEMA: dict[str, Any] = {
-    "title": "Problem",
-    "description": "RFC 9457 problem details. Branch on `code`; `detail` is for people.",
-    "type": "object",
-    "required": ["type", "title", "status", "detail", "code"],
-    "examples": [
-        {
-            "type": "urn:builders:problem:database_busy",
-            "title": "The database is too busy",
-            "status": 503,
-            "detail": "The database did not answer in time; repeat the request.",
-            "code": "database_busy",
-            "request_id": "9f8c1d2e3b4a59687786958473625140",
-            "retry_after": 1,
-        }
-    ],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "code": {"type": "string"},
-        "request_id": {"type": ["string", "null"]},
-        "next_action": {"type": "string"},
-        "did_you_mean": {"type": "string", "description": "The path that resembles an unknown one."},
-        "exists_in_mode": {
-            "enum": ["live", "test"],
-            "description": "Of a 404: the account has this id, and keys of this mode see it.",
-        },
-        "retry_after": {"type": "integer", "description": "Seconds."},
-        "violated_policies": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "The rate limits that are used up.",
-        },
-    },
-}
-
-
-# What every 422 has besides `detail`; as components of the document have them.
-INVALID_MEMBERS: Mapping[str, Any] = {
-    "code": {
-        "type": "string",
-        "title": "Code",
-        "description": f"The `type` that all errors of `detail` have, or `{MIXED}`. An open set.",
-    },
-    "request_id": {"type": ["string", "null"], "title": "Request Id"},
-    "next_action": {"type": "string", "title": "Next Action", "description": "What to change, for people."},
-}
-DID_YOU_MEAN: Mapping[str, Any] = {
-    "type": "string",
-    "title": "Did You Mean",
-    "description": "The known name that resembles an unknown one.",
 }
 
 

@@ -36,12 +36,12 @@ def decimals_of(currency: str) -> int:
     return _DECIMALS.get(currency, 2)
 
 
-def _text(pattern: str, title: str, refusal: str, example: str) -> CoreSchema:
+def _text(pattern: str, title: str, refusal: str, *, example: str, description: str) -> CoreSchema:
     return core_schema.custom_error_schema(
         core_schema.str_schema(pattern=pattern, strict=True),
         custom_error_type=f"money_{title.lower()}",
         custom_error_message=refusal,
-        metadata={"pydantic_js_updates": {"title": title, "examples": [example]}},
+        metadata={"pydantic_js_updates": {"title": title, "examples": [example], "description": description}},
     )
 
 
@@ -50,8 +50,14 @@ _AMOUNT_REFUSED = 'Input should be decimal digits in a string, such as "12.34": 
 _CURRENCY_REFUSED = "Input should be an ISO 4217 code of three capital letters, such as USD"
 _WIRE = core_schema.typed_dict_schema(
     {
-        "amount": core_schema.typed_dict_field(_text(_AMOUNT, "Amount", _AMOUNT_REFUSED, "12.34")),
-        "currency": core_schema.typed_dict_field(_text(_CURRENCY, "Currency", _CURRENCY_REFUSED, "USD")),
+        "amount": core_schema.typed_dict_field(
+            _text(
+                _AMOUNT, "Amount", _AMOUNT_REFUSED, example="12.34", description="Exact decimal digits, as text."
+            )
+        ),
+        "currency": core_schema.typed_dict_field(
+            _text(_CURRENCY, "Currency", _CURRENCY_REFUSED, example="USD", description="ISO 4217 code.")
+        ),
     },
     cls_name="Money",
 )

@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 from structlog.contextvars import get_contextvars
 
 from builders.kit import db
-from builders.kit.documents import REVISION
 from builders.kit.guard import targets, tls
 from builders.kit.guard.failures import Failure, OutboundFailed
 from builders.kit.guard.lookups import find
 from builders.kit.guard.targets import Rule, Target, UrlRefused
 from builders.kit.guard.wire import Asked, Call, Wire
+from builders.kit.openapi import REVISION
 from builders.kit.settings import Settings
 
 __all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused", "opened"]

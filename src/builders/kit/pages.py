@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar, get_args
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit import cursors
@@ -42,7 +42,11 @@ class JsonPage:
 
 
 def _example_of_item(schema: JsonDict, model: type[BaseModel]) -> None:
-    """A list's example is one of its item's; it has none where the item has none."""
+    """A list's example is one of its item's; it has none where the item has none.
+
+    The description is that of the generic model, which pydantic gives to none of its forms.
+    """
+    schema["description"] = model.__mro__[1].__doc__
     item = next(iter(get_args(model.model_fields["items"].annotation)), None)
     extra = getattr(item, "model_config", {}).get("json_schema_extra")
     if isinstance(extra, dict):
@@ -55,8 +59,10 @@ class PageReply(Reply, Generic[T]):
 
     model_config = ConfigDict(json_schema_extra=_example_of_item)
 
-    items: list[T]
-    next_cursor: str | None
+    items: Annotated[list[T], Field(description="The items of this page.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
 
 
 def _unsigned(_: Key) -> str:
@@ -142,4 +148,4 @@ class Listing(BaseModel, Generic[T]):
 
     model_config = ConfigDict(json_schema_extra=_example_of_item)
 
-    items: list[T]
+    items: Annotated[list[T], Field(description="All items.")]

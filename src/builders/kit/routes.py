@@ -14,7 +14,10 @@ from fastapi.routing import APIRoute
 
 from builders.kit import callers, idempotency, limits
 from builders.kit.compiled import Compiled
-from builders.kit.errors import INVALID, UNAVAILABLE, BodyTooLarge, problems
+from builders.kit.errors import CODES, INVALID, UNAVAILABLE, BodyTooLarge, problems
+
+# The `openapi_extra` of an operation that the base specification does not have.
+BEYOND: dict[str, Any] = {"x-beyond": True}
 
 
 class Route(APIRoute):
@@ -63,7 +66,8 @@ def _joined(
     joined = {**first, **second}
     for status in first.keys() & second.keys():
         described = f"{first[status]['description']}; {second[status]['description']}"
-        joined[status] = {**second[status], "description": described}
+        codes = [*first[status].get(CODES, ()), *second[status].get(CODES, ())]
+        joined[status] = {**second[status], "description": described, CODES: codes}
     return joined
 
 
@@ -72,9 +76,9 @@ def _first_sentence(docstring: str) -> str:
 
 
 class Router(APIRouter):
-    """An APIRouter of compiled routes."""
+    """An APIRouter of compiled routes; `beyond` marks all of them as not part of the base specification."""
 
-    def __init__(self, *, tags: list[str], prefix: str = "") -> None:
+    def __init__(self, *, tags: list[str], prefix: str = "", beyond: bool = False) -> None:
         super().__init__(
             prefix=prefix,
             tags=list(tags),
@@ -83,7 +87,13 @@ class Router(APIRouter):
             generate_unique_id_function=lambda route: f"{tags[0].replace('-', '_')}_{route.name}",
         )
         self.remedies: list[tuple[str, str, str]] = []
+        self._extra = BEYOND if beyond else {}
 
     def refuse(self, method: str, path: str, *, remedy: str) -> None:
         """Say what a caller does instead of a method that the path does not have: the `next_action` of its 405."""
         self.remedies.append((method, f"{self.prefix}{path}", remedy))
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # APIRouter's own
+        """Add a route, with the mark of the router."""
+        options["openapi_extra"] = {**self._extra, **(options.get("openapi_extra") or {})} or None
+        super().add_api_route(path, endpoint, **options)

@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import Cookie, Depends, Header, Request
+from fastapi import Depends, Request
 
+from builders.kit.callers import AccessToken, Authorization, XApiKey
 from builders.kit.crypto import Keyring
 from builders.kit.outbound import Outbound
 from builders.kit.settings import Settings
@@ -33,9 +34,9 @@ def address(request: Request) -> str:
 
 
 def offered(
-    authorization: Annotated[str | None, Header(alias="Authorization")] = None,
-    x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
-    svc_access_token: Annotated[str | None, Cookie()] = None,
+    authorization: Authorization = None,
+    x_api_key: XApiKey = None,
+    svc_access_token: AccessToken = None,
 ) -> None:
     """Credentials that may come along where none are needed: documented, and not looked at."""
     del authorization, x_api_key, svc_access_token

@@ -92,13 +92,25 @@ def tagged(reply: object, *, of: UUID, version: int) -> Answer:
     return Answer(reply, _headers(of, version))
 
 
-def known(request: Request, if_none_match: Annotated[str | None, Header(alias="If-None-Match")] = None) -> Known:
+IfNoneMatchHeader = Annotated[
+    str | None,
+    Header(alias="If-None-Match", description="`ETag` of the version that you have: 304 while it is current."),
+]
+IfMatchHeader = Annotated[
+    str | None,
+    Header(
+        alias="If-Match", description="`ETag` of the version that you change: 412 when another one is current."
+    ),
+]
+
+
+def known(request: Request, if_none_match: IfNoneMatchHeader = None) -> Known:
     """What If-None-Match says. Raises Invalid; the parameter is there to be documented."""
     del if_none_match
     return Known(_read(request, "If-None-Match"))
 
 
-def expected(request: Request, if_match: Annotated[str | None, Header(alias="If-Match")] = None) -> Expected:
+def expected(request: Request, if_match: IfMatchHeader = None) -> Expected:
     """What If-Match says. Raises Invalid; the parameter is there to be documented."""
     del if_match
     return Expected(_read(request, "If-Match"))

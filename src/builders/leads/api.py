@@ -13,7 +13,7 @@ from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvali
 from builders.kit.forms import PostedToken
 from builders.kit.limits import Policy, declare, within
 from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Address, Keys
 from builders.kit.visitors import network_of
 from builders.leads import schemas
@@ -43,10 +43,7 @@ async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: Address,
 @router.get(
     "/confirm",
     response_model=schemas.LeadConfirmedReply,
-    responses={
-        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
-        **problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy),
-    },
+    responses=problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy),
     dependencies=[CHANGES],
 )
 async def confirm(
@@ -74,8 +71,7 @@ async def confirm(
         **problems(TokenInvalid),
         **forms.RESPONSES,
     },
-    openapi_extra=dict(forms.BODY),
-    tags=["beyond"],
+    openapi_extra={**BEYOND, **forms.BODY},
 )
 async def confirm_page(
     request: Request, token: PostedToken, address: Address, database: Pool, keys: Keys

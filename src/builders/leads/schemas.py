@@ -89,20 +89,28 @@ class LeadConsent(Body):
 class LeadUtm(Body):
     """Where the visit came from, as the address of the page said."""
 
-    source: Tag = None
-    medium: Tag = None
-    campaign: Tag = None
-    term: Tag = None
-    content: Tag = None
+    source: Annotated[
+        Tag, Field(description="`utm_source` of the page: the site or newsletter that sent the visitor.")
+    ] = None
+    medium: Annotated[Tag, Field(description="`utm_medium`: the kind of channel, such as `email` or `cpc`.")] = (
+        None
+    )
+    campaign: Annotated[Tag, Field(description="`utm_campaign`: the campaign.")] = None
+    term: Annotated[Tag, Field(description="`utm_term`: the search term that was paid for.")] = None
+    content: Annotated[Tag, Field(description="`utm_content`: which link or advertisement was followed.")] = None
 
 
 class _Visitor(Body):
     """What both forms have."""
 
     email: Email
-    name: Annotated[Annotated[str, _text(120), Line] | None, BLANK] = None
-    consent: LeadConsent | None = None
-    utm: LeadUtm | None = None
+    name: Annotated[Annotated[str, _text(120), Line] | None, BLANK, Field(description="Name of the visitor.")] = (
+        None
+    )
+    consent: Annotated[
+        LeadConsent | None, Field(description="What the visitor agreed to; left out: to nothing beyond an answer.")
+    ] = None
+    utm: Annotated[LeadUtm | None, Field(description="Campaign parameters of the visit.")] = None
     website: Annotated[
         str | None,
         Field(description="A trap for machines: hide it from people. When it is filled, nothing is kept."),
@@ -154,10 +162,20 @@ class CreateLeadRequest(_Visitor):
         BLANK,
         Field(description="Your name for the page: small letters, digits, and hyphens between them."),
     ] = None
-    interest: Annotated[Interest | None, BLANK, _choice(Interest)] = None
-    domain: Annotated[Annotated[str, _text(1024), checked(_domain, "domain_name")] | None, BLANK] = None
-    local_part: Annotated[Annotated[str, _text(64), Line] | None, BLANK] = None
-    message: Message = None
+    interest: Annotated[
+        Interest | None, BLANK, _choice(Interest), Field(description="What the visitor is interested in.")
+    ] = None
+    domain: Annotated[
+        Annotated[str, _text(1024), checked(_domain, "domain_name")] | None,
+        BLANK,
+        Field(description="Domain that the visitor asked about, in Unicode or as an A-label."),
+    ] = None
+    local_part: Annotated[
+        Annotated[str, _text(64), Line] | None,
+        BLANK,
+        Field(description="Name that the visitor would like, before the `@`."),
+    ] = None
+    message: Annotated[Message, Field(description="Text of the visitor, 2,000 characters at most.")] = None
     locale: Annotated[
         Annotated[str, _text(64), checked(texts.locale, "locale")] | None,
         BLANK,
@@ -194,9 +212,15 @@ class BuildersWaitlistRequest(_Visitor):
         )
     )
 
-    company: Annotated[Annotated[str, _text(120), Line] | None, BLANK] = None
-    role: Annotated[Annotated[str, _text(80), Line] | None, BLANK] = None
-    use_case: Message = None
+    company: Annotated[
+        Annotated[str, _text(120), Line] | None, BLANK, Field(description="Company of the visitor.")
+    ] = None
+    role: Annotated[
+        Annotated[str, _text(80), Line] | None, BLANK, Field(description="What the visitor does there.")
+    ] = None
+    use_case: Annotated[Message, Field(description="What the names are needed for, 2,000 characters at most.")] = (
+        None
+    )
     url: Annotated[
         Annotated[str, _text(texts.MAX_URL), checked(texts.web_address, "web_address")] | None,
         BLANK,
@@ -205,7 +229,7 @@ class BuildersWaitlistRequest(_Visitor):
     expected_volume: Annotated[
         Volume | None, BLANK, _choice(Volume), Field(description="Names that are expected to be needed.")
     ] = None
-    referral_code: Code = None
+    referral_code: Annotated[Code, Field(description="Code of whoever recommended the service.")] = None
 
     def request(self, address: str) -> Request:
         """What was sent, from a client's address."""
@@ -228,9 +252,13 @@ class LeadReply(WriteReply):
     )
 
     id: Annotated[UUID, Field(description="Of this request.")]
-    status: Literal["pending"]
-    email_masked: str
-    confirmation_required: bool
+    status: Annotated[
+        Literal["pending"], Field(description="Always `pending`: a message with a link to confirm is sent.")
+    ]
+    email_masked: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
+    confirmation_required: Annotated[
+        bool, Field(description="Always true: the lead counts after the link is followed.")
+    ]
 
 
 class LeadConfirmedReply(Reply):
@@ -240,8 +268,11 @@ class LeadConfirmedReply(Reply):
         json_schema_extra=by_example({"status": "confirmed", "email_masked": "a***@example.net"})
     )
 
-    status: Literal["confirmed", "already_confirmed"]
-    email_masked: str
+    status: Annotated[
+        Literal["confirmed", "already_confirmed"],
+        Field(description="`already_confirmed` when the link was followed before."),
+    ]
+    email_masked: Annotated[str, Field(description="The address, masked.")]
 
 
 def confirmed(confirmation: Confirmation) -> LeadConfirmedReply:

@@ -4,21 +4,22 @@ To open the link ends nothing: scanners of mail open links too. To post to it do
 whatever the body says.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Response
+from fastapi import Path, Response
 
 from builders.kit import html
 from builders.kit.db import Tx
 from builders.kit.errors import TokenInvalid, problems
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Keys
 from builders.mail import optouts
 from builders.mail import service as mail
 from builders.mail.records import Topic
 
 router = Router(prefix=optouts.PATH.rstrip("/"), tags=["mail"])
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page.", "content": {"text/html": {}}}}
+UnsubscribeToken = Annotated[str, Path(description="Token of the unsubscribe link in an email.")]
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
 _KINDS = {
     Topic.RENEWALS: "notices of renewals",
     Topic.WEBHOOKS: "notices about webhooks",
@@ -28,8 +29,10 @@ _KINDS = {
 }
 
 
-@router.get("/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
-async def show_unsubscribe(token: str, keyring: Keys) -> Response:
+@router.get(
+    "/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND
+)
+async def show_unsubscribe(token: UnsubscribeToken, keyring: Keys) -> Response:
     """Show the page behind the unsubscribe link of a mail; nothing ends before its button is pressed."""
     about = mail.get_subscription(keyring, token=token)
     kind, address = _KINDS[about.topic], mail.mask(about.address)
@@ -37,8 +40,10 @@ async def show_unsubscribe(token: str, keyring: Keys) -> Response:
     return html.page("Stop this mail?", [f"{address} will get no more {kind}."], button=button)
 
 
-@router.post("/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
-async def unsubscribe(token: str, conn: Tx, keyring: Keys) -> Response:
+@router.post(
+    "/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND
+)
+async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: Keys) -> Response:
     """Unsubscribe the reader of a mail, at once (RFC 8058); can be repeated."""
     ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
     return html.page("Done", [f"{mail.mask(ended.address)} gets no more {_KINDS[ended.topic]}."])

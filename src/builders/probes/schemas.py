@@ -1,8 +1,8 @@
 """What goes over the wire at the probes."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from builders.kit.bodies import Reply, by_example
 from builders.probes.records import Readiness
@@ -13,22 +13,32 @@ class LivenessReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"status": "ok"}))
 
-    status: Literal["ok"]
+    status: Annotated[
+        Literal["ok"], Field(description="Always `ok`: the process answers. Dependencies are not checked.")
+    ]
 
 
 class ProbeReply(Reply):
     """One thing that the service stands on."""
 
-    status: Literal["ok", "degraded", "away", "skipped"]
-    latency_ms: int | None
+    status: Annotated[
+        Literal["ok", "degraded", "away", "skipped"],
+        Field(description="`degraded`: works with limits; `away`: does not answer; `skipped`: not configured."),
+    ]
+    latency_ms: Annotated[
+        int | None,
+        Field(description="Milliseconds until it answered; null when it was not asked or did not answer."),
+    ]
 
 
 class ChecksReply(Reply):
     """All of them."""
 
-    database: ProbeReply
-    cache: ProbeReply
-    outbox: ProbeReply
+    database: Annotated[ProbeReply, Field(description="PostgreSQL; required.")]
+    cache: Annotated[
+        ProbeReply, Field(description="Redis, where configured; without it each process counts rate limits alone.")
+    ]
+    outbox: Annotated[ProbeReply, Field(description="Whether events are dispatched in time.")]
 
 
 class ReadinessReply(Reply):
@@ -48,9 +58,12 @@ class ReadinessReply(Reply):
         )
     )
 
-    status: Literal["ready", "not_ready"]
-    detail: str
-    checks: ChecksReply
+    status: Annotated[
+        Literal["ready", "not_ready"],
+        Field(description="`not_ready`, with status 503, when requests cannot be answered."),
+    ]
+    detail: Annotated[str, Field(description="The same in words, such as `cache: degraded`.")]
+    checks: Annotated[ChecksReply, Field(description="Result for each dependency.")]
 
 
 def readiness(found: Readiness) -> ReadinessReply:

@@ -16,7 +16,7 @@ from builders.kit.forms import PostedToken
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Config, Keys, Offered
 from builders.kit.versions import IfMatch, IfNoneMatch
 from builders.profile import schemas
@@ -88,10 +88,7 @@ async def resend(caller: Writer, conn: Tx, keys: Keys, settings: Config) -> sche
 @router.get(
     f"{VERIFICATION}/confirm",
     response_model=schemas.ConfirmationReply,
-    responses={
-        **PAGE,
-        **problems(TokenInvalid, identity.EmailTaken, PrefetchRefused, DatabaseAway, DatabaseBusy),
-    },
+    responses=problems(TokenInvalid, identity.EmailTaken, PrefetchRefused, DatabaseAway, DatabaseBusy),
     dependencies=[CHANGES],
 )
 async def confirm(
@@ -103,7 +100,7 @@ async def confirm(
 ) -> Answer | Response:
     """Public confirm link: the token proves ownership. Nobody is signed in; repeating it is harmless.
 
-    A browser gets a page, whose button confirms.
+    The answer is JSON. A browser gets a page, whose button confirms.
     """
     del offered
     try:
@@ -119,8 +116,7 @@ async def confirm(
     f"{VERIFICATION}/confirm/page",
     response_class=Response,
     responses={**problems(TokenInvalid, identity.EmailTaken), **forms.RESPONSES, **PAGE},
-    openapi_extra=dict(forms.BODY),
-    tags=["beyond"],
+    openapi_extra={**BEYOND, **forms.BODY},
 )
 async def confirm_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
     """Confirm an address with the link's page: what its button posts.

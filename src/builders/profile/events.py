@@ -2,38 +2,42 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from builders.identity.records import Preset
+from builders.kit.members import Version
 from builders.kit.outbox import Event, declare
 from builders.profile.records import StepKey, Track
 
 
-class ProfileUpdated(BaseModel):
+class ProfileChange(BaseModel):
     """Which members of the profile were changed; their values are not told."""
 
-    changed: Sequence[str]
-    version: int
+    changed: Annotated[Sequence[str], Field(description="Names of the members that changed.")]
+    version: Version
 
 
 class StepDone(BaseModel):
     """A step of onboarding that is done."""
 
-    key: StepKey
-    done_at: datetime
+    key: Annotated[StepKey, Field(description="The step.")]
+    done_at: Annotated[datetime, Field(description="When it was done.")]
 
 
 class OnboardingCompleted(BaseModel):
     """An account's onboarding is complete: the common steps, and one track."""
 
-    account_id: UUID
-    track: Track
-    preset: Preset  # of the track
-    steps: Sequence[StepDone]
-    completed_at: datetime
-    duration_s: int  # since the account was made
+    account_id: Annotated[UUID, Field(description="The account.")]
+    track: Annotated[Track, Field(description="The track whose steps are done.")]
+    preset: Annotated[Preset, Field(description="Role preset for API keys of this track.")]  # of the track
+    steps: Annotated[Sequence[StepDone], Field(description="The steps that were done, with their times.")]
+    completed_at: Annotated[datetime, Field(description="When the last step was done.")]
+    duration_s: Annotated[
+        int, Field(description="Seconds since the account was created.")
+    ]  # since the account was made
 
 
 _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
@@ -43,7 +47,7 @@ PROFILE_UPDATED = declare(
         name="profile.updated",
         version=1,
         description="The account's profile was changed.",
-        example=ProfileUpdated(changed=["country", "timezone"], version=3),
+        example=ProfileChange(changed=["country", "timezone"], version=3),
     )
 )
 ONBOARDING_COMPLETED = declare(

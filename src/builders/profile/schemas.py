@@ -9,6 +9,7 @@ from pydantic.config import JsonDict
 
 from builders.kit import emails
 from builders.kit.bodies import Reply, WriteReply, by_example
+from builders.kit.members import UpdatedAt
 from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
 from builders.profile import members
@@ -81,7 +82,9 @@ class CustomerProfileUpdate(PatchBody):
     display_name: Annotated[
         Annotated[str, _text(80), Plain] | None, Field(description="Cleared, the account's name is shown.")
     ] = None
-    company: Annotated[str, _text(120), Plain] | None = None
+    company: Annotated[
+        Annotated[str, _text(120), Plain] | None, Field(description="Name of the company; null removes it.")
+    ] = None
     website: Annotated[
         Annotated[str, _text(members.MAX_URL), checked(members.web_address, "web_address")] | None,
         Field(description="An http or https address."),
@@ -120,10 +123,10 @@ class CustomerProfileUpdate(PatchBody):
 class OnboardingStepReply(Reply):
     """A step of onboarding."""
 
-    key: StepKey
-    track: Track
-    status: Literal["todo", "done"]
-    done_at: datetime | None
+    key: Annotated[StepKey, Field(description="The step.")]
+    track: Annotated[Track, Field(description="`common` steps are for everybody, others for one track.")]
+    status: Annotated[Literal["todo", "done"], Field(description="`done` once and for all, else `todo`.")]
+    done_at: Annotated[datetime | None, Field(description="When it was done; null before.")]
 
 
 class OnboardingReply(Reply):
@@ -131,10 +134,12 @@ class OnboardingReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ONBOARDING))
 
-    status: OnboardingStatus
-    completed_at: datetime | None
-    steps: list[OnboardingStepReply]
-    next_action: str | None
+    status: Annotated[
+        OnboardingStatus, Field(description="`completed` with all common steps and those of one track.")
+    ]
+    completed_at: Annotated[datetime | None, Field(description="When it was completed; null before.")]
+    steps: Annotated[list[OnboardingStepReply], Field(description="All steps, in the order to show them.")]
+    next_action: Annotated[str | None, Field(description="What to do next, in a sentence; null when completed.")]
 
 
 class ProfileReply(Reply):
@@ -142,21 +147,21 @@ class ProfileReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_PROFILE))
 
-    id: UUID
-    email: str
-    email_verified: bool
+    id: Annotated[UUID, Field(description="Identifier of the account.")]
+    email: Annotated[str, Field(description="Email address of the account.")]
+    email_verified: Annotated[bool, Field(description="Whether the address is confirmed.")]
     pending_email: Annotated[str | None, Field(description="Waits for its confirmation.")]
-    display_name: str
-    company: str | None
-    website: str | None
-    country: str | None
-    timezone: str | None
-    locale: str | None
-    roles: list[Role]
-    marketing_opt_in: bool
-    onboarding: OnboardingReply
-    created_at: datetime
-    updated_at: datetime
+    display_name: Annotated[str, Field(description="Name to show; the account's name unless set.")]
+    company: Annotated[str | None, Field(description="Name of the company; null when not set.")]
+    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2 code; null when not set.")]
+    timezone: Annotated[str | None, Field(description="Name in the IANA time zone database; null when not set.")]
+    locale: Annotated[str | None, Field(description="Language tag (BCP 47); null when not set.")]
+    roles: Annotated[list[Role], Field(description="What the account is here for, after the presets of its keys.")]
+    marketing_opt_in: Annotated[bool, Field(description="Whether the account agreed to news by email.")]
+    onboarding: Annotated[OnboardingReply, Field(description="Progress of onboarding.")]
+    created_at: Annotated[datetime, Field(description="When the account was created.")]
+    updated_at: UpdatedAt
     version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
 
 
@@ -169,8 +174,11 @@ class ProfileUpdated(ProfileReply, WriteReply):
 class SentMessageReply(Reply):
     """What became of the newest message."""
 
-    status: Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"]
-    error: str | None
+    status: Annotated[
+        Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"],
+        Field(description="`deferred`: tried again later; `suppressed`: the recipient opted out."),
+    ]
+    error: Annotated[str | None, Field(description="Why it was not delivered; null otherwise.")]
 
 
 class VerificationReply(Reply):
@@ -178,14 +186,24 @@ class VerificationReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_VERIFICATION))
 
-    email: str
-    status: VerificationStatus
-    verified_at: datetime | None
-    pending_email: str | None
-    last_sent_at: datetime | None
-    resend_available_at: datetime | None
+    email: Annotated[str, Field(description="Email address of the account.")]
+    status: Annotated[
+        VerificationStatus,
+        Field(description="`pending_change`: the address is confirmed, and another one waits for confirmation."),
+    ]
+    verified_at: Annotated[datetime | None, Field(description="When the address was confirmed; null before.")]
+    pending_email: Annotated[
+        str | None, Field(description="Address that waits for its confirmation; null without one.")
+    ]
+    last_sent_at: Annotated[datetime | None, Field(description="When the newest message was sent; null: never.")]
+    resend_available_at: Annotated[
+        datetime | None,
+        Field(description="From when another message can be sent; null: now, or nothing is to be confirmed."),
+    ]
     expires_at: Annotated[datetime | None, Field(description="Of the link.")]
-    delivery: SentMessageReply | None
+    delivery: Annotated[
+        SentMessageReply | None, Field(description="What became of the newest message; null without one.")
+    ]
 
 
 class ResendReply(VerificationReply):
@@ -193,7 +211,7 @@ class ResendReply(VerificationReply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"sent": True, **_VERIFICATION}))
 
-    sent: bool
+    sent: Annotated[bool, Field(description="Whether a message is sent; false when nothing is to be confirmed.")]
 
 
 class ConfirmationReply(Reply):
@@ -201,8 +219,11 @@ class ConfirmationReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"status": "confirmed", "email": "a***@example.net"}))
 
-    status: Literal["confirmed", "already_confirmed"]
-    email: Annotated[str, Field(description="Masked.")]
+    status: Annotated[
+        Literal["confirmed", "already_confirmed"],
+        Field(description="`already_confirmed` when the link was followed before."),
+    ]
+    email: Annotated[str, Field(description="The address, masked: `a***@example.net`.")]
 
 
 def resent(*, sent: bool, verification: Verification) -> ResendReply:

@@ -16,7 +16,7 @@ from builders.kit.settings import Settings
 from builders.kit.versions import Expected
 from builders.profile import onboarding, verification
 from builders.profile.errors import ResendTooSoon
-from builders.profile.events import PROFILE_UPDATED, ProfileUpdated
+from builders.profile.events import PROFILE_UPDATED, ProfileChange
 from builders.profile.records import Change, Profile, Proof, Role, StepKey, Stored, Verification
 from builders.profile.store import profiles as store
 from builders.profile.store import verifications
@@ -69,7 +69,7 @@ async def update(
         done = {StepKey.COMPLETE_PROFILE: clock.now()}
         wanted = await onboarding.advance(conn, account=account, stored=wanted, steps=done)
     saved = await store.save(conn, account_id=account_id, stored=wanted, now=clock.now())
-    news = ProfileUpdated(changed=changed, version=saved.version)
+    news = ProfileChange(changed=changed, version=saved.version)
     await outbox.publish(conn, PROFILE_UPDATED, account_id=account_id, data=news)
     if actor.type == "support":
         about = {"changed": ", ".join(changed)}

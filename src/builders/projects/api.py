@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Path, Query
 from starlette.responses import Response
 
 from builders.kit import ids, versions
@@ -20,6 +20,7 @@ from builders.projects import service as projects
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
 
 router = Router(prefix="/v1/builders/projects", tags=["projects"])
+ProjectId = Annotated[str, Path(description="Identifier of the project; not its slug.")]
 Reader = Annotated[Caller, needs("projects:read")]
 Writer = Annotated[Caller, needs("projects:write")]
 Archived = Annotated[bool, Query(description="Archived ones as well.")]
@@ -53,7 +54,7 @@ async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schem
     response_model=schemas.ProjectReply,
     responses={**versions.READ, **problems(ProjectNotFound)},
 )
-async def get(project_id: str, caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
+async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
     """Read one project, archived or not."""
     found = await projects.get(conn, account_id=caller.account_id, project_id=ids.find(project_id))
     return known.answer(schemas.shown(found, caller), of=found.id, version=found.version)
@@ -68,7 +69,7 @@ async def get(project_id: str, caller: Reader, conn: Reads, known: IfNoneMatch) 
     },
 )
 async def update(
-    project_id: str, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
+    project_id: ProjectId, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
 ) -> Answer:
     """Update a project: a merge patch. `archived: false` restores an archived one."""
     changed = await projects.update(
@@ -86,7 +87,7 @@ async def update(
     response_model=schemas.ProjectReply,
     responses={**versions.WRITTEN, **problems(ProjectNotFound)},
 )
-async def archive(project_id: str, caller: Writer, conn: Tx, expected: IfMatch) -> Answer:
+async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> Answer:
     """Archive the project: it takes no new names, those it has go on working. Done again it changes nothing."""
     archived = await projects.archive(
         conn, account_id=caller.account_id, project_id=ids.find(project_id), expected=expected

@@ -1,27 +1,32 @@
 """What projects tell."""
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from builders.kit.members import EventManifest, EventManifestKey, Version
 from builders.kit.outbox import Event, declare
 
 
 class ProjectData(BaseModel):
     """A project; its default destination is masked, since news travels far."""
 
-    id: UUID
-    name: str
-    slug: str
-    status: str
-    changed: list[str]
-    website: str | None
-    allowed_domains: list[str]
-    default_destination: str | None
-    alias_limit: int | None
-    manifest: str | None
-    manifest_key: str | None
-    version: int
+    id: Annotated[UUID, Field(description="Identifier of the project.")]
+    name: Annotated[str, Field(description="Name of the project.")]
+    slug: Annotated[str, Field(description="Short name for URLs and manifests.")]
+    status: Annotated[str, Field(description="`active` or `archived`.")]
+    changed: Annotated[list[str], Field(description="Names of the members that changed; empty for a new project.")]
+    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
+    allowed_domains: Annotated[list[str], Field(description="Domains on which its names may be; empty: any.")]
+    default_destination: Annotated[
+        str | None,
+        Field(description="Recipient of its names that have none of their own, masked; null without one."),
+    ]
+    alias_limit: Annotated[int | None, Field(description="Most names that it may have; null: no limit.")]
+    manifest: EventManifest
+    manifest_key: EventManifestKey
+    version: Version
 
 
 _EXAMPLE = ProjectData(

@@ -11,6 +11,7 @@ from pydantic.config import JsonDict
 from builders.kit import emails, ids, texts
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.callers import Caller
+from builders.kit.members import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
 from builders.projects import members, records
@@ -107,20 +108,34 @@ class ProjectCreate(Body):
 
     model_config = ConfigDict(json_schema_extra=by_example({"name": "Acme mail"}, _CREATE))
 
-    name: Name
+    name: Annotated[Name, Field(description="Name of the project.")]
     slug: Annotated[
         Slug | None,
         Field(
             description="Unique among the account's active projects; of the name when absent, numbered if need be."
         ),
     ] = None
-    description: Description | None = None
-    website: Website | None = None
-    allowed_domains: Domains | None = None
-    default_destination: Mailbox | None = None
-    webhook_ids: WebhookIds | None = None
-    alias_limit: AliasLimit | None = None
-    metadata: Annotated[dict[Key, Value], Field(max_length=records.MAX_METADATA)] | None = None
+    description: Annotated[Description | None, Field(description="Text about the project; null without one.")] = (
+        None
+    )
+    website: Annotated[Website | None, Field(description="An http or https address; null without one.")] = None
+    allowed_domains: Annotated[
+        Domains | None,
+        Field(description="Domains on which its names may be, in Unicode or as A-labels. Empty: any."),
+    ] = None
+    default_destination: Annotated[
+        Mailbox | None, Field(description="Recipient of its names that have none of their own.")
+    ] = None
+    webhook_ids: Annotated[
+        WebhookIds | None, Field(description="Webhook destinations of the account that belong to it.")
+    ] = None
+    alias_limit: Annotated[
+        AliasLimit | None, Field(description="Most names that it may have; null: no limit.")
+    ] = None
+    metadata: Annotated[
+        Annotated[dict[Key, Value], Field(max_length=records.MAX_METADATA)] | None,
+        Field(description="Your own pairs of text."),
+    ] = None
 
     def spec(self) -> ProjectSpec:
         """The record."""
@@ -147,14 +162,26 @@ class ProjectUpdate(PatchBody):
         json_schema_extra=by_example({"alias_limit": 1000, "website": None}, {"archived": False})
     )
 
-    name: Annotated[Name, OPTIONAL] = LEFT_OUT
+    name: Annotated[Name, OPTIONAL, Field(description="Name of the project; cannot be null.")] = LEFT_OUT
     slug: Annotated[Slug, OPTIONAL, Field(description="Unique among the account's active projects.")] = LEFT_OUT
-    description: Description | None = None
-    website: Website | None = None
-    allowed_domains: Domains | None = None
-    default_destination: Mailbox | None = None
-    webhook_ids: WebhookIds | None = None
-    alias_limit: AliasLimit | None = None
+    description: Annotated[Description | None, Field(description="Text about the project; null removes it.")] = (
+        None
+    )
+    website: Annotated[Website | None, Field(description="An http or https address; null removes it.")] = None
+    allowed_domains: Annotated[
+        Domains | None,
+        Field(description="Domains on which its names may be; replaces the list. Null or empty: any."),
+    ] = None
+    default_destination: Annotated[
+        Mailbox | None, Field(description="Recipient of its names that have none of their own; null removes it.")
+    ] = None
+    webhook_ids: Annotated[
+        WebhookIds | None,
+        Field(description="Webhook destinations of the account that belong to it; replaces the list."),
+    ] = None
+    alias_limit: Annotated[
+        AliasLimit | None, Field(description="Most names that it may have; null: no limit.")
+    ] = None
     metadata: Annotated[
         dict[Key, Value | None] | None,
         Field(max_length=2 * records.MAX_METADATA, description="Pairs to be set, those with null to be dropped."),
@@ -188,8 +215,8 @@ _CHANGES = frozenset(ProjectUpdate.model_fields) - ProjectUpdate.conditions
 class ProjectManagedBy(Reply):
     """The manifest that manages a resource, and the resource's key in it."""
 
-    manifest: str
-    key: str
+    manifest: ManifestName
+    key: ManifestKey
 
 
 class ProjectReply(Reply):
@@ -197,26 +224,34 @@ class ProjectReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
-    id: UUID
-    account_id: UUID
-    name: str
-    slug: str
-    description: str | None
-    website: str | None
-    allowed_domains: list[str]
-    default_destination: str | None
-    webhook_ids: list[UUID]
-    alias_limit: int | None
-    metadata: dict[str, str]
-    managed_by: ProjectManagedBy | None
+    id: Annotated[UUID, Field(description="Identifier of the project.")]
+    account_id: Annotated[UUID, Field(description="The account; the real one also with a test key.")]
+    name: Annotated[str, Field(description="Name of the project.")]
+    slug: Annotated[
+        str, Field(description="Short name for URLs and manifests, unique among the account's active projects.")
+    ]
+    description: Annotated[str | None, Field(description="Text about the project; null without one.")]
+    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
+    allowed_domains: Annotated[
+        list[str], Field(description="Domains on which its names may be, as A-labels; empty: any.")
+    ]
+    default_destination: Annotated[
+        str | None, Field(description="Recipient of its names that have none of their own; null without one.")
+    ]
+    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations that belong to it.")]
+    alias_limit: Annotated[int | None, Field(description="Most names that it may have; null: no limit.")]
+    metadata: Annotated[dict[str, str], Field(description="Your own pairs of text.")]
+    managed_by: Annotated[
+        ProjectManagedBy | None, Field(description="The manifest that manages it; null without one.")
+    ]
     status: Annotated[
         ProjectStatus, Field(description="An archived project takes no new names; those it has work on.")
     ]
-    livemode: bool
+    livemode: Livemode
     version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
-    created_at: datetime
-    updated_at: datetime
-    archived_at: datetime | None
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+    archived_at: Annotated[datetime | None, Field(description="When it was archived; null while active.")]
 
 
 class ProjectWritten(ProjectReply, WriteReply):

@@ -1,8 +1,9 @@
 """What the sandbox tells."""
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from builders.kit.outbox import Event, declare
 from builders.sandbox.records import Kind, PlanStatus
@@ -11,21 +12,23 @@ from builders.sandbox.records import Kind, PlanStatus
 class PlanData(BaseModel):
     """A plan, without its actions."""
 
-    id: UUID
-    manifest: str
-    status: PlanStatus
+    id: Annotated[UUID, Field(description="Identifier of the plan.")]
+    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
+    status: Annotated[PlanStatus, Field(description="Status of the new plan.")]
 
 
 class PromotionData(BaseModel):
     """How a promotion ended."""
 
-    id: UUID
-    plan_id: UUID
-    manifest: str
-    succeeded: int
-    failed: int
-    skipped: int
-    kinds: dict[Kind, int] = {}  # actions of the plan by the kind of resource; older events have none
+    id: Annotated[UUID, Field(description="Identifier of the promotion.")]
+    plan_id: Annotated[UUID, Field(description="The plan that was executed.")]
+    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
+    succeeded: Annotated[int, Field(description="Number of steps that succeeded.")]
+    failed: Annotated[int, Field(description="Number of steps that failed.")]
+    skipped: Annotated[int, Field(description="Number of steps that were not tried.")]
+    kinds: Annotated[
+        dict[Kind, int], Field(description="Number of actions by kind of resource; empty in older events.")
+    ] = {}  # actions of the plan by the kind of resource; older events have none
 
 
 _EXAMPLE = PromotionData(

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 
 from builders.kit import visitors
 from builders.kit.callers import Caller, needs
@@ -10,7 +10,7 @@ from builders.kit.db import Reads
 from builders.kit.errors import problems
 from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.tracking import answers, schemas
 from builders.tracking import service as tracking
 from builders.tracking.errors import LinkAltered
@@ -18,6 +18,7 @@ from builders.tracking.records import Followed
 
 router = Router(prefix="/v1/t", tags=["tracking"])
 messages_router = Router(prefix="/v1/messages", tags=["messages"])
+TrackingToken = Annotated[str, Path(description="Token of the email, as it stands in its links.")]
 
 # Wide: the image proxies of mail services load for millions of readers, from few addresses.
 TRACKED = declare(
@@ -54,7 +55,7 @@ Hits = Annotated[tracking.Recorder, Depends(recorder)]
 
 
 @router.get("/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[within(TRACKED, alone=True)])
-async def open_mail(request: Request, hits: Hits, token: str) -> Response:
+async def open_mail(request: Request, hits: Hits, token: TrackingToken) -> Response:
     """Tell of a mail's opening: always the same image; what is ours is recorded."""
     if request.method != "HEAD":
         await hits.note_open(token=token, visitor=visitors.of(request))
@@ -70,7 +71,7 @@ async def open_mail(request: Request, hits: Hits, token: str) -> Response:
 async def follow_link(
     request: Request,
     hits: Hits,
-    token: str,
+    token: TrackingToken,
     u: Annotated[str, Query(description="Where it leads.")],
     m: Annotated[str, Query(description="Our signature of token and `u`.")],
 ) -> Response:
@@ -82,7 +83,7 @@ async def follow_link(
     return answers.way(request, u, visitor)
 
 
-@messages_router.get("", response_model=PageReply[schemas.MessageReply], tags=["beyond"])
+@messages_router.get("", response_model=PageReply[schemas.MessageReply], openapi_extra=BEYOND)
 async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[Followed]:
     """List the notices mailed for the account, newest first, with their opens and clicks; kept for 90 days."""
     return await tracking.list_messages(conn, account_id=caller.account_id, page=page)

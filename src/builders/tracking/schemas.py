@@ -15,7 +15,7 @@ class LinkReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"target": "https://builders.example/renewals"}))
 
-    target: str
+    target: Annotated[str, Field(description="Address that the link leads to.")]
 
 
 class CountReply(Reply):
@@ -57,11 +57,14 @@ class MessageReply(Reply):
         )
     )
 
-    id: UUID
+    id: Annotated[UUID, Field(description="Identifier of the message.")]
     letter: Annotated[str, Field(description="Its kind.")]
-    recipient: Annotated[str, Field(description="Masked.")]
-    status: Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"]
-    created_at: datetime
-    sent_at: datetime | None
-    opens: CountReply
-    clicks: CountReply
+    recipient: Annotated[str, Field(description="Address of the recipient, masked.")]
+    status: Annotated[
+        Literal["queued", "deferred", "sent", "bounced", "expired", "suppressed"],
+        Field(description="How far the delivery of the message is."),
+    ]
+    created_at: Annotated[datetime, Field(description="When the message was queued.")]
+    sent_at: Annotated[datetime | None, Field(description="When the mail server accepted it; null before.")]
+    opens: Annotated[CountReply, Field(description="How often people opened it, without machines.")]
+    clicks: Annotated[CountReply, Field(description="How often people followed a link in it, without machines.")]

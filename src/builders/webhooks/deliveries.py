@@ -7,7 +7,7 @@ from builders.kit import clock, ids
 from builders.kit.db import Conn
 from builders.kit.pages import JsonPage, PageRequest
 from builders.webhooks.errors import DeliveryNotFound
-from builders.webhooks.records import Delivery, DeliveryDetail, Status
+from builders.webhooks.records import Delivery, DeliveryDetail, DeliveryStatus
 from builders.webhooks.store import deliveries as store
 
 
@@ -19,7 +19,7 @@ async def list_page(
     page: PageRequest,
     destination_id: UUID | None = None,
     event: str | None = None,
-    status: Status | None = None,
+    status: DeliveryStatus | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> JsonPage:

@@ -1,8 +1,9 @@
 """What webhooks tell."""
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from builders.kit.outbox import Event, declare
 
@@ -10,12 +11,14 @@ from builders.kit.outbox import Event, declare
 class WebhookData(BaseModel):
     """A destination, without its secret."""
 
-    id: UUID
-    label: str
-    url: str
-    enabled: bool
-    events: list[str]
-    disabled_reason: str | None
+    id: Annotated[UUID, Field(description="Identifier of the destination.")]
+    label: Annotated[str, Field(description="Your name for the destination.")]
+    url: Annotated[str, Field(description="Address that events are sent to.")]
+    enabled: Annotated[bool, Field(description="Whether it gets events.")]
+    events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
+    disabled_reason: Annotated[
+        str | None, Field(description="Why it is disabled: `gone`, `failing` or `manual`; null while enabled.")
+    ]
 
 
 _EXAMPLE = WebhookData(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from builders.webhooks import schedule
-from builders.webhooks.records import Attempt, Claim, Note, Result, Status
+from builders.webhooks.records import Attempt, Claim, DeliveryStatus, Note, Result
 
 GONE = 410
 SLOW_DOWN = frozenset({429, 502, 503, 504})  # they count twice: the circuit opens sooner
@@ -21,20 +21,20 @@ def is_success(status: int) -> bool:
 def judge(claim: Claim, attempt: Attempt, *, hold: timedelta | None, now: datetime) -> Result:
     """Whether the delivery is over, and if not, when it is tried again."""
     asked = hold if attempt.status in SLOW_DOWN else None
-    status, step, next_attempt_at = Status.FAILED, claim.step, None
+    status, step, next_attempt_at = DeliveryStatus.FAILED, claim.step, None
     if attempt.error is None:
-        status = Status.SUCCEEDED
+        status = DeliveryStatus.SUCCEEDED
     elif attempt.status == GONE:
         pass
     elif claim.once:
         # Outside of the schedule, which goes on where it was, if it was not over.
         if claim.resume_at is not None:
-            status, next_attempt_at = Status.PENDING, max(claim.resume_at, now + (asked or timedelta()))
+            status, next_attempt_at = DeliveryStatus.PENDING, max(claim.resume_at, now + (asked or timedelta()))
     else:
         step += 1
         wait = schedule.wait(step, hold=asked)
         if wait is not None:
-            status, next_attempt_at = Status.PENDING, now + wait
+            status, next_attempt_at = DeliveryStatus.PENDING, now + wait
     return Result(
         claim=claim,
         attempt=attempt,

@@ -18,7 +18,7 @@ class DisabledReason(StrEnum):
     MANUAL = "manual"  # its owner wants nothing
 
 
-class Status(StrEnum):
+class DeliveryStatus(StrEnum):
     """How far a delivery is."""
 
     PENDING = "pending"
@@ -98,7 +98,7 @@ class Delivery:
     destination_id: UUID
     event_id: UUID
     event: str
-    status: Status
+    status: DeliveryStatus
     trigger: Trigger
     attempts: int
     next_attempt_at: datetime | None  # None while it is being sent, and when it is over
@@ -208,7 +208,7 @@ class Result:
 
     claim: Claim
     attempt: Attempt
-    status: Status  # pending: to be tried again at `next_attempt_at`
+    status: DeliveryStatus  # pending: to be tried again at `next_attempt_at`
     next_attempt_at: datetime | None
     step: int
     hold_until: datetime | None  # the receiver asked for no request before

@@ -17,7 +17,7 @@ from builders.webhooks.errors import (
     WebhookDisabled,
     WebhookGone,
 )
-from builders.webhooks.records import Destination, Replayed, Status, Trigger
+from builders.webhooks.records import DeliveryStatus, Destination, Replayed, Trigger
 from builders.webhooks.sending import LEASE
 from builders.webhooks.store import deliveries, destinations
 from builders.webhooks.store import requeue as store
@@ -88,7 +88,7 @@ async def replay(
     since: datetime,
     until: datetime,
     events: Sequence[str] | None,
-    status: Status,
+    status: DeliveryStatus,
     cursor: UUID | None = None,
 ) -> Replayed:
     """Makes what has this status, of events from `since` to before `until`, due again; none that is about to go.

@@ -11,7 +11,7 @@ from builders.kit.errors import Invalid
 from builders.kit.outbound import Outbound
 from builders.webhooks import deliveries, destinations, matching, requeue
 from builders.webhooks.errors import DeliveryNotFound, WebhookDisabled
-from builders.webhooks.records import Replayed, Retried, Status
+from builders.webhooks.records import DeliveryStatus, Replayed, Retried
 from builders.webhooks.sending import deliver_now
 
 
@@ -40,7 +40,7 @@ async def replay(
     since: datetime,
     until: datetime | None,
     events: Sequence[str] | None,
-    status: Status,
+    status: DeliveryStatus,
     cursor: UUID | None = None,
 ) -> Replayed:
     """Sets deliveries of events from `since` to before `until` on their way again; what is pending is left alone.

@@ -21,7 +21,7 @@ from builders.kit.outbox import Event
 from builders.kit.settings import Settings
 from builders.webhooks import jobs as webhooks_jobs
 from builders.webhooks import sealing
-from builders.webhooks.records import Claim, Destination, Status
+from builders.webhooks.records import Claim, DeliveryStatus, Destination
 from builders.webhooks.sender import Sender
 from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import Receiver
@@ -169,7 +169,7 @@ class House:
         sender._tidied -= 60
         await sender._tidy()
 
-    async def rows(self, *statuses: Status) -> list[Row]:
+    async def rows(self, *statuses: DeliveryStatus) -> list[Row]:
         async with self.database.reading() as conn, conn.cursor(row_factory=class_row(Row)) as cursor:
             await cursor.execute(ROWS)
             return [each for each in await cursor.fetchall() if not statuses or each.status in statuses]

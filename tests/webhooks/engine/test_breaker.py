@@ -9,7 +9,7 @@ import pytest
 
 from builders.kit import clock
 from builders.webhooks import sender, sending
-from builders.webhooks.records import DisabledReason, Status
+from builders.webhooks.records import DeliveryStatus, DisabledReason
 from builders.webhooks.store import claims
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 from tests.webhooks.engine.house import House, later, status
@@ -190,7 +190,7 @@ async def test_five_days_of_nothing_but_failures_disable_it(house: House) -> Non
         found = await house.find(account, made)
         assert (found.enabled, found.disabled_reason) == (False, DisabledReason.FAILING)
         await house.tidy()
-    assert not await house.rows(Status.PENDING)
+    assert not await house.rows(DeliveryStatus.PENDING)
     await house.dispatch()
     await house.drain_jobs()
     assert await house.ask(b"SELECT count(*) FROM mail_messages WHERE letter = 'webhook_disabled'") == 1
@@ -213,7 +213,7 @@ async def test_one_event_a_month_that_fails_disables_nothing(house: House) -> No
         account, made = await begin(house, receiver, count=0)
         for _ in range(3):
             await house.happen(account)
-            while (rows := [row for row in await house.rows(Status.PENDING) if row.next_attempt_at]) != []:
+            while (rows := [row for row in await house.rows(DeliveryStatus.PENDING) if row.next_attempt_at]) != []:
                 due = min(row.next_attempt_at for row in rows if row.next_attempt_at)
                 later(max(due - clock.now(), timedelta()) + timedelta(minutes=10))
                 await house.rounds()

@@ -8,7 +8,7 @@ import pytest
 
 from builders.kit import clock
 from builders.webhooks import metrics, requeue
-from builders.webhooks.records import Status
+from builders.webhooks.records import DeliveryStatus
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.house import House, later, status
 
@@ -98,7 +98,7 @@ async def test_the_first_attempt_of_what_is_replayed_is_no_late_one(house: House
                 since=since,
                 until=clock.now(),
                 events=None,
-                status=Status.CANCELLED,
+                status=DeliveryStatus.CANCELLED,
             )
         assert await house.rounds() == 1
     assert sample("builders_webhook_first_attempt_delay_seconds_count") == delays

@@ -9,7 +9,7 @@ from builders.aliases.events import ALIAS_CREATED
 from builders.kit import clock
 from builders.webhooks import requeue, schedule, sending
 from builders.webhooks.errors import DeliveryInFlight, WebhookDisabled
-from builders.webhooks.records import Status
+from builders.webhooks.records import DeliveryStatus
 from soak.receivers import dripping, flooding, hanging, resetting
 from tests.kit.outbound.receivers import OK, Answer, Receiver, calling, receiving, saying
 from tests.webhooks.engine.house import (
@@ -127,7 +127,7 @@ async def test_after_the_last_attempt_of_the_schedule_it_has_failed(house: House
     assert len({body_of(each) for each in receiver.requests}) == 1
     assert len(ids_in(receiver)) == 1
     assert len({head_of(each)["webhook-signature"] for each in receiver.requests}) == 10
-    assert (await house.rows(Status.FAILED)) == [row]
+    assert (await house.rows(DeliveryStatus.FAILED)) == [row]
 
 
 async def test_what_a_killed_sender_held_is_sent_when_its_lease_is_over(house: House) -> None:

@@ -23,7 +23,7 @@ from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
 from builders.kit.routes import Router
 from builders.kit.supplies import Config, Keys
 
-router = Router(prefix="/v1/aliases/destinations", tags=["beyond"])
+router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
 ON_PAGE = "/v1/aliases/destinations/confirm/page"
 # Besides the gap between two mails and their number in a day, which the database keeps for each address.
 RESEND = declare(
@@ -45,7 +45,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery, settin
     responses=problems(DestinationNotFound, AskedTooSoon, InFlight),
     dependencies=[within(RESEND)],
 )
-async def resend(
+async def resend_confirmation(
     body: schemas.DestinationResend, caller: Writer, conn: Tx, settings: Config
 ) -> replies.DestinationResent:
     """Have the reader of a destination asked again, unless they have agreed."""
@@ -58,18 +58,19 @@ async def resend(
 @router.get(
     "/confirm",
     response_model=replies.DestinationConfirmed,
-    responses={**PAGE, **problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy)},
+    responses=problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy),
     dependencies=[CHANGES],
 )
-async def confirm(
+async def confirm_destination(
     request: Request,
     token: Annotated[str, Query(min_length=8, description="Of the link that was mailed.")],
     database: Pool,
     keys: Keys,
 ) -> Answer | Response:
-    """Public confirm link of a destination: its reader agrees. Only who asks for JSON does so at once.
+    """Public confirm link of a destination: its recipient agrees to receive mail.
 
-    All others, browsers among them, get a page whose button does.
+    With `Accept: application/json` the request confirms at once. Without it, the answer is a page (`text/html`)
+    whose button confirms: mail scanners follow links too.
     """
     try:
         refuse_ahead(request)
@@ -86,7 +87,7 @@ async def confirm(
     responses={**problems(TokenInvalid), **forms.RESPONSES, **PAGE},
     openapi_extra=dict(forms.BODY),
 )
-async def confirm_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
+async def confirm_destination_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
     """Confirm a destination with the link's page: what its button posts. The token alone counts."""
     try:
         return _thanks(await _confirm(database, keys, token))

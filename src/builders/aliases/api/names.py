@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import Query
+from fastapi import Path, Query
 
 from builders.aliases import replies, schemas
 from builders.aliases import service as aliases
@@ -21,7 +21,8 @@ from builders.kit.routes import Router
 from builders.kit.supplies import Config
 from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
 
-router = Router(prefix="/v1/aliases", tags=["beyond"])
+router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
+AliasId = Annotated[str, Path(description="Identifier of the alias.")]
 Reader = Annotated[Caller, needs("aliases:read")]
 Writer = Annotated[Caller, needs("aliases:write")]
 router.refuse(
@@ -49,7 +50,7 @@ async def list_aliases(
         Literal["active", "disabled", "suspended", "deleted"] | None,
         Query(description="All but `deleted` when absent."),
     ] = None,
-    project_id: UUID | None = None,
+    project_id: Annotated[UUID | None, Query(description="Only names of this project.")] = None,
     manifest: Annotated[str | None, Query(max_length=63, description="That manages them.")] = None,
     q: Annotated[str | None, Query(max_length=320, description="How the address begins.")] = None,
 ) -> Page[replies.AliasReply]:
@@ -68,7 +69,7 @@ async def list_aliases(
 
 
 @router.get("/{alias_id}", response_model=replies.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
-async def get(alias_id: str, caller: Reader, conn: Reads) -> Answer:
+async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> Answer:
     """Read one name, also a released one."""
     found = await aliases.get(
         conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=ids.find(alias_id)
@@ -82,7 +83,9 @@ async def get(alias_id: str, caller: Reader, conn: Reads) -> Answer:
     response_model=replies.AliasWritten,
     responses={**WRITTEN, **problems(AliasNotFound, AliasSuspended, AliasReleased, ImpersonationForbidden)},
 )
-async def change(alias_id: str, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
+async def change(
+    alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
+) -> Answer:
     """Change where a name forwards to, or its other members: a merge patch. The rules are those of a manifest."""
     changed = await aliases.change(
         conn,
@@ -102,7 +105,7 @@ async def change(alias_id: str, body: schemas.AliasUpdate, caller: Writer, conn:
     response_model=replies.AliasReply,
     responses={**WRITTEN, **problems(AliasNotFound, ImpersonationForbidden)},
 )
-async def release(alias_id: str, caller: Writer, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
+async def release(alias_id: AliasId, caller: Writer, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
     """Release a name: for a while only you can claim it again. A second time changes nothing.
 
     Soon after the claim this undoes it, once for each name: it is not owed. Later the paid period is not refunded;

@@ -10,13 +10,13 @@ from builders.identity.schemas import audit as schemas
 from builders.kit.callers import Caller, needs
 from builders.kit.db import Reads
 from builders.kit.pages import JsonPage, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 
 router = Router(prefix="/v1/account", tags=["account"])
 Reader = Annotated[Caller, needs("account:read")]
 
 
-@router.get("/audit", response_model=PageReply[schemas.AuditEntryReply], tags=["beyond"])
+@router.get("/audit", response_model=PageReply[schemas.AuditEntryReply], openapi_extra=BEYOND)
 async def list_audit(
     caller: Reader,
     conn: Reads,

@@ -4,14 +4,16 @@ from builders.identity import service as identity
 from builders.identity.schemas import sessions as schemas
 from builders.kit.bodies import Answer
 from builders.kit.limits import UNLIMITED
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Keys
 
 router = Router(tags=["auth"])
 MAX_AGE_S = 300
 
 
-@router.get("/.well-known/jwks.json", response_model=schemas.JwksReply, tags=["beyond"], dependencies=[UNLIMITED])
+@router.get(
+    "/.well-known/jwks.json", response_model=schemas.JwksReply, openapi_extra=BEYOND, dependencies=[UNLIMITED]
+)
 async def list_public_keys(keyring: Keys) -> Answer:
     """List the public keys that verify our tokens."""
     keys = [schemas.published(each) for each in identity.list_public_keys(keyring)]

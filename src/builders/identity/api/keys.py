@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
+from fastapi import Path
+
 from builders.identity import service as identity
 from builders.identity.errors import KeyNotFound, KeyRevoked
 from builders.identity.records import ApiKey, KeyKind, Scope
@@ -14,9 +16,10 @@ from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import JsonPage, Listing, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 
 router = Router(prefix="/v1/api-keys", tags=["api-keys"])
+KeyId = Annotated[str, Path(description="Identifier of the API key; not the secret.")]
 Reader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
 MINT = declare(
@@ -55,14 +58,14 @@ async def list_scopes(caller: Reader) -> Listing[Scope]:
     return Listing(items=identity.list_scopes())
 
 
-@router.get("", response_model=PageReply[schemas.ApiKeyItem], tags=["beyond"])
+@router.get("", response_model=PageReply[schemas.ApiKeyItem], openapi_extra=BEYOND)
 async def list_keys(caller: Reader, conn: Reads, page: PageQuery) -> JsonPage:
     """List the account's API keys, newest first."""
     return await identity.list_keys(conn, account_id=caller.live_account_id, page=page)
 
 
-@router.get("/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(KeyNotFound), tags=["beyond"])
-async def get(key_id: str, caller: Reader, conn: Reads) -> ApiKey:
+@router.get("/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(KeyNotFound), openapi_extra=BEYOND)
+async def get(key_id: KeyId, caller: Reader, conn: Reads) -> ApiKey:
     """Read one API key."""
     return await identity.get_key(conn, account_id=caller.live_account_id, key_id=ids.find(key_id))
 
@@ -71,9 +74,9 @@ async def get(key_id: str, caller: Reader, conn: Reads) -> ApiKey:
     "/{key_id}",
     response_model=schemas.ApiKeyReply,
     responses=problems(KeyNotFound, LiveKeyRequired),
-    tags=["beyond"],
+    openapi_extra=BEYOND,
 )
-async def revoke(key_id: str, caller: Minter, conn: Tx) -> ApiKey:
+async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; refused everywhere within the cache time of keys."""
     return await identity.revoke_key(
         conn,
@@ -88,11 +91,11 @@ async def revoke(key_id: str, caller: Minter, conn: Tx) -> ApiKey:
     "/{key_id}/rotate",
     response_model=schemas.ApiKeyCreated,
     responses=problems(KeyNotFound, KeyRevoked, LiveKeyRequired, InFlight),
-    tags=["beyond"],
+    openapi_extra=BEYOND,
     dependencies=[within(MINT)],
 )
 async def rotate(
-    key_id: str, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
+    key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
 ) -> schemas.ApiKeyCreated:
     """Replace an API key; the old one goes on for the overlap."""
     new = await identity.rotate_key(

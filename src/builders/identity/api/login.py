@@ -11,10 +11,11 @@ from builders.identity.schemas import login as schemas
 from builders.kit import forms, html
 from builders.kit.bodies import Answer
 from builders.kit.callers import OriginForbidden
+from builders.kit.compiled import ALSO_READS
 from builders.kit.db import Pool, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.limits import within
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Config, Keys
 
 router = Router(prefix="/v1/auth", tags=["auth"])
@@ -30,9 +31,8 @@ def _signed_in(new: SignedIn, *, secure: bool) -> Answer:
 @router.post(
     "/login",
     response_model=schemas.LoginReply,
-    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **problems(OriginForbidden)},
-    openapi_extra=forms.body({"$ref": "#/components/schemas/LoginRequest"}),
-    tags=["beyond"],
+    responses=problems(OriginForbidden),
+    openapi_extra={**BEYOND, ALSO_READS: [forms.MEDIA_TYPE]},
     dependencies=[within(LOGIN)],
 )
 async def request_login(
@@ -40,7 +40,7 @@ async def request_login(
 ) -> schemas.LoginReply | Response:
     """Have a one-time code and a link mailed to an account's address; the answer is the same if there is none.
 
-    A browser sends a form and gets the page on which to enter the code.
+    The body is JSON; a browser sends a form and gets the page (`text/html`) on which to enter the code.
     """
     del visitor  # where it comes from was checked
     await identity.request_code(conn, email=body.email, return_to=body.return_to)
@@ -53,7 +53,7 @@ async def request_login(
     "/login/redeem",
     response_model=schemas.SignedInReply,
     responses=problems(TokenInvalid, OriginForbidden),
-    tags=["beyond"],
+    openapi_extra=BEYOND,
     dependencies=[within(REDEEM)],
 )
 async def redeem_login(

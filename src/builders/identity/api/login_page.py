@@ -19,14 +19,14 @@ from builders.kit.db import Pool, Reads
 from builders.kit.emails import canonical
 from builders.kit.errors import Invalid, Problem, TokenInvalid, problems
 from builders.kit.limits import within
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Config, Keys
 
 router = Router(prefix=forms.SIGN_IN, tags=["auth"])
 TO = f"{forms.SIGN_IN}/page"
 HOME = "/"
 
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page.", "content": {"text/html": {}}}}
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
 _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     303: {
         "description": "A browser goes on to `return_to`, or to the home page.",
@@ -82,7 +82,7 @@ def sent_page(email: str, *, return_to: str | None, alert: str | None = None, st
     return html.page("Check your email", paragraphs, alert=alert, button=button, links=[again], status=status)
 
 
-@router.get("", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, tags=["beyond"])
+@router.get("", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND)
 async def show_login(
     request: Request,
     conn: Reads,
@@ -132,8 +132,7 @@ def posted_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
     "/page",
     response_class=Response,
     responses={**problems(TokenInvalid, OriginForbidden), **forms.RESPONSES, **_PAGE, **_SIGNED_IN},
-    openapi_extra=_FORM,
-    tags=["beyond"],
+    openapi_extra={**BEYOND, **_FORM},
     dependencies=[within(REDEEM)],
 )
 async def redeem_page(

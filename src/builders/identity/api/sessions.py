@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Request, Response
+from fastapi import Path, Request, Response
 
 from builders.identity import service as identity
 from builders.identity.api import cookies
@@ -15,9 +15,10 @@ from builders.kit.db import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.idempotency import EVERY_TIME
 from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 
 router = Router(prefix="/v1/auth", tags=["auth"])
+SessionId = Annotated[str, Path(description="Identifier of the session.")]
 Reader = Annotated[Caller, needs("account:read")]
 Writer = Annotated[Caller, needs("account:write")]
 
@@ -38,7 +39,7 @@ async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     "/logout",
     response_model=schemas.LogoutReply,
     responses=problems(NoSession),
-    tags=["beyond"],
+    openapi_extra=BEYOND,
     dependencies=[EVERY_TIME],
 )
 async def log_out(request: Request, caller: Reader, conn: Tx, secure: cookies.Secure) -> Answer | Response:
@@ -58,7 +59,7 @@ def _signed_out(request: Request, answer: Answer) -> Answer | Response:
     return html.page("You are signed out", links=[html.HOME], headers=answer.headers)
 
 
-@router.get("/sessions", response_model=PageReply[schemas.SessionItem], tags=["beyond"])
+@router.get("/sessions", response_model=PageReply[schemas.SessionItem], openapi_extra=BEYOND)
 async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.SessionItem]:
     """List the account's sessions that live, support's too, newest first; with a test key there are none."""
     found = await identity.list_sessions(conn, account_id=caller.account_id, page=page)
@@ -70,9 +71,9 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
     "/sessions/{session_id}",
     response_model=schemas.SessionItem,
     responses=problems(SessionNotFound, ImpersonationForbidden),
-    tags=["beyond"],
+    openapi_extra=BEYOND,
 )
-async def end_session(session_id: str, caller: Writer, conn: Tx) -> schemas.SessionItem:
+async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
     """End a session of the account; its token is refused everywhere within the cache time of keys."""
     ended = await identity.end_session(
         conn, account_id=caller.account_id, session_id=ids.find(session_id), actor=caller.actor

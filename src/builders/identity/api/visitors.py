@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Cookie, Depends, Header, Request
+from fastapi import Depends, Request
 
 from builders.kit import supplies
-from builders.kit.callers import require_own_origin
+from builders.kit.callers import AccessToken, Authorization, XApiKey, require_own_origin
 from builders.kit.limits import SITE, Policy, declare
 
 # Each email address has a limit of its own too, in the database.
@@ -61,9 +61,9 @@ def visiting(request: Request) -> Visiting:
 
 def visiting_anyhow(
     request: Request,
-    authorization: Annotated[str | None, Header(alias="Authorization")] = None,
-    x_api_key: Annotated[str | None, Header(alias="X-API-Key")] = None,
-    svc_access_token: Annotated[str | None, Cookie()] = None,
+    authorization: Authorization = None,
+    x_api_key: XApiKey = None,
+    svc_access_token: AccessToken = None,
 ) -> Visiting:
     """The same where credentials are accepted; they are not looked at."""
     del authorization, x_api_key, svc_access_token

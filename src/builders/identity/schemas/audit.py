@@ -47,10 +47,10 @@ class AuditEntryReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ENTRY))
 
-    id: UUID
-    at: datetime
-    action: AuditAction
-    actor: ActorReply
+    id: Annotated[UUID, Field(description="Identifier of the entry.")]
+    at: Annotated[datetime, Field(description="When it happened.")]
+    action: Annotated[AuditAction, Field(description="What was done. More values can be added.")]
+    actor: Annotated[ActorReply, Field(description="The person, key or employee who did it.")]
     request_id: Annotated[str | None, Field(description="Null for what was done at the command line.")]
     about: Annotated[
         dict[str, str | int | bool | None],

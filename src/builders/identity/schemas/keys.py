@@ -58,8 +58,16 @@ class ApiKeyCreate(Body):
         StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
         Field(description="What you call it."),
     ]
-    key_kind: KeyKind
-    preset: Preset
+    key_kind: Annotated[
+        KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
+    ]
+    preset: Annotated[
+        Preset,
+        Field(
+            description="Role preset that sets the scopes: `developer_full` for builders, `domainer_full` for "
+            "domain portfolios."
+        ),
+    ]
 
 
 class ApiKeyRotate(Body):
@@ -69,7 +77,10 @@ class ApiKeyRotate(Body):
 
     model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
 
-    overlap_hours: Annotated[int, Field(ge=0, le=168)] = 24
+    overlap_hours: Annotated[
+        int,
+        Field(ge=0, le=168, description="Hours for which the old key still works, 0 to 168; 24 when left out."),
+    ] = 24
 
 
 class ApiKeyItem(Reply):
@@ -77,15 +88,17 @@ class ApiKeyItem(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
-    id: UUID
-    label: str
-    key_kind: KeyKind
-    preset: Preset
+    id: Annotated[UUID, Field(description="Identifier of the key; not the secret.")]
+    label: Annotated[str, Field(description="Your name for the key.")]
+    key_kind: Annotated[
+        KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
+    ]
+    preset: Annotated[Preset, Field(description="Role preset that sets the scopes.")]
     prefix: Annotated[str, Field(description="The public start of the key.")]
-    last4: str
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
+    last4: Annotated[str, Field(description="Last four characters of the secret, to recognize the key.")]
+    created_at: Annotated[datetime, Field(description="When the key was minted.")]
+    expires_at: Annotated[datetime | None, Field(description="From when the key is refused; null: never.")]
+    revoked_at: Annotated[datetime | None, Field(description="When the key was revoked; null while it works.")]
     last_used_at: Annotated[datetime | None, Field(description="To within five minutes.")]
 
 
@@ -94,7 +107,7 @@ class ApiKeyReply(ApiKeyItem):
 
     model_config = ConfigDict(json_schema_extra=by_example(_KEY))
 
-    scopes: list[str]
+    scopes: Annotated[list[str], Field(description="Scopes of the preset, with those that they imply.")]
 
 
 class ApiKeyCreated(ApiKeyReply, WriteReply):
@@ -120,9 +133,9 @@ class ScopeReply(Reply):
         )
     )
 
-    scope: str
-    description: str
-    presets: list[Preset]
+    scope: Annotated[str, Field(description="Name of the scope, `area:access`.")]
+    description: Annotated[str, Field(description="What it allows.")]
+    presets: Annotated[list[Preset], Field(description="Role presets that include it.")]
 
 
 def created(new: NewApiKey) -> ApiKeyCreated:

@@ -49,7 +49,10 @@ class LoginRequest(Body):
     model_config = ConfigDict(json_schema_extra=by_example({"email": "ada@example.net"}))
 
     email: Address
-    return_to: ReturnTo | None = None
+    return_to: Annotated[
+        ReturnTo | None,
+        Field(description="Path of this service to open after signing in, such as `/v1/invoices`."),
+    ] = None
 
 
 class LoginReply(WriteReply):
@@ -59,7 +62,9 @@ class LoginReply(WriteReply):
         json_schema_extra=by_example({"status": "sent", "expires_in_s": 900, "warnings": []})
     )
 
-    status: Literal["sent"] = "sent"
+    status: Annotated[
+        Literal["sent"], Field(description="Always `sent`, whether the address has an account or not.")
+    ] = "sent"
     expires_in_s: Annotated[int, Field(description="For so long the code is good, from when it is made.")]
 
 
@@ -70,11 +75,14 @@ class LoginRedeem(Body):
         json_schema_extra=by_example({"email": "ada@example.net", "code": "7KQX-M2PD"}, _TOKEN)
     )
 
-    email: Address | None = None
+    email: Annotated[Address | None, Field(description="Address of the account; send it with `code`.")] = None
     code: Annotated[
         str | None, Field(max_length=40, description="In either case, with or without the hyphen.")
     ] = None
-    token: Annotated[str | None, Field(max_length=200)] = None
+    token: Annotated[
+        str | None,
+        Field(max_length=200, description="Token of the emailed link; send it instead of `email` and `code`."),
+    ] = None
 
     @model_validator(mode="after")
     def _whole(self) -> "LoginRedeem":
@@ -94,7 +102,11 @@ class LoginAsRedeemRequest(Body):
 
     model_config = ConfigDict(json_schema_extra=by_example({"grant": "svc_grant_4fGh7Kq2LmN8_onlyAnExample"}))
 
-    grant: Annotated[str, StringConstraints(strip_whitespace=True, min_length=20, max_length=512)]
+    grant: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=20, max_length=512),
+        Field(description="The grant that the vendor's operator issued; it works once."),
+    ]
 
 
 class SignedInReply(SessionReply, WriteReply):

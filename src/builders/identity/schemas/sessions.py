@@ -12,6 +12,7 @@ from builders.identity.records import KeyKind, Preset, PublicKey, Session, Sessi
 from builders.identity.schemas.audit import ActorReply
 from builders.kit.bodies import Reply, by_example
 from builders.kit.callers import Caller, Impersonation
+from builders.kit.members import Livemode
 
 _SESSION_ID = "0193a1b2-0000-7000-8000-0000000000c1"
 _SUPPORT: JsonDict = {
@@ -64,43 +65,43 @@ _JWK: JsonDict = {
 class SessionAccount(Reply):
     """Whom the caller acts for; also with a test key the real account."""
 
-    id: UUID
-    name: str
-    email: str
-    email_verified: bool
+    id: Annotated[UUID, Field(description="Identifier of the account.")]
+    name: Annotated[str, Field(description="Name of the account.")]
+    email: Annotated[str, Field(description="Email address of the account.")]
+    email_verified: Annotated[bool, Field(description="Whether the address is confirmed.")]
 
 
 class SessionKey(Reply):
     """The API key that was sent."""
 
-    id: UUID
-    label: str
-    kind: KeyKind
-    preset: Preset
+    id: Annotated[UUID, Field(description="Identifier of the API key.")]
+    label: Annotated[str, Field(description="Your name for the key.")]
+    kind: Annotated[KeyKind, Field(description="`live` or `test`.")]
+    preset: Annotated[Preset, Field(description="Role preset that sets the scopes.")]
 
 
 class SessionStart(Reply):
     """The session behind the token."""
 
-    id: UUID
-    created_at: datetime
+    id: Annotated[UUID, Field(description="Identifier of the session.")]
+    created_at: Annotated[datetime, Field(description="When the session was opened.")]
 
 
 class SessionAct(Reply):
     """Who really acts (RFC 8693, 4.1)."""
 
-    sub: str
+    sub: Annotated[str, Field(description="Name of the vendor's employee (RFC 8693, `act`).")]
 
 
 class SessionImpersonation(Reply):
     """The vendor's support signed in as the account, by a grant."""
 
-    grant_id: UUID
-    operator: str
-    reason: str
+    grant_id: Annotated[UUID, Field(description="Identifier of the login-as grant.")]
+    operator: Annotated[str, Field(description="Name of the vendor's employee.")]
+    reason: Annotated[str, Field(description="Why support signed in, as they stated it.")]
     expires_at: Annotated[datetime, Field(description="When the session ends; it is not renewed.")]
-    may_write: bool
-    act: SessionAct
+    may_write: Annotated[bool, Field(description="Whether the session may change data.")]
+    act: Annotated[SessionAct, Field(description="Who acts for the account.")]
 
 
 class SessionReply(Reply):
@@ -108,19 +109,26 @@ class SessionReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(CURRENT))
 
-    authenticated: Literal[True] = True
-    method: Literal["api_key", "jwt", "cookie"]
-    account: SessionAccount
-    actor: ActorReply
-    key: SessionKey | None
+    authenticated: Annotated[
+        Literal[True], Field(description="Always true; without valid credentials the answer is 401.")
+    ] = True
+    method: Annotated[
+        Literal["api_key", "jwt", "cookie"], Field(description="Which form of credentials was used.")
+    ]
+    account: Annotated[SessionAccount, Field(description="The account; the real one also with a test key.")]
+    actor: Annotated[ActorReply, Field(description="Who makes the request: a person, an API key or support.")]
+    key: Annotated[SessionKey | None, Field(description="The API key that was used; null with other credentials.")]
     session: Annotated[
         SessionStart | None, Field(description="Null with an API key, and with a token of another issuer.")
     ]
-    scopes: list[str]
-    mode: Literal["live", "test"]
-    livemode: bool
+    scopes: Annotated[list[str], Field(description="Scopes of these credentials, with those that they imply.")]
+    mode: Annotated[Literal["live", "test"], Field(description="`test` with a test key, else `live`.")]
+    livemode: Livemode
     expires_at: Annotated[datetime | None, Field(description="When these credentials end; null: never.")]
-    impersonation: SessionImpersonation | None
+    impersonation: Annotated[
+        SessionImpersonation | None,
+        Field(description="The support session; null when the account's holder makes the request."),
+    ]
 
 
 class SessionItem(Reply):
@@ -128,18 +136,24 @@ class SessionItem(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
-    id: UUID
+    id: Annotated[
+        UUID, Field(description="Identifier of the session, for `DELETE /v1/auth/sessions/{session_id}`.")
+    ]
     kind: Annotated[
         SessionKind,
         Field(description="A person's login, a token made by the operator, or support signed in as the account."),
     ]
-    created_at: datetime
-    expires_at: datetime
+    created_at: Annotated[datetime, Field(description="When the session was opened.")]
+    expires_at: Annotated[datetime, Field(description="When the session ends by itself.")]
     ended_at: Annotated[datetime | None, Field(description="When it was ended before its time.")]
     address: Annotated[str | None, Field(description="Where it was opened from.")]
-    user_agent: str | None
+    user_agent: Annotated[
+        str | None, Field(description="`User-Agent` of the browser that opened it; null when unknown.")
+    ]
     current: Annotated[bool, Field(description="Whether it is the one that asks.")]
-    impersonation: SessionImpersonation | None
+    impersonation: Annotated[
+        SessionImpersonation | None, Field(description="Set when the vendor's support opened it; null otherwise.")
+    ]
 
 
 class LogoutReply(Reply):
@@ -147,18 +161,18 @@ class LogoutReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"authenticated": False}))
 
-    authenticated: Literal[False] = False
+    authenticated: Annotated[Literal[False], Field(description="Always false: the session is ended.")] = False
 
 
 class JwkReply(Reply):
     """The public half of a key that signs our tokens (RFC 8037)."""
 
-    kty: Literal["OKP"] = "OKP"
-    crv: Literal["Ed25519"] = "Ed25519"
-    use: Literal["sig"] = "sig"
-    alg: Literal["EdDSA"] = "EdDSA"
-    kid: str
-    x: str
+    kty: Annotated[Literal["OKP"], Field(description="Key type (RFC 8037).")] = "OKP"
+    crv: Annotated[Literal["Ed25519"], Field(description="Curve of the key.")] = "Ed25519"
+    use: Annotated[Literal["sig"], Field(description="The key verifies signatures.")] = "sig"
+    alg: Annotated[Literal["EdDSA"], Field(description="Algorithm of the signatures.")] = "EdDSA"
+    kid: Annotated[str, Field(description="Identifier of the key, as in the header of a token.")]
+    x: Annotated[str, Field(description="The public key, base64url.")]
 
 
 class JwksReply(Reply):
@@ -166,7 +180,7 @@ class JwksReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example({"keys": [_JWK]}))
 
-    keys: list[JwkReply]
+    keys: Annotated[list[JwkReply], Field(description="The current key and those whose tokens are still valid.")]
 
 
 def current(standing: Standing, caller: Caller) -> SessionReply:

@@ -9,7 +9,7 @@ from builders.kit.callers import Caller, ImpersonationForbidden, needs
 from builders.kit.db import Reads, Tx
 from builders.kit.routes import Router
 
-router = Router(prefix="/v1/invoices/billing-details", tags=["invoices", "beyond"])
+router = Router(prefix="/v1/invoices/billing-details", tags=["invoices"], beyond=True)
 Reader = Annotated[Caller, needs("account:read")]
 Writer = Annotated[Caller, needs("account:write")]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
+from fastapi import Path as PathParameter
 from fastapi import Query, Request
 from starlette.responses import Response
 
@@ -17,7 +18,7 @@ from builders.invoices.errors import (
     StripeNotConfigured,
     StripeRefused,
 )
-from builders.invoices.records import Checkout, Invoice, Status
+from builders.invoices.records import Checkout, Invoice, InvoiceStatus
 from builders.invoices.schemas import InvoiceDetail, InvoiceItem
 from builders.kit import html, ids
 from builders.kit.allowances import HEADERS, LIMITS, Limits
@@ -30,7 +31,8 @@ from builders.kit.routes import Router
 from builders.kit.settings import Settings
 from builders.kit.supplies import Config, Outside
 
-router = Router(prefix="/v1/invoices", tags=["invoices", "beyond"])
+router = Router(prefix="/v1/invoices", tags=["invoices"], beyond=True)
+InvoiceId = Annotated[str, PathParameter(description="Identifier of the invoice; not its number.")]
 Reader = Annotated[Caller, needs("invoices:read")]
 router.refuse(
     "POST", "", remedy="An invoice is issued by the promotion that claims names: POST /v1/sandbox/promote."
@@ -49,7 +51,7 @@ PDFS = declare(
 )
 PAGE, PDF = "text/html", "application/pdf"
 _BY_HAND = Terms((PDFS,))
-_TEXT, _BYTES = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
 _SAFE = ":/%#?=@[]!$&'()*+,~"  # of an address, as a header holds it
 
 
@@ -61,7 +63,7 @@ async def list_invoices(
     status: Annotated[schemas.Issued | None, Query(description="Only what stands so.")] = None,
 ) -> PageReply[InvoiceItem]:
     """List invoices, newest first, without their lines."""
-    wanted = None if status is None else Status(status)
+    wanted = None if status is None else InvoiceStatus(status)
     found = await invoices.list_invoices(conn, account_id=caller.account_id, page=page, status=wanted)
     return schemas.page(found)
 
@@ -69,13 +71,13 @@ async def list_invoices(
 @router.get(
     "/{invoice_id}",
     response_model=schemas.InvoiceDetail,
-    responses={200: {"content": {PAGE: _TEXT, PDF: _BYTES}}, **problems(InvoiceNotFound)},
+    responses=problems(InvoiceNotFound),
     dependencies=[within(INVOICE)],
 )
 async def get_invoice(
-    invoice_id: str, request: Request, caller: Reader, database: Pool, settings: Config
+    invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool, settings: Config
 ) -> InvoiceDetail | Response:
-    """Read an invoice: JSON, or by `Accept` a page that prints well, or a PDF."""
+    """Read an invoice: JSON, or by `Accept` a page to print (`text/html`) or a PDF (`application/pdf`)."""
     form = html.preferred(request, PAGE, PDF)
     if form == PDF:
         await _count_pdf(request, caller)
@@ -92,7 +94,7 @@ async def get_invoice(
     responses={200: {"content": {PDF: _BYTES}}, **problems(InvoiceNotFound)},
     dependencies=[within(PDFS, INVOICE)],
 )
-async def get_invoice_pdf(invoice_id: str, caller: Reader, database: Pool, settings: Config) -> Response:
+async def get_invoice_pdf(invoice_id: InvoiceId, caller: Reader, database: Pool, settings: Config) -> Response:
     """Read an invoice as a PDF."""
     return await _pdf(await _read(database, caller, invoice_id), font=settings.invoice_font)
 
@@ -111,7 +113,7 @@ async def get_invoice_pdf(invoice_id: str, caller: Reader, database: Pool, setti
     ),
 )
 async def create_checkout(
-    request: Request, invoice_id: str, caller: Payer, database: Pool, outbound: Outside, settings: Config
+    request: Request, invoice_id: InvoiceId, caller: Payer, database: Pool, outbound: Outside, settings: Config
 ) -> Checkout | Response:
     """Get a link to pay an invoice by, at Stripe; the one of before while it is good. A browser goes on to it."""
     if caller.impersonation is not None:
@@ -139,7 +141,7 @@ async def _count_pdf(request: Request, caller: Caller) -> None:
         request.scope[HEADERS] = ((name, b"%b, %b" % (own, general)), left)
 
 
-async def _read(database: Database, caller: Caller, invoice_id: str) -> Invoice:
+async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> Invoice:
     # Not for the whole request: to write two thousand lines takes long, and needs no connection.
     async with database.reading() as conn:
         return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=ids.find(invoice_id))

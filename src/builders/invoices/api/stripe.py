@@ -13,7 +13,7 @@ from builders.kit.errors import BodyTooLarge, problems
 from builders.kit.routes import Router
 from builders.kit.supplies import Config
 
-router = Router(prefix="/v1/invoices/stripe", tags=["invoices", "beyond"])
+router = Router(prefix="/v1/invoices/stripe", tags=["invoices"], beyond=True)
 _EVENT = {
     "type": "object",
     "description": "An event object of Stripe's API.",
@@ -34,7 +34,9 @@ async def receive_stripe(
     request: Request,
     database: Pool,
     settings: Config,
-    signature: Annotated[str | None, Header(alias="Stripe-Signature")] = None,
+    signature: Annotated[
+        str | None, Header(alias="Stripe-Signature", description="Signature of Stripe over the exact body.")
+    ] = None,
 ) -> StripeReceived:
     """Webhook of Stripe: its signature over the exact body is the credential, and each event counts once."""
     payload = await request.body()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import kwargs_row
 
-from builders.invoices.records import Charge, Stage, Status
+from builders.invoices.records import Charge, InvoiceStatus, Stage
 from builders.kit.db import Conn
 from builders.kit.money import Money
 
@@ -46,7 +46,9 @@ INSERT_CREDITS = """
 
 
 def _charge(*, status: str, stage: int, currency: str, amount: Decimal, **columns: Any) -> Charge:
-    return Charge(status=Status(status), stage=Stage(stage), amount=Money(amount, currency).quantized(), **columns)
+    return Charge(
+        status=InvoiceStatus(status), stage=Stage(stage), amount=Money(amount, currency).quantized(), **columns
+    )
 
 
 async def lock_invoices(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
-from builders.invoices.records import Buyer, Invoice, Line, Seller, Status
+from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller
 from builders.invoices.store import rows
 from builders.invoices.store.rows import COLUMNS
 from builders.invoices.totals import Totals
@@ -242,7 +242,7 @@ async def list_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Seque
 
 
 async def list_newest(
-    conn: Conn, *, account_id: UUID, status: Status | None, before: UUID, limit: int
+    conn: Conn, *, account_id: UUID, status: InvoiceStatus | None, before: UUID, limit: int
 ) -> Sequence[Invoice]:
     """Invoices with ids below `before`, newest first, no drafts."""
     row = {"account_id": account_id, "status": status, "before": before, "limit": limit}
@@ -252,7 +252,7 @@ async def list_newest(
 
 
 async def list_of_all(
-    conn: Conn, *, account_id: UUID | None, status: Status | None, before: UUID, limit: int
+    conn: Conn, *, account_id: UUID | None, status: InvoiceStatus | None, before: UUID, limit: int
 ) -> Sequence[Invoice]:
     """The same of one account or of all, for the operator."""
     row = {"account_id": account_id, "status": status, "before": before, "limit": limit}

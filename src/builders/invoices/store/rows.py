@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from builders.invoices.records import Buyer, Invoice, Line, Seller, Stage, Status
+from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage
 from builders.kit.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
@@ -28,7 +28,7 @@ def invoice(
     currency = columns["currency"]
     columns |= {name: Money(columns[name], currency).quantized() for name in AMOUNTS}
     return Invoice(
-        status=Status(status),
+        status=InvoiceStatus(status),
         stage=Stage(stage),
         tax_rate=tax_rate.normalize() + 0,
         seller=Seller(**seller, tax_rate=tax_rate),

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Path, Query
 
 from builders.kit import ids
 from builders.kit.callers import Caller, needs
@@ -19,6 +19,7 @@ from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+WebhookId = Annotated[str, Path(description="Identifier of the destination.")]
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 SAMPLES = declare(
@@ -46,7 +47,7 @@ async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
     responses=REFUSALS,
 )
 async def send_sample(
-    webhook_id: str,
+    webhook_id: WebhookId,
     caller: Writer,
     database: Pool,
     keyring: Keys,

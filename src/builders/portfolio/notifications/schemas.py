@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.members import IdText
 from builders.portfolio.notifications.records import Channel, Samples
 from builders.webhooks.records import Sample
 
@@ -45,8 +46,8 @@ class PortfolioEventReply(Reply):
 
     name: Annotated[str, Field(description="What a destination lists to get it.")]
     area: Annotated[str, Field(description="A destination that lists `area.*` gets it too.")]
-    version: int
-    description: str
+    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
+    description: Annotated[str, Field(description="When the event happens.")]
     data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
     example: Annotated[dict[str, Any], Field(description="A whole payload.")]
 
@@ -58,7 +59,7 @@ class NotificationTest(Body):
 
     channel: Annotated[Channel | None, Field(description="Left out: both.")] = None
     event: Annotated[str | None, Field(description="Left out: what each webhook wants most.")] = None
-    webhook_id: Annotated[str | None, Field(description="Only to this one, though it is disabled.")] = None
+    webhook_id: Annotated[IdText | None, Field(description="Only to this one, though it is disabled.")] = None
 
 
 class ReceiverResponse(Reply):
@@ -66,8 +67,8 @@ class ReceiverResponse(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_RESPONSE))
 
-    status: int
-    duration_ms: int
+    status: Annotated[int, Field(description="HTTP status of the receiver's answer.")]
+    duration_ms: Annotated[int, Field(description="Milliseconds from sending to the end of the answer.")]
     excerpt: Annotated[str, Field(description="The beginning of the body.")]
 
 
@@ -76,9 +77,11 @@ class WebhookTestReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_SAMPLE))
 
-    webhook_id: UUID
-    delivery_id: UUID | None
-    event: str | None
+    webhook_id: Annotated[UUID, Field(description="The destination.")]
+    delivery_id: Annotated[
+        UUID | None, Field(description="The delivery that was made for it; null when `limited`.")
+    ]
+    event: Annotated[str | None, Field(description="Name of the event that was sent; null when `limited`.")]
     status: Annotated[
         Literal["succeeded", "failed", "limited"],
         Field(description="`limited`: not sent, the destination had its samples for this minute."),
@@ -93,8 +96,10 @@ class MailTestReply(Reply):
     model_config = ConfigDict(json_schema_extra=by_example(_MAIL))
 
     to: Annotated[str, Field(description="The account's address, masked.")]
-    status: Literal["queued", "not_sent"]
-    message_id: UUID | None
+    status: Annotated[
+        Literal["queued", "not_sent"], Field(description="`not_sent` when the address is not verified.")
+    ]
+    message_id: Annotated[UUID | None, Field(description="Identifier of the message; null when it was not sent.")]
     error: Annotated[str | None, Field(description="`email_unverified`, or null.")]
 
 
@@ -106,7 +111,10 @@ class NotificationTestReply(WriteReply):
     )
 
     email: Annotated[MailTestReply | None, Field(description="Null when not asked for.")]
-    webhooks: list[WebhookTestReply]
+    webhooks: Annotated[
+        list[WebhookTestReply],
+        Field(description="Result for each destination; empty when email alone was asked for."),
+    ]
 
 
 def tested(sample: Sample) -> WebhookTestReply:

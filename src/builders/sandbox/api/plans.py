@@ -1,10 +1,9 @@
 """/v1/sandbox: plans and their promotions."""
 
 from datetime import timedelta
-from enum import Enum
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from builders.kit import ids
@@ -14,8 +13,9 @@ from builders.kit.db import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
+from builders.kit.openapi import API_KEY
 from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Config, Keys, Outside
 from builders.sandbox import errors
 from builders.sandbox import service as sandbox
@@ -31,10 +31,11 @@ from builders.sandbox.service import ProjectArchived
 from builders.sandbox.wishes import MAX_BYTES
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
+PromotionId = Annotated[str, Path(description="Identifier of the promotion.")]
+PlanId = Annotated[str, Path(description="Identifier of the plan.")]
 Reader = Annotated[Caller, needs("sandbox:read")]
 Writer = Annotated[Caller, needs("sandbox:write")]
 router.refuse("POST", "/plans", remedy="Make a plan of a manifest: POST /v1/sandbox/plan.")
-BEYOND: list[str | Enum] = ["beyond"]
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 
 # A plan shows whether an address has a mailbox, masked: nobody should go through many of them.
@@ -68,12 +69,8 @@ VARY = {"Vary": "Accept"}  # of answers that are JSON or text
 Bounded = Annotated[None, Depends(bounded)]
 
 # What follows a plan, for clients that can follow (OpenAPI 3.1, "Link Object").
-READABLE: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/plain": {"schema": {"type": "string", "description": "The plan, like a diff."}}}}
-}
 PROMOTION: dict[int | str, dict[str, Any]] = {
     200: {
-        **READABLE[200],
         "links": {
             "promote": {
                 "operationId": "sandbox_promote",
@@ -92,7 +89,7 @@ def _shown(plan: Plan, caller: Caller, request: Request) -> Answer | Response:
     return Answer(reply, VARY)
 
 
-@router.get("/manifest.schema.json", response_model=ManifestSchemaReply, tags=BEYOND)
+@router.get("/manifest.schema.json", response_model=ManifestSchemaReply, openapi_extra=BEYOND)
 async def get_manifest_schema(config: Config) -> Answer:
     """The JSON Schema of a manifest, for editors and for checks before it is sent."""
     address = f"{config.base_url}/v1/sandbox/manifest.schema.json"
@@ -114,7 +111,10 @@ async def make_plan(
     config: Config,
     bounds: Bounded,
 ) -> Answer | Response:
-    """Build a reviewable plan from an apply manifest; preferably called with a test key."""
+    """Build a reviewable plan from an apply manifest; preferably called with a test key.
+
+    Nothing changes until the plan is promoted. The answer is JSON; with `Accept: text/plain` a text like a diff.
+    """
     del bounds
     plan = await sandbox.make_plan(
         database,
@@ -127,7 +127,7 @@ async def make_plan(
     return _shown(plan, caller, request)
 
 
-@router.get("/plans", response_model=PageReply[replies.PlanItemReply], tags=BEYOND)
+@router.get("/plans", response_model=PageReply[replies.PlanItemReply], openapi_extra=BEYOND)
 async def list_plans(
     caller: Reader,
     conn: Reads,
@@ -142,16 +142,21 @@ async def list_plans(
 @router.get(
     "/plans/{plan_id}",
     response_model=replies.PlanReply,
-    responses={**problems(errors.PlanNotFound), **READABLE},
-    tags=BEYOND,
+    responses=problems(errors.PlanNotFound),
+    openapi_extra=BEYOND,
 )
-async def get_plan(plan_id: str, request: Request, caller: Reader, conn: Reads) -> Answer | Response:
-    """Read a plan."""
+async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> Answer | Response:
+    """Read a plan: JSON, or a text like a diff with `Accept: text/plain`."""
     plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=ids.find(plan_id))
     return _shown(plan, caller, request)
 
 
-@router.post("/promote", response_model=promotion_replies.PromotionReply, responses=REFUSALS)
+@router.post(
+    "/promote",
+    response_model=promotion_replies.PromotionReply,
+    responses=REFUSALS,
+    openapi_extra={"x-security": [API_KEY]},
+)
 async def promote(
     body: promotion_schemas.SandboxPromoteRequest,
     caller: Promoter,
@@ -178,9 +183,11 @@ async def promote(
     "/promotions/{promotion_id}",
     response_model=promotion_replies.PromotionReply,
     responses=problems(errors.PromotionNotFound),
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
-async def get_promotion(promotion_id: str, caller: Reader, conn: Reads) -> promotion_replies.PromotionReply:
+async def get_promotion(
+    promotion_id: PromotionId, caller: Reader, conn: Reads
+) -> promotion_replies.PromotionReply:
     """Read a promotion with its steps."""
     found = await sandbox.get_promotion(
         conn, account_id=caller.live_account_id, promotion_id=ids.find(promotion_id)

@@ -7,7 +7,7 @@ from uuid import UUID
 from builders.aliases.records import Alias, Name, ReservedClass, Verdict
 from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog.records import CatalogDomain
-from builders.invoices.records import Charge, Status
+from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.money import Money
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.records import Action, Continued, Finding, Price
@@ -74,7 +74,7 @@ def _warnings(address: str, name: str, terms: ReleaseTerms) -> Iterator[Finding]
 
 
 def _undone(charge: Charge) -> str:
-    if charge.status is Status.PAID:
+    if charge.status is InvoiceStatus.PAID:
         return f"{charge.amount} of {charge.number} becomes credit."
     return f"{charge.amount} is not owed: {charge.number} is voided, and its other lines are issued again."
 

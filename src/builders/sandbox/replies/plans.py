@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from builders.kit import clock
 from builders.kit.bodies import Reply, by_example
+from builders.kit.members import CreatedAt, Interval, Labels
 from builders.kit.money import Money
 from builders.kit.pages import Page
 from builders.sandbox import plan as plans
@@ -30,43 +31,61 @@ from builders.sandbox.wishes import GENERATE
 class ActionPriceReply(Reply):
     """What a name costs."""
 
-    amount: str
-    currency: str
-    interval: Literal["month", "year", "once"]
+    amount: Annotated[str, Field(description="Exact decimal digits, such as `12.00`.")]
+    currency: Annotated[str, Field(description="ISO 4217 code.")]
+    interval: Annotated[Literal["month", "year", "once"], Field(description=Interval)]
 
 
 class PreconditionReply(Reply):
     """What must still be true."""
 
-    version: int
+    version: Annotated[
+        int,
+        Field(description="Version of the resource that the plan was made for; another one makes the plan stale."),
+    ]
 
 
 class ActionReply(Reply):
     """One thing that the plan does."""
 
-    address: str
-    kind: Kind
-    action: ActionKind
-    before: ViewReply | None
-    after: ViewReply | None
+    address: Annotated[
+        str, Field(description="Address of the resource in the manifest, such as `alias.ada`: kind and key.")
+    ]
+    kind: Annotated[Kind, Field(description="Kind of the resource.")]
+    action: Annotated[ActionKind, Field(description="What is done to it; `no_op` when it is as wanted.")]
+    before: Annotated[ViewReply | None, Field(description="The resource as it is; null when it does not exist.")]
+    after: Annotated[ViewReply | None, Field(description="The resource as it will be; null when it is deleted.")]
     after_unknown: Annotated[list[str], Field(description="Known only when it is done.")]
-    changed_fields: list[str]
-    reason: str
-    risk: Literal["low", "medium", "high"]
-    price: ActionPriceReply | None
+    changed_fields: Annotated[list[str], Field(description="Members that differ between `before` and `after`.")]
+    reason: Annotated[str, Field(description="Why the action is needed, in words.")]
+    risk: Annotated[
+        Literal["low", "medium", "high"],
+        Field(
+            description="`high` when mail can stop or be delivered elsewhere, `medium` when something visible "
+            "changes."
+        ),
+    ]
+    price: Annotated[
+        ActionPriceReply | None, Field(description="What the name costs; null when nothing is charged.")
+    ]
     requires: Annotated[list[str], Field(description="Addresses of what is done before.")]
     signing_secret_from: Annotated[
         str | None, Field(description="Of a new webhook: `generate`, or whose secret is copied.")
     ] = None
-    precondition: PreconditionReply | None
+    precondition: Annotated[
+        PreconditionReply | None, Field(description="State that the promotion requires; null for a new resource.")
+    ]
 
 
 class FindingReply(Reply):
     """An error or a warning."""
 
-    code: str
-    address: str
-    message: str
+    code: Annotated[str, Field(description="Stable name of the finding; more can be added.")]
+    address: Annotated[
+        str,
+        Field(description="Address of the resource in the manifest; empty when it concerns the whole manifest."),
+    ]
+    message: Annotated[str, Field(description="What was found and what to do, for people.")]
     until: Annotated[
         datetime | None,
         Field(
@@ -79,10 +98,10 @@ class FindingReply(Reply):
 class TotalReply(Reply):
     """What the plan costs in one currency."""
 
-    currency: str
-    once: Money
-    month: Money
-    year: Money
+    currency: Annotated[str, Field(description="ISO 4217 code of the three amounts.")]
+    once: Annotated[Money, Field(description="Sum of the prices that are paid once.")]
+    month: Annotated[Money, Field(description="Sum of the prices that are due each month.")]
+    year: Annotated[Money, Field(description="Sum of the prices that are due each year.")]
 
 
 Maker = Annotated[
@@ -95,22 +114,27 @@ class PlanReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.PLAN))
 
-    id: UUID
-    format_version: Literal["1.0"]
-    status: PlanStatus
-    manifest: str
+    id: Annotated[UUID, Field(description="Identifier of the plan; send it as `plan_id` to promote.")]
+    format_version: Annotated[Literal["1.0"], Field(description="Version of the form of a plan.")]
+    status: Annotated[PlanStatus, Field(description="Only `ready` and `empty` plans can be promoted.")]
+    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
     labels: Annotated[dict[str, str], Field(description="The manifest's own.")]
-    digest: str
-    actions: list[ActionReply]
-    summary: dict[ActionKind, int]
-    totals: list[TotalReply]
-    errors: list[FindingReply]
-    warnings: list[FindingReply]
-    promotable: bool
+    digest: Annotated[
+        str, Field(description="Hash over account, manifest and actions; send it to promote exactly this plan.")
+    ]
+    actions: Annotated[list[ActionReply], Field(description="What is done, in order.")]
+    summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by what they do.")]
+    totals: Annotated[
+        list[TotalReply],
+        Field(description="What the plan costs, a sum for each currency; empty when nothing is charged."),
+    ]
+    errors: Annotated[list[FindingReply], Field(description="What prevents a promotion; empty when `promotable`.")]
+    warnings: Annotated[list[FindingReply], Field(description="What to know before the promotion.")]
+    promotable: Annotated[bool, Field(description="Whether it can be promoted now.")]
     confirm_deletes: Annotated[int, Field(description="What a promotion must confirm.")]
     created_by: Maker
-    created_at: datetime
-    expires_at: datetime
+    created_at: CreatedAt
+    expires_at: Annotated[datetime, Field(description="Until when it can be promoted.")]
 
 
 def plan_reply(plan: Plan, *, masked: bool) -> PlanReply:
@@ -168,18 +192,20 @@ class PlanItemReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.PLAN_ITEM))
 
-    id: UUID
-    status: PlanStatus
-    manifest: str
-    labels: dict[str, str]
-    digest: str
-    summary: dict[ActionKind, int]
+    id: Annotated[UUID, Field(description="Identifier of the plan.")]
+    status: Annotated[PlanStatus, Field(description="Only `ready` and `empty` plans can be promoted.")]
+    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
+    labels: Labels
+    digest: Annotated[
+        str, Field(description="Hash over account, manifest and actions; send it to promote exactly this plan.")
+    ]
+    summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by what they do.")]
     errors: Annotated[int, Field(description="How many.")]
     warnings: Annotated[int, Field(description="How many.")]
-    promotable: bool
+    promotable: Annotated[bool, Field(description="Whether it can be promoted now.")]
     created_by: Maker
-    created_at: datetime
-    expires_at: datetime
+    created_at: CreatedAt
+    expires_at: Annotated[datetime, Field(description="Until when it can be promoted.")]
 
 
 def plan_items(found: Page[PlanOverview]) -> Page[PlanItemReply]:

@@ -25,22 +25,24 @@ from builders.sandbox.replies.plans import Maker
 class StepErrorReply(Reply):
     """Why a step failed, or the promotion could not be ended."""
 
-    code: str
-    message: str
-    retryable: bool
+    code: Annotated[str, Field(description="Stable name of the failure, such as `taken`; more can be added.")]
+    message: Annotated[str, Field(description="What failed and what to do, for people.")]
+    retryable: Annotated[bool, Field(description="Whether the same promotion can succeed when it is repeated.")]
 
 
 class StepReply(Reply):
     """One action on its way."""
 
-    address: str
-    action: ActionKind
-    status: StepStatus
-    attempts: int
-    resource_id: UUID | None
-    error: StepErrorReply | None
-    finished_at: datetime | None
-    invoice_id: UUID | None
+    address: Annotated[str, Field(description="Address of the resource in the manifest, such as `alias.ada`.")]
+    action: Annotated[ActionKind, Field(description="What is done to it.")]
+    status: Annotated[StepStatus, Field(description="How far the step is.")]
+    attempts: Annotated[int, Field(description="How often it was tried.")]
+    resource_id: Annotated[UUID | None, Field(description="The resource that was made or changed; null before.")]
+    error: Annotated[StepErrorReply | None, Field(description="Why it failed; null otherwise.")]
+    finished_at: Annotated[datetime | None, Field(description="When it succeeded or failed; null before.")]
+    invoice_id: Annotated[
+        UUID | None, Field(description="The invoice that charges it; null when nothing is charged.")
+    ]
     signing_secret: Annotated[
         str | None,
         Field(
@@ -53,9 +55,9 @@ class StepReply(Reply):
 class InvoiceReply(Reply):
     """An invoice for what was claimed."""
 
-    id: UUID
-    number: str | None
-    total: Money
+    id: Annotated[UUID, Field(description="Identifier of the invoice.")]
+    number: Annotated[str | None, Field(description="Number of the invoice, once it is issued.")]
+    total: Annotated[Money, Field(description="Amount of the invoice, with tax.")]
 
 
 NextAction = Literal["resume", "replan", "confirm_destinations", "pay_invoices"]
@@ -74,10 +76,10 @@ REPLAN = "POST /v1/sandbox/plan with the manifest shows what is still to be done
 class NextActionReply(Reply):
     """One of the next actions: who has to act, and how."""
 
-    action: NextAction
-    message: Annotated[str, Field(description="How.")]
-    emails: Annotated[list[str], Field(description="Who has to confirm; the first 100.")]
-    invoice_ids: Annotated[list[UUID], Field(description="What is to be paid.")]
+    action: Annotated[NextAction, Field(description="The entry of `next_actions` that this explains.")]
+    message: Annotated[str, Field(description="How to do it, for people.")]
+    emails: Annotated[list[str], Field(description="Recipients who have to confirm; the first 100.")]
+    invoice_ids: Annotated[list[UUID], Field(description="Invoices that have to be paid.")]
 
 
 class PromotionReply(Reply):
@@ -86,13 +88,22 @@ class PromotionReply(Reply):
     model_config = ConfigDict(json_schema_extra=by_example(examples.PROMOTION))
     shown_once: ClassVar[Mapping[str, Any]] = {"steps": {"__all__": {"signing_secret"}}}
 
-    id: UUID
-    plan_id: UUID
-    status: PromotionStatus
-    on_error: OnError
-    steps: list[StepReply]
-    summary: dict[StepStatus, int]
-    invoices: list[InvoiceReply]
+    id: Annotated[UUID, Field(description="Identifier of the promotion.")]
+    plan_id: Annotated[UUID, Field(description="The plan that is executed.")]
+    status: Annotated[
+        PromotionStatus,
+        Field(
+            description="`running` ones go on by themselves: read `GET /v1/sandbox/promotions/{promotion_id}` "
+            "until it changes."
+        ),
+    ]
+    on_error: Annotated[OnError, Field(description="What happens after a step that failed.")]
+    steps: Annotated[list[StepReply], Field(description="The actions of the plan and how each went.")]
+    summary: Annotated[dict[StepStatus, int], Field(description="Number of steps by status.")]
+    invoices: Annotated[
+        list[InvoiceReply],
+        Field(description="Invoices for the names that were claimed; empty when nothing is charged."),
+    ]
     error: Annotated[
         StepErrorReply | None,
         Field(description="Why it was given up, though nothing may be wrong with its steps: `ending_failed`."),
@@ -102,8 +113,8 @@ class PromotionReply(Reply):
     ]
     next_action_details: Annotated[list[NextActionReply], Field(description="Of each, who has to act and how.")]
     created_by: Maker
-    started_at: datetime
-    finished_at: datetime | None
+    started_at: Annotated[datetime, Field(description="When it was started.")]
+    finished_at: Annotated[datetime | None, Field(description="When it ended; null while it runs.")]
 
 
 def promotion_answer(promotion: Promotion) -> Answer:

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from builders.kit.bodies import Reply, by_example
+from builders.kit.members import Labels
 from builders.kit.money import Money
 from builders.sandbox.examples import simulation as examples
 from builders.sandbox.records import ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus
@@ -20,57 +21,59 @@ from builders.sandbox.reset import Cleared
 class RehearsedPlanReply(Reply):
     """What would be done, or was; it is not kept, and cannot be promoted."""
 
-    status: PlanStatus
-    manifest: str
-    labels: dict[str, str]
-    actions: list[ActionReply]
-    summary: dict[ActionKind, int]
-    totals: list[TotalReply]
-    errors: list[FindingReply]
-    warnings: list[FindingReply]
+    status: Annotated[PlanStatus, Field(description="Status that such a plan has.")]
+    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
+    labels: Labels
+    actions: Annotated[list[ActionReply], Field(description="What is done, in order.")]
+    summary: Annotated[dict[ActionKind, int], Field(description="Number of actions by what they do.")]
+    totals: Annotated[list[TotalReply], Field(description="What the plan costs, a sum for each currency.")]
+    errors: Annotated[list[FindingReply], Field(description="What prevents a promotion.")]
+    warnings: Annotated[list[FindingReply], Field(description="What to know before a promotion.")]
     confirm_deletes: Annotated[int, Field(description="What a promotion of such a plan must confirm.")]
 
 
 class RehearsedStepReply(Reply):
     """How one action went."""
 
-    address: str
-    action: ActionKind
-    status: Literal["succeeded", "failed", "skipped"]
-    resource_id: UUID | None
-    error: StepErrorReply | None
+    address: Annotated[str, Field(description="Address of the resource in the manifest, such as `alias.ada`.")]
+    action: Annotated[ActionKind, Field(description="What is done to it.")]
+    status: Annotated[Literal["succeeded", "failed", "skipped"], Field(description="How the step ended.")]
+    resource_id: Annotated[
+        UUID | None, Field(description="The resource in the sandbox; null when it was not kept.")
+    ]
+    error: Annotated[StepErrorReply | None, Field(description="Why it failed; null otherwise.")]
 
 
 class RehearsedPromotionReply(Reply):
     """How a promotion would end, or did."""
 
-    status: PromotionStatus
-    on_error: OnError
-    steps: list[RehearsedStepReply]
-    summary: dict[StepStatus, int]
+    status: Annotated[PromotionStatus, Field(description="How the promotion ended.")]
+    on_error: Annotated[OnError, Field(description="What happens after a step that failed.")]
+    steps: Annotated[list[RehearsedStepReply], Field(description="The actions of the plan and how each went.")]
+    summary: Annotated[dict[StepStatus, int], Field(description="Number of steps by status.")]
 
 
 class RehearsedLineReply(Reply):
     """A name that is charged."""
 
-    description: str
-    alias_id: UUID | None
-    quantity: int
-    unit_amount: Money
+    description: Annotated[str, Field(description="What is charged, such as `ada@harbour.example, 1 year`.")]
+    alias_id: Annotated[UUID | None, Field(description="The name that is charged.")]
+    quantity: Annotated[int, Field(description="Number of units, mostly 1.")]
+    unit_amount: Annotated[Money, Field(description="Price of one unit, before tax.")]
 
 
 class RehearsedInvoiceReply(Reply):
     """What is charged in one currency."""
 
     id: Annotated[UUID | None, Field(description="Null when nothing is kept, as is the number.")]
-    number: str | None
-    currency: str
-    lines: list[RehearsedLineReply]
-    subtotal: Money
-    tax_total: Money
-    total: Money
-    credit_applied: Money
-    amount_due: Money
+    number: Annotated[str | None, Field(description="Number of the invoice; null when nothing is kept.")]
+    currency: Annotated[str, Field(description="ISO 4217 code of all amounts.")]
+    lines: Annotated[list[RehearsedLineReply], Field(description="What is charged.")]
+    subtotal: Annotated[Money, Field(description="Sum of the lines, before tax.")]
+    tax_total: Annotated[Money, Field(description="Sum of the tax of the lines.")]
+    total: Annotated[Money, Field(description="Subtotal and tax.")]
+    credit_applied: Annotated[Money, Field(description="Part that the account's credit pays.")]
+    amount_due: Annotated[Money, Field(description="What is to be paid.")]
 
 
 class ManifestSimulatedReply(SimulatedReply):
@@ -78,24 +81,27 @@ class ManifestSimulatedReply(SimulatedReply):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.MANIFEST))
 
-    type: Literal["manifest"] = "manifest"
+    type: Annotated[Literal["manifest"], Field(description="Type of the simulation.")] = "manifest"
     persisted: Annotated[bool, Field(description="Whether the sandbox account is so now.")]
-    plan: RehearsedPlanReply
+    plan: Annotated[RehearsedPlanReply, Field(description="The plan on the state of the sandbox.")]
     promotion: Annotated[
         RehearsedPromotionReply | None, Field(description="Null for a plan with errors, which is not carried out.")
     ]
-    invoices: list[RehearsedInvoiceReply]
+    invoices: Annotated[
+        list[RehearsedInvoiceReply],
+        Field(description="What would be charged, one for each currency; empty when nothing is."),
+    ]
 
 
 class ClearedReply(Reply):
     """How much there was."""
 
-    aliases: int
-    projects: int
-    domains: int
-    invoices: int
-    webhooks: int
-    deliveries: int
+    aliases: Annotated[int, Field(description="Number of names.")]
+    projects: Annotated[int, Field(description="Number of projects.")]
+    domains: Annotated[int, Field(description="Number of account domains.")]
+    invoices: Annotated[int, Field(description="Number of invoices.")]
+    webhooks: Annotated[int, Field(description="Number of webhook destinations.")]
+    deliveries: Annotated[int, Field(description="Number of webhook deliveries.")]
 
 
 class ResetReply(SimulatedReply):
@@ -103,8 +109,8 @@ class ResetReply(SimulatedReply):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.RESET))
 
-    type: Literal["reset"] = "reset"
-    cleared: ClearedReply
+    type: Annotated[Literal["reset"], Field(description="Type of the simulation.")] = "reset"
+    cleared: Annotated[ClearedReply, Field(description="Number of resources that were deleted.")]
 
 
 def manifest_reply(found: Rehearsal) -> ManifestSimulatedReply:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from builders.kit import outbox
 from builders.kit.bodies import Reply, by_example
 from builders.kit.callers import Caller
+from builders.kit.members import CreatedAt, Livemode
 from builders.sandbox.examples import status as examples
 from builders.sandbox.overview import Overview
 from builders.sandbox.records import Kind
@@ -23,62 +24,64 @@ Why = Literal["live_key_required", "email_unverified", "insufficient_scope", "im
 class CanReply(Reply):
     """What this caller may do."""
 
-    simulate: bool
-    plan: bool
-    promote: bool
+    simulate: Annotated[bool, Field(description="Whether `POST /v1/sandbox/simulate` is allowed.")]
+    plan: Annotated[bool, Field(description="Whether `POST /v1/sandbox/plan` is allowed.")]
+    promote: Annotated[bool, Field(description="Whether `POST /v1/sandbox/promote` is allowed.")]
 
 
 class WhyNotReply(Reply):
     """What stands against each; empty where the caller may."""
 
-    simulate: list[Why]
-    plan: list[Why]
-    promote: list[Why]
+    simulate: Annotated[list[Why], Field(description="What prevents a simulation; empty when allowed.")]
+    plan: Annotated[list[Why], Field(description="What prevents a plan; empty when allowed.")]
+    promote: Annotated[list[Why], Field(description="What prevents a promotion; empty when allowed.")]
 
 
 class CountsReply(Reply):
     """What is open."""
 
-    plans_open: int
-    promotions_running: int
+    plans_open: Annotated[int, Field(description="Plans that can be promoted.")]
+    promotions_running: Annotated[int, Field(description="Promotions that are not finished.")]
 
 
 class OpenPlanReply(Reply):
     """A plan that can be promoted."""
 
-    id: UUID
-    manifest: str
-    status: Literal["ready"]
-    created_at: datetime
-    expires_at: datetime
+    id: Annotated[UUID, Field(description="Identifier of the plan.")]
+    manifest: Annotated[str, Field(description="`metadata.name` of the manifest.")]
+    status: Annotated[Literal["ready"], Field(description="Always `ready`.")]
+    created_at: CreatedAt
+    expires_at: Annotated[datetime, Field(description="Until when it can be promoted.")]
 
 
 class ContentsReply(Reply):
     """How much the sandbox account has."""
 
-    aliases: int
-    projects: int
-    webhooks: int
+    aliases: Annotated[int, Field(description="Number of names in the sandbox.")]
+    projects: Annotated[int, Field(description="Number of projects in the sandbox.")]
+    webhooks: Annotated[int, Field(description="Number of webhook destinations in the sandbox.")]
 
 
 class LimitsReply(Reply):
     """How large, how long, and how often."""
 
-    max_resources: int
-    manifest_bytes: int
-    plan_ttl_s: int
+    max_resources: Annotated[int, Field(description="Most resources of one manifest.")]
+    manifest_bytes: Annotated[int, Field(description="Most bytes of the body with a manifest.")]
+    plan_ttl_s: Annotated[int, Field(description="Seconds for which a plan can be promoted.")]
     checks: Annotated[int, Field(description="Addresses in a simulation of type `check`.")]
-    plans_per_minute: int
-    simulations_per_minute: int
-    simulated_deliveries_per_minute: int
+    plans_per_minute: Annotated[int, Field(description="Most plans of an account in a minute.")]
+    simulations_per_minute: Annotated[int, Field(description="Most simulations of an account in a minute.")]
+    simulated_deliveries_per_minute: Annotated[
+        int, Field(description="Most simulated events with `deliver` in a minute.")
+    ]
 
 
 class SupportedReply(Reply):
     """What a manifest may hold, and what is told of it."""
 
-    api_versions: list[str]
-    kinds: list[str]
-    events: list[str]
+    api_versions: Annotated[list[str], Field(description="Values of `api_version` of a manifest.")]
+    kinds: Annotated[list[str], Field(description="Kinds of resources of a manifest.")]
+    events: Annotated[list[str], Field(description="Events that a promotion can cause.")]
 
 
 class StatusReply(Reply):
@@ -89,15 +92,17 @@ class StatusReply(Reply):
     mode: Annotated[
         Literal["live", "test", "session"], Field(description="The kind of the key; `session` for who signed in.")
     ]
-    livemode: bool
-    can: CanReply
+    livemode: Livemode
+    can: Annotated[CanReply, Field(description="What these credentials may do.")]
     reasons: Annotated[list[Why], Field(description="Why no promotion: `why_not.promote`.")]
-    why_not: WhyNotReply
-    counts: CountsReply
+    why_not: Annotated[WhyNotReply, Field(description="What prevents each operation.")]
+    counts: Annotated[CountsReply, Field(description="Numbers of open plans and running promotions.")]
     open_plans: Annotated[list[OpenPlanReply], Field(description="The newest five.")]
-    sandbox: ContentsReply
-    limits: LimitsReply
-    supported: SupportedReply
+    sandbox: Annotated[ContentsReply, Field(description="What the sandbox account contains.")]
+    limits: Annotated[LimitsReply, Field(description="Sizes, times and rates that apply.")]
+    supported: Annotated[
+        SupportedReply, Field(description="What a manifest may contain, and the events of a promotion.")
+    ]
 
 
 def status_reply(found: Overview, *, caller: Caller, limits: LimitsReply) -> StatusReply:

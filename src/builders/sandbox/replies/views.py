@@ -1,58 +1,70 @@
 """What a resource is before an action and after it, as it is answered."""
 
 from collections.abc import Sequence
+from typing import Annotated
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from pydantic import Field
+
 from builders.aliases import service as aliases
 from builders.kit.bodies import Reply
+from builders.kit.members import Labels
 from builders.sandbox.views import AliasView, DomainView, ProjectView, View
 
 
 class AliasViewReply(Reply):
     """An alias before or after an action."""
 
-    address: str
-    key: str
-    destinations: list[str]
-    enabled: bool
-    note: str | None
-    labels: dict[str, str]
-    project_id: UUID | None
+    address: Annotated[str, Field(description="The whole address, `local_part@domain`.")]
+    key: Annotated[str, Field(description="`key` of the resource in the manifest.")]
+    destinations: Annotated[
+        list[str], Field(description="Recipients that mail is forwarded to; masked for a test key.")
+    ]
+    enabled: Annotated[bool, Field(description="Whether mail is forwarded.")]
+    note: Annotated[str | None, Field(description="Your own note; null without one.")]
+    labels: Labels
+    project_id: Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
 
 
 class ProjectViewReply(Reply):
     """A project before or after an action."""
 
-    key: str
-    name: str
-    slug: str | None
-    description: str | None
-    website: str | None
-    allowed_domains: list[str]
-    default_destination: str | None
-    webhook_ids: list[UUID]
-    alias_limit: int | None
-    metadata: dict[str, str]
+    key: Annotated[str, Field(description="`key` of the resource in the manifest.")]
+    name: Annotated[str, Field(description="Name of the project.")]
+    slug: Annotated[
+        str | None, Field(description="Short name for URLs and manifests; null when it is derived from the name.")
+    ]
+    description: Annotated[str | None, Field(description="Text about the project; null without one.")]
+    website: Annotated[str | None, Field(description="http or https address; null when not set.")]
+    allowed_domains: Annotated[list[str], Field(description="Domains on which its names may be; empty: any.")]
+    default_destination: Annotated[
+        str | None, Field(description="Recipient of its names that have none of their own; null without one.")
+    ]
+    webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations that belong to it.")]
+    alias_limit: Annotated[int | None, Field(description="Most names that it may have; null: no limit.")]
+    metadata: Annotated[dict[str, str], Field(description="Your own pairs of text.")]
 
 
 class WebhookViewReply(Reply):
     """A webhook destination before or after an action, without its secret."""
 
-    key: str
-    label: str
-    url: str
-    enabled: bool
-    events: list[str]
+    key: Annotated[str, Field(description="`key` of the resource in the manifest.")]
+    label: Annotated[str, Field(description="Your name for the destination.")]
+    url: Annotated[str, Field(description="Address that events are sent to.")]
+    enabled: Annotated[bool, Field(description="Whether it gets events.")]
+    events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
 
 
 class DomainViewReply(Reply):
     """The settings of an account domain before or after an action."""
 
-    key: str
-    domain: str
-    default_destination: str | None
-    catch_all: bool
+    key: Annotated[str, Field(description="`key` of the resource in the manifest.")]
+    domain: Annotated[str, Field(description="Name of the domain, as a lower-case A-label.")]
+    default_destination: Annotated[
+        str | None, Field(description="Where mail without a destination of its own goes; null without one.")
+    ]
+    catch_all: Annotated[bool, Field(description="Whether all mail goes to `default_destination`.")]
 
 
 ViewReply = AliasViewReply | ProjectViewReply | WebhookViewReply | DomainViewReply

@@ -24,23 +24,41 @@ from builders.sandbox.schemas.resources import (
 from builders.sandbox.schemas.values import Labels
 from builders.sandbox.wishes import MAX_RESOURCES, Manifest, OnConflict
 
+# Not in the OpenAPI document: generated clients drop the members of a schema that has alternatives.
+_EITHER: dict[str, Any] = {"anyOf": [{"required": ["address"]}, {"required": ["local_part", "domain"]}]}
 Resource = ManifestAlias | ManifestDomain | ManifestProject | ManifestWebhook
 
 
 class ManifestMetadata(StrictBody):
     """What the manifest is called; the same name manages the same resources."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
-    labels: Labels = Field(default_factory=dict)
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$",
+            description="Name of the manifest: it manages the resources that were made under this name.",
+        ),
+    ]
+    labels: Annotated[Labels, Field(description="Your own pairs of text, kept with the plan.")] = Field(
+        default_factory=dict
+    )
 
 
 class ManifestResources(StrictBody):
     """What is wanted; keys are unique in each list."""
 
-    projects: list[ManifestProject] = Field(default_factory=list, max_length=MAX_RESOURCES)
-    domains: list[ManifestDomain] = Field(default_factory=list, max_length=MAX_RESOURCES)
-    webhooks: list[ManifestWebhook] = Field(default_factory=list, max_length=MAX_RESOURCES)
-    aliases: list[ManifestAlias] = Field(default_factory=list, max_length=MAX_RESOURCES)
+    projects: Annotated[list[ManifestProject], Field(description="Wanted projects.")] = Field(
+        default_factory=list, max_length=MAX_RESOURCES
+    )
+    domains: Annotated[
+        list[ManifestDomain], Field(description="Wanted settings of domains that the account has.")
+    ] = Field(default_factory=list, max_length=MAX_RESOURCES)
+    webhooks: Annotated[list[ManifestWebhook], Field(description="Wanted webhook destinations.")] = Field(
+        default_factory=list, max_length=MAX_RESOURCES
+    )
+    aliases: Annotated[list[ManifestAlias], Field(description="Wanted names.")] = Field(
+        default_factory=list, max_length=MAX_RESOURCES
+    )
 
     @model_validator(mode="after")
     def _in_bounds(self) -> Self:
@@ -68,9 +86,9 @@ class SandboxManifest(StrictBody):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.MANIFEST))
 
-    api_version: Literal["v1"]
-    kind: Literal["Manifest"]
-    metadata: ManifestMetadata
+    api_version: Annotated[Literal["v1"], Field(description="Version of the form of a manifest.")]
+    kind: Annotated[Literal["Manifest"], Field(description="Always `Manifest`.")]
+    metadata: Annotated[ManifestMetadata, Field(description="Name and labels of the manifest.")]
     project: Annotated[ProjectReference | None, Field(description="Of the aliases that name none.")] = None
     prune: Annotated[
         StrictBool, Field(description="Give up what this manifest made or took over, and no longer has.")
@@ -78,7 +96,7 @@ class SandboxManifest(StrictBody):
     on_conflict: Annotated[OnConflict, Field(description="For what the account has, but not by this one.")] = (
         OnConflict.FAIL
     )
-    resources: ManifestResources
+    resources: Annotated[ManifestResources, Field(description="The wanted resources, 2,000 of all kinds at most.")]
 
     def manifest(self) -> Manifest:
         """The record."""
@@ -101,6 +119,7 @@ def json_schema(address: str) -> dict[str, Any]:
     It says all but what a schema cannot: that keys are unique, that names can be had, that what is named is there.
     """
     schema = SandboxManifest.model_json_schema()
+    schema["$defs"]["ManifestAlias"] |= _EITHER
     schema["examples"] = [examples.MANIFEST]
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": address}
     return head | schema

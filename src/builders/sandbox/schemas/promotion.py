@@ -10,6 +10,7 @@ from pydantic import (
 )
 
 from builders.kit.bodies import StrictBody, by_example
+from builders.kit.members import IdText
 from builders.kit.money import Money
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import OnError, Order
@@ -21,13 +22,16 @@ class SandboxPromoteRequest(StrictBody):
 
     model_config = ConfigDict(json_schema_extra=by_example(examples.CONSENT))
 
-    plan_id: str
+    plan_id: Annotated[IdText, Field(description="The plan to execute.")]
     digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
     confirm_deletes: Annotated[
         Count | None, Field(description="How many resources of all kinds the plan gives up.")
     ] = None
     max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
-    on_error: OnError = OnError.STOP
+    on_error: Annotated[
+        OnError,
+        Field(description="What to do after a step that failed: `stop` skips the rest, `continue` tries it."),
+    ] = OnError.STOP
     resume: Annotated[StrictBool, Field(description="Try the failed and skipped steps of a promotion again.")] = (
         False
     )

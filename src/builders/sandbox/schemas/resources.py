@@ -1,12 +1,11 @@
 """What a manifest lists, as it is sent."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 from uuid import UUID
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
     StrictBool,
     StrictInt,
@@ -79,26 +78,39 @@ Website = Annotated[str, Field(min_length=1, max_length=texts.MAX_URL), checked(
 AliasLimit = Annotated[
     StrictInt, Field(ge=1, le=MAX_ALIASES, description="How many names it may have."), BeforeValidator(whole)
 ]
-_EITHER: dict[str, Any] = {"anyOf": [{"required": ["address"]}, {"required": ["local_part", "domain"]}]}
 
 
 class ManifestAlias(StrictBody):
-    """A wanted name: `address`, or `local_part` and `domain`."""
-
-    model_config = ConfigDict(json_schema_extra=_EITHER)
+    """A wanted name: give either `address`, or both `local_part` and `domain`."""
 
     key: Key
-    address: Annotated[str | None, Field(max_length=320)] = None
-    local_part: Annotated[str | None, Field(max_length=256)] = None
-    domain: Annotated[str | None, Field(max_length=253)] = None
+    address: Annotated[
+        str | None,
+        Field(
+            max_length=320,
+            description="The whole address, such as `ada@harbour.example`; instead of `local_part` and `domain`.",
+        ),
+    ] = None
+    local_part: Annotated[
+        str | None, Field(max_length=256, description="What stands before the `@`; with `domain`.")
+    ] = None
+    domain: Annotated[
+        str | None,
+        Field(max_length=253, description="Domain of the name, in Unicode or as an A-label; with `local_part`."),
+    ] = None
     destinations: Annotated[
         list[Mailbox] | None,
         Field(min_length=1, max_length=10, description="Left out: its project's default_destination."),
     ] = None
-    project: ProjectReference | None = None
-    enabled: StrictBool = True
-    note: Annotated[str | None, Field(max_length=200)] = None
-    labels: Labels = Field(default_factory=dict)
+    project: Annotated[
+        ProjectReference | None,
+        Field(description="Project that the name belongs to; left out: the `project` of the manifest."),
+    ] = None
+    enabled: Annotated[StrictBool, Field(description="Whether mail is forwarded.")] = True
+    note: Annotated[str | None, Field(max_length=200, description="Your own note, kept with the name.")] = None
+    labels: Annotated[Labels, Field(description="Your own pairs of text, kept with the name.")] = Field(
+        default_factory=dict
+    )
 
     @model_validator(mode="after")
     def _one_address(self) -> Self:
@@ -130,19 +142,27 @@ class ManifestProject(StrictBody):
     """A wanted project; what is left out is cleared, but for the slug, which stays or is derived from the name."""
 
     key: Key
-    name: Name
-    slug: Annotated[str | None, Field(pattern=SLUG)] = None
-    description: Description | None = None
-    website: Website | None = None
+    name: Annotated[Name, Field(description="Name of the project.")]
+    slug: Annotated[
+        str | None,
+        Field(pattern=SLUG, description="Short name for URLs, unique among the account's active projects."),
+    ] = None
+    description: Annotated[Description | None, Field(description="Text about the project.")] = None
+    website: Annotated[Website | None, Field(description="An http or https address.")] = None
     allowed_domains: Annotated[
         list[AllowedDomain], Field(max_length=MAX_DOMAINS, description="Where its names may be; empty: anywhere.")
     ] = Field(default_factory=list)
     default_destination: Annotated[
         Mailbox | None, Field(description="Of its aliases that have no destinations.")
     ] = None
-    webhook_ids: Annotated[list[UUID], Field(max_length=MAX_WEBHOOKS)] = Field(default_factory=list)
-    alias_limit: AliasLimit | None = None
-    metadata: Metadata = Field(default_factory=dict)
+    webhook_ids: Annotated[
+        list[UUID],
+        Field(max_length=MAX_WEBHOOKS, description="Webhook destinations of the account that belong to it."),
+    ] = Field(default_factory=list)
+    alias_limit: Annotated[
+        AliasLimit | None, Field(description="Most names that it may have; null: no limit.")
+    ] = None
+    metadata: Annotated[Metadata, Field(description="Your own pairs of text.")] = Field(default_factory=dict)
 
     def wish(self) -> ProjectWish:
         """The record."""
@@ -164,10 +184,24 @@ class ManifestWebhook(StrictBody):
     """A wanted webhook destination, without its secret."""
 
     key: Key
-    label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"\S")]
-    url: Annotated[str, Field(min_length=1, max_length=texts.MAX_URL)]
-    enabled: StrictBool = True
-    events: Annotated[list[Annotated[str, Field(max_length=80)]], Field(min_length=1, max_length=100)]
+    label: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"\S"),
+        Field(description="Your name for the destination."),
+    ]
+    url: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=texts.MAX_URL,
+            description="Public http or https address that events are sent to.",
+        ),
+    ]
+    enabled: Annotated[StrictBool, Field(description="Whether it gets events.")] = True
+    events: Annotated[
+        list[Annotated[str, Field(max_length=80)]],
+        Field(min_length=1, max_length=100, description="Names of events, `area.*`, or `*` for all."),
+    ]
     signing_secret_ref: SecretReference = GENERATE
 
     def wish(self) -> WebhookWish:
@@ -186,8 +220,10 @@ class ManifestDomain(StrictBody):
     """Settings of a domain that the account has; a manifest makes no domain and takes none away."""
 
     key: Key
-    domain: Domain
-    default_destination: Mailbox | None = None
+    domain: Annotated[Domain, Field(description="Name of the domain, in Unicode or as an A-label.")]
+    default_destination: Annotated[
+        Mailbox | None, Field(description="Where mail without a destination of its own goes.")
+    ] = None
     catch_all: Annotated[
         StrictBool, Field(description="All mail goes to default_destination; no name can be claimed then.")
     ] = False

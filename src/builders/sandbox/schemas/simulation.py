@@ -17,6 +17,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.bodies import StrictBody, by_example
 from builders.kit.errors import MOST_ERRORS
+from builders.kit.members import IdText
 from builders.sandbox.examples import simulation as examples
 from builders.sandbox.records import OnError
 from builders.sandbox.schemas.manifest import SandboxManifest
@@ -30,14 +31,14 @@ ErrorCode = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 class SimulateEvent(StrictBody):
     """An event as if it had happened to the sandbox account."""
 
-    type: Literal["event"]
+    type: Annotated[Literal["event"], Field(description="Simulate an event: who gets it, and the exact requests.")]
     event: Annotated[str, Field(max_length=80, description="Its name, as a destination lists it.")]
     overrides: Annotated[
         dict[str, Any],
         Field(description="A merge patch of the event's example, ids too; held against the event's data schema."),
     ] = Field(default_factory=dict)
     webhook_id: Annotated[
-        str | None, Field(description="One destination of the sandbox account; left out: all of them.")
+        IdText | None, Field(description="One destination of the sandbox account; left out: all of them.")
     ] = None
     deliver: Annotated[StrictBool, Field(description="Send it to those that would get it.")] = False
     seed: Annotated[
@@ -57,29 +58,36 @@ class SimulateEvent(StrictBody):
 class SimulateManifest(StrictBody):
     """A manifest planned on the sandbox account's own state and promoted, all at once."""
 
-    type: Literal["manifest"]
-    manifest: SandboxManifest
+    type: Annotated[
+        Literal["manifest"],
+        Field(description="Rehearse a manifest on the sandbox account: plan, promotion and invoices."),
+    ]
+    manifest: Annotated[SandboxManifest, Field(description="The manifest, as for `POST /v1/sandbox/plan`.")]
     fail_at: Annotated[
         dict[Annotated[str, Field(max_length=80)], ErrorCode],
         Field(max_length=MAX_RESOURCES, description="Actions, by their address, that shall fail with this code."),
     ] = Field(default_factory=dict)
-    on_error: OnError = OnError.STOP
+    on_error: Annotated[
+        OnError,
+        Field(description="What to do after a step that failed: `stop` skips the rest, `continue` tries it."),
+    ] = OnError.STOP
     persist: Annotated[StrictBool, Field(description="Write it to the sandbox account; its events fire.")] = False
 
 
 class SimulateCheck(StrictBody):
     """Whether the sandbox account could claim names."""
 
-    type: Literal["check"]
+    type: Annotated[Literal["check"], Field(description="Check whether the sandbox account could claim names.")]
     addresses: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=320)]], Field(min_length=1, max_length=MOST_CHECKS)
+        list[Annotated[str, Field(min_length=1, max_length=320)]],
+        Field(min_length=1, max_length=MOST_CHECKS, description="Names to check, such as `ada@harbour.example`."),
     ]
 
 
 class SimulateReset(StrictBody):
     """The sandbox account emptied."""
 
-    type: Literal["reset"]
+    type: Annotated[Literal["reset"], Field(description="Delete everything in the sandbox account.")]
 
 
 Asked = SimulateEvent | SimulateManifest | SimulateCheck | SimulateReset

@@ -10,7 +10,7 @@ from builders.kit.db import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
 from builders.kit.pages import JsonPage, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Keys, Outside
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import (
@@ -21,14 +21,14 @@ from builders.webhooks.errors import (
     WebhookDisabled,
     WebhookGone,
 )
-from builders.webhooks.records import Status
+from builders.webhooks.records import DeliveryStatus
 from builders.webhooks.schemas import deliveries as schemas
 from builders.webhooks.schemas import values
 
 router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
-Id = Annotated[str, Path(alias="id")]  # as the specification calls it
+Id = Annotated[str, Path(alias="id", description="Identifier of the delivery.")]  # as the specification calls it
 
 
 @router.get("", response_model=PageReply[schemas.DeliveryReply])
@@ -38,7 +38,7 @@ async def list_deliveries(
     page: PageQuery,
     webhook_id: Annotated[str | None, Query(description="Of this destination, also a deleted one.")] = None,
     event: Annotated[str | None, Query(description="The name of an event.")] = None,
-    status: Annotated[Status | None, Query(description="How far it is.")] = None,
+    status: Annotated[DeliveryStatus | None, Query(description="How far it is.")] = None,
     since: Annotated[values.Instant | None, Query(description="Of events that happened from then on.")] = None,
     until: Annotated[values.Instant | None, Query(description="And before then.")] = None,
 ) -> JsonPage:
@@ -57,7 +57,7 @@ async def list_deliveries(
 
 
 @router.get(
-    "/{id}", response_model=schemas.DeliveryDetailReply, responses=problems(DeliveryNotFound), tags=["beyond"]
+    "/{id}", response_model=schemas.DeliveryDetailReply, responses=problems(DeliveryNotFound), openapi_extra=BEYOND
 )
 async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
     """Read one delivery with its attempts and the very text that is sent."""

@@ -1,10 +1,9 @@
 """/v1/notifications/webhooks."""
 
 from datetime import timedelta
-from enum import Enum
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Path, Query
 
 from builders.kit import ids
 from builders.kit.bodies import Answer
@@ -13,7 +12,7 @@ from builders.kit.db import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.idempotency import InFlight
 from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Keys, Outside
 from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
 from builders.webhooks import service as webhooks
@@ -25,14 +24,14 @@ from builders.webhooks.errors import (
     WebhookLimit,
     WebhookNotFound,
 )
-from builders.webhooks.records import Replayed
+from builders.webhooks.records import DeliveryStatus, Replayed
 from builders.webhooks.schemas import deliveries as delivery_schemas
 from builders.webhooks.schemas import destinations as schemas
 
 router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
+WebhookId = Annotated[str, Path(description="Identifier of the destination.")]
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
-BEYOND: list[str | Enum] = ["beyond"]
 # No 304: how a destination is changes without its version, which is of what its owner says.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
 
@@ -56,7 +55,7 @@ async def create(
     return schemas.with_secret(new, livemode=caller.mode == "live")
 
 
-@router.get("", response_model=PageReply[schemas.WebhookReply], tags=BEYOND)
+@router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND)
 async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
     """List the account's webhook destinations and how they are, newest first."""
     found = await webhooks.list_destinations(conn, account_id=caller.account_id, page=page)
@@ -68,9 +67,9 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
     "/{webhook_id}",
     response_model=schemas.WebhookReply,
     responses={**TAGGED, **problems(WebhookNotFound)},
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
-async def get(webhook_id: str, caller: Reader, conn: Reads) -> Answer:
+async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> Answer:
     """Read one webhook destination and how it is."""
     found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=ids.find(webhook_id))
     return tagged(schemas.shown(found, livemode=caller.mode == "live"), of=found.id, version=found.version)
@@ -80,10 +79,10 @@ async def get(webhook_id: str, caller: Reader, conn: Reads) -> Answer:
     "/{webhook_id}",
     response_model=schemas.WebhookWritten,
     responses={**WRITTEN, **problems(WebhookNotFound)},
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def change(
-    webhook_id: str,
+    webhook_id: WebhookId,
     body: schemas.WebhookUpdate,
     caller: Writer,
     database: Pool,
@@ -110,9 +109,9 @@ async def change(
     "/{webhook_id}",
     response_model=schemas.WebhookReply,
     responses={**WRITTEN, **problems(WebhookNotFound)},
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
-async def delete(webhook_id: str, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
+async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
     """Delete a webhook destination, and what is pending for it; its deliveries can still be read."""
     deleted = await webhooks.delete_destination(
         conn, account_id=caller.account_id, destination_id=ids.find(webhook_id), expected=if_match
@@ -124,10 +123,10 @@ async def delete(webhook_id: str, caller: Writer, conn: Tx, if_match: IfMatch) -
     "/{webhook_id}/rotate-secret",
     response_model=schemas.WebhookSecretReply,
     responses=problems(WebhookNotFound, RotationUnderWay, InFlight),
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def rotate_secret(
-    webhook_id: str, caller: Writer, conn: Tx, keyring: Keys, body: schemas.WebhookRotate | None = None
+    webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: Keys, body: schemas.WebhookRotate | None = None
 ) -> schemas.WebhookSecretReply:
     """Give a webhook destination a new secret; for the overlap the one before signs too."""
     wanted = body or schemas.WebhookRotate()
@@ -146,10 +145,10 @@ async def rotate_secret(
     "/{webhook_id}/test",
     response_model=delivery_schemas.DeliveryRetried,
     responses=problems(WebhookNotFound, TooManyTests, DeliveryInFlight, InFlight),
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
 async def send_sample(
-    webhook_id: str,
+    webhook_id: WebhookId,
     caller: Writer,
     database: Pool,
     keyring: Keys,
@@ -172,9 +171,11 @@ async def send_sample(
     "/{webhook_id}/replay",
     response_model=delivery_schemas.WebhookReplayed,
     responses=problems(WebhookNotFound, WebhookDisabled, InFlight),
-    tags=BEYOND,
+    openapi_extra=BEYOND,
 )
-async def replay(webhook_id: str, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx) -> Replayed:
+async def replay(
+    webhook_id: WebhookId, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx
+) -> Replayed:
     """Send deliveries of a destination again, those of events since a time."""
     return await webhooks.replay(
         conn,
@@ -183,6 +184,6 @@ async def replay(webhook_id: str, body: delivery_schemas.WebhookReplay, caller: 
         since=body.since,
         until=body.until,
         events=body.events,
-        status=body.status,
+        status=DeliveryStatus(body.status),
         cursor=body.cursor,
     )

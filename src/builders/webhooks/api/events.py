@@ -5,7 +5,7 @@ from typing import Annotated
 
 from builders.kit.callers import Caller, needs
 from builders.kit.pages import Listing
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
 from builders.webhooks.schemas import events as schemas
@@ -14,7 +14,7 @@ router = Router(prefix="/v1/notifications/events", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]
 
 
-@router.get("", response_model=Listing[schemas.EventReply], tags=["beyond"])
+@router.get("", response_model=Listing[schemas.EventReply], openapi_extra=BEYOND)
 async def list_events(caller: Reader) -> Listing[CatalogEvent]:
     """List every event that a destination can ask for, with its schema and a whole payload by example."""
     del caller  # the scope is enough

@@ -9,7 +9,7 @@ from builders.kit.db import Pool
 from builders.kit.disconnects import unless_disconnected
 from builders.kit.errors import problems
 from builders.kit.pages import FeedQuery
-from builders.kit.routes import Router
+from builders.kit.routes import BEYOND, Router
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import CursorExpired, FeedBusy, TooManyWaiters
 from builders.webhooks.records import FeedPage
@@ -35,7 +35,7 @@ Wait = Annotated[
     "",
     response_model=schemas.FeedReply,
     responses=problems(CursorExpired, TooManyWaiters, FeedBusy),
-    tags=["beyond"],
+    openapi_extra=BEYOND,
 )
 async def read_events(
     request: Request,

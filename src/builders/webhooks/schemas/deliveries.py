@@ -8,12 +8,13 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.members import CreatedAt, Livemode
 from builders.kit.outbound import Failure
 from builders.webhooks.matching import MOST
-from builders.webhooks.records import Attempt, Delivery, DeliveryDetail, Retried, Sample, Status, Trigger
+from builders.webhooks.records import Attempt, Delivery, DeliveryDetail, DeliveryStatus, Retried, Sample, Trigger
 from builders.webhooks.schemas.values import Instant
 
-Replayable = Literal[Status.FAILED, Status.CANCELLED, Status.SUCCEEDED]
+Replayable = Literal["failed", "cancelled", "succeeded"]
 _ITEM: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-00000000000f",
     "webhook_id": "0193a1b2-0000-7000-8000-000000000005",
@@ -46,8 +47,8 @@ class AttemptReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ATTEMPT))
 
-    n: int
-    started_at: datetime
+    n: Annotated[int, Field(description="Number of the attempt, from 1.")]
+    started_at: Annotated[datetime, Field(description="When the request was sent.")]
     duration_ms: Annotated[int | None, Field(description="Null when no connection was made.")]
     status: Annotated[int | None, Field(description="Of the answer; null when there was none.")]
     error: Annotated[str | None, Field(description="The class of the failure; null for an answer of 2xx.")]
@@ -59,21 +60,21 @@ class DeliveryReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
-    id: UUID
-    webhook_id: UUID
+    id: Annotated[UUID, Field(description="Identifier of the delivery.")]
+    webhook_id: Annotated[UUID, Field(description="The destination, which can be deleted meanwhile.")]
     event_id: Annotated[UUID, Field(description="`webhook-id` in each attempt, and `id` in the payload.")]
-    event: str
-    status: Status
-    trigger: Trigger
-    attempt_count: int
-    next_attempt_at: datetime | None
-    last_attempt_at: datetime | None
-    succeeded_at: datetime | None
-    last_status: int | None
-    last_error: str | None
-    livemode: bool
+    event: Annotated[str, Field(description="Name of the event.")]
+    status: Annotated[DeliveryStatus, Field(description="`pending` ones are tried again at `next_attempt_at`.")]
+    trigger: Annotated[Trigger, Field(description="What caused the newest attempts.")]
+    attempt_count: Annotated[int, Field(description="Attempts so far.")]
+    next_attempt_at: Annotated[datetime | None, Field(description="When it is tried again; null when it is not.")]
+    last_attempt_at: Annotated[datetime | None, Field(description="When it was last tried; null before.")]
+    succeeded_at: Annotated[datetime | None, Field(description="When the receiver accepted it; null before.")]
+    last_status: Annotated[int | None, Field(description="HTTP status of the newest answer; null without one.")]
+    last_error: Annotated[str | None, Field(description="Class of the newest failure; null after a success.")]
+    livemode: Livemode
     simulated: Annotated[bool, Field(description="Of an event that was simulated, and did not happen.")]
-    created_at: datetime
+    created_at: CreatedAt
 
 
 class DeliveryDetailReply(DeliveryReply):
@@ -92,7 +93,7 @@ class DeliveryRetried(DeliveryReply):
 
     model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "trigger": "manual", "attempt": _ATTEMPT}))
 
-    attempt: AttemptReply
+    attempt: Annotated[AttemptReply, Field(description="The attempt that was just made.")]
 
 
 class WebhookReplay(Body):
@@ -104,8 +105,15 @@ class WebhookReplay(Body):
 
     since: Annotated[Instant, Field(description="Of events that happened from then on.")]
     until: Annotated[Instant | None, Field(description="And before then; now when left out.")] = None
-    events: Annotated[list[str] | None, Field(min_length=1, max_length=MOST)] = None
-    status: Replayable = Status.FAILED
+    events: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1,
+            max_length=MOST,
+            description="Names of events, or `area.*`; left out: all that the destination gets.",
+        ),
+    ] = None
+    status: Annotated[Replayable, Field(description="Send deliveries of this status again.")] = "failed"
     cursor: Annotated[UUID | None, Field(description="`next_cursor` of the answer before, to go on.")] = None
 
 
@@ -116,9 +124,11 @@ class WebhookReplayed(WriteReply):
         json_schema_extra=by_example({"count": 12, "more": False, "next_cursor": None, "warnings": []})
     )
 
-    count: int
+    count: Annotated[int, Field(description="Number of deliveries that are sent again.")]
     more: Annotated[bool, Field(description="There are more than one call takes; call again with the cursor.")]
-    next_cursor: UUID | None
+    next_cursor: Annotated[
+        UUID | None, Field(description="Send it as `cursor` to continue; null when nothing is left.")
+    ]
 
 
 def detailed(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, 
 from pydantic.config import JsonDict
 
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.members import CreatedAt, Livemode, UpdatedAt, Version
 from builders.kit.merge_patches import PatchBody
 from builders.webhooks.matching import MOST
 from builders.webhooks.records import Destination, NewDestination
@@ -70,7 +71,13 @@ class WebhookCreate(Body):
     url: Annotated[Url, Field(description="A public http or https address.")]
     enabled: Annotated[StrictBool, Field(description="Whether it receives events.")]
     events: Annotated[Events, Field(description="Names of events, `area.*`, or `*` for all.")]
-    signing_secret: Secret | None = None
+    signing_secret: Annotated[
+        Secret | None,
+        Field(
+            description="`whsec_` and the base64 of 24 to 64 bytes, or 16 to 256 printable characters. Left out: "
+            "one is made and shown once."
+        ),
+    ] = None
 
 
 class WebhookUpdate(PatchBody):
@@ -78,10 +85,20 @@ class WebhookUpdate(PatchBody):
 
     model_config = ConfigDict(json_schema_extra=by_example({"enabled": False}, {"events": ["*"]}))
 
-    label: Annotated[Label, OPTIONAL] = LEFT_OUT
-    url: Annotated[Url, OPTIONAL] = LEFT_OUT
-    enabled: Annotated[StrictBool, OPTIONAL] = LEFT_OUT
-    events: Annotated[Events, OPTIONAL] = LEFT_OUT
+    label: Annotated[Label, OPTIONAL, Field(description="Your name for the destination; cannot be null.")] = (
+        LEFT_OUT
+    )
+    url: Annotated[
+        Url, OPTIONAL, Field(description="Public http or https address that events are sent to; cannot be null.")
+    ] = LEFT_OUT
+    enabled: Annotated[
+        StrictBool,
+        OPTIONAL,
+        Field(description="Whether it gets events; true after `gone` or `failing` starts it again."),
+    ] = LEFT_OUT
+    events: Annotated[
+        Events, OPTIONAL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
+    ] = LEFT_OUT
 
 
 class WebhookRotate(Body):
@@ -92,15 +109,21 @@ class WebhookRotate(Body):
     overlap_hours: Annotated[
         int, Field(ge=0, le=168, description="Both secrets sign meanwhile."), BeforeValidator(whole_number)
     ] = 24
-    signing_secret: Secret | None = None
+    signing_secret: Annotated[
+        Secret | None,
+        Field(
+            description="The new secret, in the form of `signing_secret` at creation. Left out: one is made and "
+            "shown once."
+        ),
+    ] = None
 
 
 class LastFailure(Reply):
     """What went wrong last."""
 
-    at: datetime
+    at: Annotated[datetime, Field(description="When the attempt failed.")]
     status: Annotated[int | None, Field(description="Of the receiver's answer, if there was one.")]
-    error: str
+    error: Annotated[str, Field(description="Class of the failure, such as `http_status` or `timeout`.")]
 
 
 class WebhookReply(Reply):
@@ -108,11 +131,11 @@ class WebhookReply(Reply):
 
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
-    id: UUID
-    label: str
-    url: str
-    enabled: bool
-    events: list[str]
+    id: Annotated[UUID, Field(description="Identifier of the destination.")]
+    label: Annotated[str, Field(description="Your name for the destination.")]
+    url: Annotated[str, Field(description="Address that events are sent to.")]
+    enabled: Annotated[bool, Field(description="Whether it gets events.")]
+    events: Annotated[list[str], Field(description="Names of events, `area.*`, or `*` for all.")]
     status: Annotated[
         Literal["enabled", "disabled", "failing"],
         Field(description="`failing`: enabled, and nothing has arrived since `failing_since`."),
@@ -121,10 +144,12 @@ class WebhookReply(Reply):
         Literal["gone", "failing", "manual"] | None,
         Field(description="`gone`: the receiver answered 410; `failing`: for days; `manual`: by you."),
     ]
-    disabled_at: datetime | None
-    failing_since: datetime | None
-    last_success_at: datetime | None
-    last_failure: LastFailure | None
+    disabled_at: Annotated[datetime | None, Field(description="When it was disabled; null while enabled.")]
+    failing_since: Annotated[
+        datetime | None, Field(description="Since when nothing has arrived; null while deliveries succeed.")
+    ]
+    last_success_at: Annotated[datetime | None, Field(description="When a delivery last succeeded; null: never.")]
+    last_failure: Annotated[LastFailure | None, Field(description="The newest failed attempt; null without one.")]
     pending: Annotated[int, Field(description="Deliveries that are still to be tried.")]
     success_rate_24h: Annotated[
         float | None, Field(description="Of the last day's attempts, the newest 1,000 at most; null without any.")
@@ -133,10 +158,10 @@ class WebhookReply(Reply):
         str, Field(description="The end of the signing secret; empty for one of fewer than 32 characters.")
     ]
     old_secret_until: Annotated[datetime | None, Field(description="Until then the secret before signs too.")]
-    livemode: bool
-    version: int
-    created_at: datetime
-    updated_at: datetime
+    livemode: Livemode
+    version: Version
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
 class WebhookWritten(WebhookReply, WriteReply):

@@ -25,9 +25,9 @@ class EventVersionReply(Reply):
         json_schema_extra=by_example({"version": 1, "data_schema": _SCHEMA, "example": _EXAMPLE})
     )
 
-    version: int
-    data_schema: dict[str, Any]
-    example: dict[str, Any]
+    version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
+    data_schema: Annotated[dict[str, Any], Field(description="JSON Schema of the payload's `data`.")]
+    example: Annotated[dict[str, Any], Field(description="A whole payload of this version.")]
 
 
 class EventReply(EventVersionReply):
@@ -49,7 +49,7 @@ class EventReply(EventVersionReply):
 
     name: Annotated[str, Field(description="What a destination lists to get it.")]
     area: Annotated[str, Field(description="A destination that lists `area.*` gets it too.")]
-    description: str
+    description: Annotated[str, Field(description="When the event happens.")]
     data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
     example: Annotated[dict[str, Any], Field(description="A whole payload.")]
-    earlier: list[EventVersionReply]
+    earlier: Annotated[list[EventVersionReply], Field(description="Versions that are no longer sent.")]

@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 
 from builders.kit import ids
 from builders.kit.db import Conn
-from builders.webhooks.records import Attempt, Delivery, Status
+from builders.webhooks.records import Attempt, Delivery, DeliveryStatus
 
 # An event's id and its time are made in one go; a batch of ids may run ahead of the clock by seconds.
 NEAR = timedelta(hours=1)
@@ -100,8 +100,8 @@ LIST_PENDING = f"""
             WHERE %(event)s::text IS NULL OR delivery.event = %(event)s {ENDED}
 """  # noqa: S608 - of constants
 
-_GIVEN_UP = {Status.FAILED, Status.CANCELLED}
-_WAITING = {Status.PENDING, Status.DELIVERING}
+_GIVEN_UP = {DeliveryStatus.FAILED, DeliveryStatus.CANCELLED}
+_WAITING = {DeliveryStatus.PENDING, DeliveryStatus.DELIVERING}
 
 
 async def list_page(
@@ -110,7 +110,7 @@ async def list_page(
     account_id: UUID,
     destination_id: UUID | None,
     event: str | None,
-    status: Status | None,
+    status: DeliveryStatus | None,
     since: datetime | None,
     until: datetime | None,
     livemode: bool,

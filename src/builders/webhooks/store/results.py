@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db import Conn
-from builders.webhooks.records import Note, Result, Status
+from builders.webhooks.records import DeliveryStatus, Note, Result
 
 SELDOM = timedelta(seconds=10)  # between successes that are written down though nothing changed
 
@@ -146,7 +146,7 @@ async def settle(conn: Conn, *, results: Sequence[Result], now: datetime) -> Seq
         "codes": [each.status for each in attempts],
         "errors": [each.error for each in attempts],
         "excerpts": [each.excerpt for each in attempts],
-        "statuses": [Status(each.status).value for each in results],
+        "statuses": [DeliveryStatus(each.status).value for each in results],
         "nexts": [each.next_attempt_at for each in results],
         "steps": [each.step for each in results],
     }

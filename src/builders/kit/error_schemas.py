@@ -1,0 +1,111 @@
+"""The form of errors in the OpenAPI document: RFC 9457 problems, and FastAPI's 422 with what ours adds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from builders.kit.errors import MIXED, MOST_ERRORS
+
+Json = dict[str, Any]  # a part of the document
+
+_REQUEST_ID: Json = {
+    "type": ["string", "null"],
+    "title": "Request Id",
+    "description": "The `X-Request-Id` of this response; name it when you ask the operator for help.",
+}
+PROBLEM_SCHEMA: Json = {
+    "title": "Problem",
+    "description": "RFC 9457 problem details. Branch on `code`; `detail` is for people.",
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code"],
+    "examples": [
+        {
+            "type": "urn:builders:problem:database_busy",
+            "title": "The database is too busy",
+            "status": 503,
+            "detail": "The database did not answer in time; repeat the request.",
+            "code": "database_busy",
+            "request_id": "9f8c1d2e3b4a59687786958473625140",
+            "retry_after": 1,
+        }
+    ],
+    "properties": {
+        "type": {
+            "type": "string",
+            "description": "URN of the kind of problem: `urn:builders:problem:` and `code`.",
+        },
+        "title": {"type": "string", "description": "The problem in a few words, the same for each occurrence."},
+        "status": {"type": "integer", "description": "The HTTP status, repeated."},
+        "detail": {"type": "string", "description": "What went wrong this time, for people; the text can change."},
+        "code": {
+            "type": "string",
+            "description": "Stable name of the kind of problem; branch on it. The examples of each response list "
+            "the known codes of an operation; more can be added.",
+        },
+        "request_id": _REQUEST_ID,
+        "next_action": {"type": "string", "description": "What to do about it, in a sentence."},
+        "did_you_mean": {"type": "string", "description": "The path that resembles an unknown one."},
+        "exists_in_mode": {
+            "enum": ["live", "test"],
+            "description": "Of a 404: the account has this id, and keys of this mode see it.",
+        },
+        "retry_after": {
+            "type": "integer",
+            "description": "Seconds to wait before repeating the request, as in `Retry-After`.",
+        },
+        "violated_policies": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The rate limits that are used up, by the names of `x-rate-limit`.",
+        },
+    },
+}
+
+VALIDATION_SCHEMAS: Mapping[str, Json] = {
+    "HTTPValidationError": {
+        "title": "HTTPValidationError",
+        "description": "One or more values of the request break a rule; nothing was done.",
+        "type": "object",
+        "properties": {
+            "detail": {
+                "type": "array",
+                "title": "Detail",
+                "items": {"$ref": "#/components/schemas/ValidationError"},
+                "description": f"The errors, {MOST_ERRORS} at most.",
+            },
+            "code": {
+                "type": "string",
+                "title": "Code",
+                "description": f"The `type` that all errors of `detail` have, or `{MIXED}`. More can be added.",
+            },
+            "request_id": _REQUEST_ID,
+            "next_action": {
+                "type": "string",
+                "title": "Next Action",
+                "description": "What to change, for people.",
+            },
+        },
+    },
+    "ValidationError": {
+        "title": "ValidationError",
+        "description": "One value of the request that breaks a rule.",
+        "type": "object",
+        "required": ["loc", "msg", "type"],
+        "properties": {
+            "loc": {
+                "type": "array",
+                "title": "Location",
+                "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                "description": "Path to the value: `body`, `query`, `path`, `header` or `cookie`, then names and "
+                'positions, such as `["body", "events", 0]`.',
+            },
+            "msg": {"type": "string", "title": "Message", "description": "What is wrong, for people."},
+            "type": {
+                "type": "string",
+                "title": "Error Type",
+                "description": "Stable name of the broken rule, such as `missing` or `cursor_invalid`; more can "
+                "be added.",
+            },
+            "did_you_mean": {"type": "string", "description": "The known name or value that is closest."},
+        },
+    },
+}

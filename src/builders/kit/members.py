@@ -1,0 +1,26 @@
+"""Members that many bodies and replies share, each with its description in the OpenAPI document."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+# An identifier that is read as text: a malformed one is refused in the same way as an unknown one.
+IdText = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
+
+CreatedAt = Annotated[datetime, Field(description="When it was created.")]
+UpdatedAt = Annotated[datetime, Field(description="When it last changed.")]
+Livemode = Annotated[bool, Field(description="False for data of the sandbox, which a test key works on.")]
+ManifestName = Annotated[str, Field(description="`metadata.name` of the manifest that manages it.")]
+ManifestKey = Annotated[str, Field(description="`key` of the resource in that manifest.")]
+EventManifest = Annotated[
+    str | None, Field(description="`metadata.name` of the manifest that manages it; null when none does.")
+]
+EventManifestKey = Annotated[str | None, Field(description="`key` of the resource in that manifest, or null.")]
+Version = Annotated[int, Field(description="Grows by one with each change; the `ETag` is made of it.")]
+Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
+SeparatorRule = (
+    "Separators that two names do not differ by: `ignore_dots` (`ab` is `a.b`), `ignore_all` (`-` and `_` too), "
+    "or `distinct` (none)."
+)
+Interval = "What the amount pays for: a `month`, a `year`, or `once`."

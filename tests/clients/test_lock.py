@@ -1,0 +1,17 @@
+"""The versions that tests/clients/node/check installs stand in a lock file that names no registry."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+NODE = Path(__file__).with_name("node")
+
+
+def test_the_lock_holds_every_package_and_no_address() -> None:
+    wanted: dict[str, Any] = json.loads((NODE / "package.json").read_text())["devDependencies"]
+    packages: dict[str, Any] = json.loads((NODE / "package-lock.json").read_text())["packages"]
+    assert packages[""]["devDependencies"] == wanted
+    for name, version in wanted.items():
+        assert packages[f"node_modules/{name}"]["version"] == version
+    assert [name for name, each in packages.items() if "resolved" in each] == []
+    assert [name for name, each in packages.items() if name and "integrity" not in each] == []

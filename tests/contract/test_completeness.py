@@ -1,0 +1,125 @@
+"""The document is complete for a reader who has nothing else; and each rule is seen to fail."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import pytest
+
+from builders.app import create_app
+from builders.kit.settings import Settings
+from builders.webhooks import matching
+from tests.contract import completeness
+from tests.contract.document import Json
+
+# Identifiers that are not ours to form, or not of a row.
+NO_UUIDS = {
+    "AuditEntryReply.request_id",
+    "BillingDetailsReply.tax_id",
+    "BillingDetailsUpdate.tax_id",
+    "BuyerReply.tax_id",
+    "SellerReply.tax_id",
+    "CatalogFunnelEventRequest.event_id",
+    "CatalogFunnelEventRequest.session_id",
+    "FunnelEventBody.event_id",
+    "FunnelEventBody.session_id",
+    "StripeReceived.id",  # of Stripe
+    "Problem.request_id",
+    "HTTPValidationError.request_id",
+}
+
+
+@cache
+def document() -> Json:
+    """The document of the service, derived without a database."""
+    return create_app(Settings()).openapi()
+
+
+def events() -> set[str]:
+    return {event.name for event in matching.list_public()}
+
+
+def identified(shown: Json) -> Iterator[str]:
+    return completeness.identified(shown, NO_UUIDS)
+
+
+def announced(shown: Json) -> Iterator[str]:
+    return completeness.announced(shown, events())
+
+
+RULES: list[Callable[[Json], Iterator[str]]] = [
+    completeness.described,
+    completeness.secured,
+    completeness.headed,
+    identified,
+    completeness.coded,
+    announced,
+    completeness.usable,
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_document_keeps_the_rule(rule: Callable[[Json], Iterator[str]]) -> None:
+    said = list(rule(document()))
+    assert not said, "\n".join(said)
+
+
+def test_every_exception_is_needed() -> None:
+    said = "\n".join(completeness.identified(document()))
+    assert {name for name in NO_UUIDS if f"{name}:" not in said} == set()
+
+
+KEYS = ("paths", "/v1/api-keys", "get")
+MINTED = ("components", "schemas", "ApiKeyCreate")
+GONE = object()
+# Where the document is changed, to what, and what is then said.
+BREACHES: list[tuple[tuple[str | int, ...], object, str]] = [
+    ((*KEYS, "description"), "List the account's API keys, newest first.", "no description beyond its summary"),
+    ((*KEYS, "parameters", 0, "description"), GONE, "parameter limit has no description"),
+    ((*KEYS, "parameters", 0, "description"), "The limit", "parameter limit has no description"),
+    ((*KEYS, "responses", "200", "description"), GONE, "200 has no description"),
+    ((*MINTED, "description"), "", "ApiKeyCreate: has no description"),
+    ((*MINTED, "properties", "label", "description"), "Label.", "ApiKeyCreate.label: has no description"),
+    (("webhooks", "invoice.paid", "post", "parameters", 0, "description"), GONE, "webhook-id has no description"),
+    ((*KEYS, "security"), GONE, "GET /v1/api-keys: has no security"),
+    ((*KEYS, "security"), [], "security names []"),
+    ((*KEYS, "security"), [{}, {"ApiKey": []}], "credentials are optional"),
+    (("paths", "/livez", "get", "security"), [{"ApiKey": []}], "GET /livez: security names ['ApiKey']"),
+    (("components", "securitySchemes", "Cookie"), GONE, "securitySchemes: ['ApiKey', 'Bearer']"),
+    (("servers",), [], "servers: none"),
+    (("info", "contact"), GONE, "info: has no contact"),
+    (("info", "license", "identifier"), "MIT", "info: the license is not Apache-2.0"),
+    (("tags", 0, "name"), "shelf", "tag shelf: not used"),
+    (("tags", 0, "name"), "shelf", "tag catalog: not declared"),
+    (("tags", 0, "description"), GONE, "tag catalog: has no description"),
+    ((*KEYS, "tags"), ["api-keys", "beyond"], "GET /v1/api-keys: has not one tag"),
+    (("components", "schemas", "ApiKeyItem", "properties", "id", "format"), GONE, "ApiKeyItem.id: is not a uuid"),
+    ((*KEYS, "responses", "401", "content", "application/problem+json", "examples"), {}, "401 lists the codes []"),
+    (("components", "examples", "insufficient_scope"), GONE, "insufficient_scope has no example"),
+    (("components", "examples", "insufficient_scope", "value", "status"), 401, "of another code or status"),
+    (("components", "schemas", "Problem", "properties", "code", "enum"), ["x"], "Problem.code: is a closed set"),
+    (("webhooks", "invoice.paid"), GONE, "invoice.paid: not in webhooks"),
+    (("components", "schemas", "InvoicePaidEvent", "examples"), [], "invoice.paid: has no example"),
+    (
+        ("components", "schemas", "InvoicePaidEvent", "properties", "data"),
+        {},
+        "invoice.paid: its body is not typed",
+    ),
+    ((*KEYS, "responses", "200", "content", "text/plain"), {}, "200 has the media types"),
+    ((*MINTED, "anyOf"), [], "ApiKeyCreate: has properties and alternatives"),
+]
+
+
+@pytest.mark.parametrize(("where", "value", "said"), BREACHES)
+def test_each_breach_is_said(where: tuple[str | int, ...], value: object, said: str) -> None:
+    broken = deepcopy(document())
+    place: Any = broken
+    for step in where[:-1]:
+        place = place[step]
+    if value is GONE:
+        del place[where[-1]]
+    else:
+        place[where[-1]] = value
+    found = [each for rule in RULES for each in rule(broken)]
+    assert any(said in each for each in found), found[:20]
