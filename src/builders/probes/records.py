@@ -19,5 +19,5 @@ class Readiness:
     status: Literal["ready", "not_ready"]
     database: Check
     cache: Check
-    outbox: Check  # degraded: events are not told, for want of a worker, say
-    outbox_s: int | None  # that the oldest event waits to be told; None when it could not be looked at
+    outbox: Check  # degraded: events are not relayed, because no worker runs for example
+    outbox_s: int | None  # that the oldest event waits for its relay; None when the outbox could not be read

@@ -1,4 +1,4 @@
-"""The door of probes: what readiness looks at, each look bounded in time."""
+"""The public interface of the probes: check what readiness depends on, each check bounded in time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
