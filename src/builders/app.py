@@ -123,7 +123,13 @@ class Service(Edge):
         cors = Cors(front, paths=OPEN_PATHS, origins=settings.lander_origins) if settings.lander_origins else front
         trusted = settings.trusted_proxies
         proxies = Proxies(trusted, kind=settings.proxy_headers) if trusted else None
-        super().__init__(cors, body_limit=settings.body_limit, secret_paths=SECRET_PATHS, proxies=proxies)
+        super().__init__(
+            cors,
+            body_limit=settings.body_limit,
+            body_budget=settings.body_budget,
+            secret_paths=SECRET_PATHS,
+            proxies=proxies,
+        )
 
     def stop_waiting(self) -> None:
         """Answer the requests that wait for events at once: call it when the process is told to stop."""

@@ -35,12 +35,16 @@ async def ask(
     body: bytes | Sequence[bytes] = b"",
     scheme: str = "http",
     at_start: Callable[[], Awaitable[None]] | None = None,
+    version: str = "1.1",
+    without_host: bool = False,
 ) -> Answer:
     """Sends one request, its body in as many parts as are given; the path is decoded as uvicorn does it.
 
     `at_start` is called when the answer begins.
     """
-    scope = _scope(method, target, headers, scheme)
+    has_host = without_host or any(name.lower() == "host" for name, _ in headers)
+    scope = _scope(method, target, [*headers, *([] if has_host else [("Host", "builders.test")])], scheme)
+    scope["http_version"] = version
     parts = [body] if isinstance(body, bytes) else list(body)
     sent: list[Message] = []
 

@@ -143,7 +143,7 @@ async def test_a_body_that_says_it_is_too_large_is_not_read(edge: Edge) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    headers = [(b"content-length", str(LIMIT + 1).encode())]
+    headers = [(b"host", b"x"), (b"content-length", str(LIMIT + 1).encode())]
     scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": headers}
     await edge(scope, receive, send)
 

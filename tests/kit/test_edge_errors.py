@@ -52,7 +52,7 @@ async def plain(app: ASGIApp, target: str = "/") -> Answer:
 
 async def test_an_error_after_the_answer_began_is_logged_and_not_answered_again(logged: StringIO) -> None:
     async def half(_scope: Scope, _receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"host", b"x")]})
         raise ZeroDivisionError
 
     answer = await plain(half)
@@ -78,7 +78,7 @@ async def test_a_client_that_leaves_is_no_error(edge: Edge, logged: StringIO) ->
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": []}
+    scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": [(b"host", b"x")]}
     await Edge(edge.app, body_limit=LIMIT)(scope, receive, send)
 
     assert sent == []
@@ -135,7 +135,7 @@ async def test_a_body_that_never_comes_is_not_waited_for(edge: Edge, monkeypatch
     async def send(message: Message) -> None:
         started.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": []}
+    scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": [(b"host", b"x")]}
     await edge(scope, receive, send)
 
     assert started[0]["status"] == 503

@@ -18,6 +18,7 @@ from builders.kit import visitors
 from builders.kit.compiled import ALSO_READS
 from builders.kit.db import Reads
 from builders.kit.errors import UNAVAILABLE, problems
+from builders.kit.incoming import largest_body
 from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import PageQuery, PageReply
 from builders.kit.routes import Router
@@ -168,7 +169,7 @@ async def get_asset(request: Request, folder: Assets, filename: Filename) -> Res
     response_model=replies.FunnelReply,
     responses=UNAVAILABLE,
     openapi_extra=_PLAIN,
-    dependencies=[within(FUNNEL, alone=True)],
+    dependencies=[within(FUNNEL, alone=True), largest_body(landers.LARGEST_BATCH)],
 )
 async def record_events(
     request: Request,

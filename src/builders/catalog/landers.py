@@ -7,17 +7,15 @@ from fastapi import Request
 from builders.catalog.beacons import EventKind, Receipt
 from builders.kit import bodies
 from builders.kit.errors import Invalid
+from builders.kit.incoming import too_large
 
 LARGEST = 8 * 1024  # bytes of a body with one event
 LARGEST_BATCH = 64 * 1024
 
 
 def size(request: Request) -> int:
-    """The bytes of the body. Raises BodyTooLarge for one that no batch needs."""
-    found = bodies.size_of(request)
-    if found > LARGEST_BATCH:
-        raise bodies.too_large(LARGEST_BATCH)
-    return found
+    """The bytes of the body."""
+    return bodies.size_of(request)
 
 
 def judge(kind: EventKind | None, *, size: int, is_batch: bool) -> None:
@@ -25,7 +23,7 @@ def judge(kind: EventKind | None, *, size: int, is_batch: bool) -> None:
     if is_batch == (kind is not None):
         raise Invalid(("body", "kind"), "Write `kind` for one event, or `events` for several.", "event_form")
     if not is_batch and size > LARGEST:
-        raise bodies.too_large(LARGEST)
+        raise too_large(LARGEST)
 
 
 def refuse(receipts: Sequence[Receipt], *, is_batch: bool) -> None:

@@ -19,11 +19,10 @@ from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
-from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from builders.kit import forms
-from builders.kit.errors import MOST_ERRORS, BodyTooLarge, Invalid
+from builders.kit.errors import MOST_ERRORS, Invalid
 
 Json = Any  # what a JSON text can hold
 
@@ -197,23 +196,6 @@ def _is_plain(body: object) -> bool:
     return not any(issubclass(kind, _HOLDING) for kind in set(map(type, vars(body).values())))
 
 
-class Incoming(Request):
-    """A request whose body is read in a loop: Starlette's way over generators takes 6 µs more."""
-
-    async def body(self) -> bytes:
-        """All of it; kept, so it can be asked for again. Raises ClientDisconnect."""
-        if not hasattr(self, "_body"):
-            self._stream_consumed, parts, more = True, [], True
-            while more:
-                message = await self._receive()
-                if message["type"] != "http.request":
-                    raise ClientDisconnect
-                parts.append(message.get("body", b""))
-                more = message.get("more_body", False)
-            self._body = parts[0] if len(parts) == 1 else b"".join(parts)
-        return self._body
-
-
 def size_of(request: Request) -> int:
     """The bytes of the body of a request for a handler that has one: it is read by then."""
     return len(request._body)  # noqa: SLF001 - Starlette keeps only there what was read
@@ -293,8 +275,3 @@ def _refuse_unfit(value: Json) -> None:
     if isinstance(value, list):
         for each in value:
             _refuse_unfit(each)
-
-
-def too_large(limit: int) -> BodyTooLarge:
-    """The refusal of a body over the limit (bytes)."""
-    return BodyTooLarge(f"The request body is larger than {limit} bytes.", next_action="Send it in parts.")

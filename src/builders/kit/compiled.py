@@ -22,6 +22,7 @@ from builders.kit import bodies, counterparts, db, error_pages, idempotency, lim
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, Problem, TookTooLong
+from builders.kit.incoming import Incoming, LargestBody, limit_of
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
 from builders.kit.parameters import Field, Parameters, Values, list_unknown, note_ignored
@@ -68,15 +69,12 @@ class Compiled:
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
-        marks = [each.call for each in dependant.dependencies if isinstance(each.call, limits.Within)]
         self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
         for each in dependant.dependencies:
-            if each.call not in marks and each.call not in _MARKS:
+            if not isinstance(each.call, (limits.Within, LargestBody)) and each.call not in _MARKS:
                 self._supply(route, each)
-        try:
-            self.terms = limits.terms_of(marks, has_caller=self.needs is not None)
-        except ValueError as error:
-            raise TypeError(f"{route.path}: {error}") from error
+        self.largest_body = limit_of(dependant, has_caller=self.needs is not None)
+        self.terms = _terms_of(route, has_caller=self.needs is not None)
         self.asks_database = bool(self.conn_name) or any(call is db.database for _, call, *_ in self.solved)
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
@@ -121,7 +119,12 @@ class Compiled:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        response = await self.answer(bodies.Incoming(scope, receive, send))
+        request = Incoming(scope, receive, send, limit=self.largest_body)
+        try:
+            response = await self.answer(request)
+        finally:
+            request.release()
+        del request  # with its body, which a client that reads slowly must not keep
         await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
@@ -270,6 +273,15 @@ async def _spend(terms: Terms, request: Request, caller: Caller | None) -> None:
     key = None if caller is None else caller.key_id or caller.session_id or account
     if not kept.spend_known(terms, scope, key=key, account=account):
         await kept.spend(terms, scope, key=key, account=account)
+
+
+def _terms_of(route: APIRoute, *, has_caller: bool) -> Terms | None:
+    """The rate limits of the operation."""
+    marks = [each.call for each in route.dependant.dependencies if isinstance(each.call, limits.Within)]
+    try:
+        return limits.terms_of(marks, has_caller=has_caller)
+    except ValueError as error:
+        raise TypeError(f"{route.path}: {error}") from error
 
 
 _EMPTY = {204, 205}  # answers without a body

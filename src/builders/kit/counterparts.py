@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 from builders.kit import bodies, ids
 from builders.kit.callers import CALLER, Authenticate, Caller
 from builders.kit.errors import Invalid, Problem
+from builders.kit.incoming import Incoming
 from builders.kit.path_table import PathTable
 
 MOST_IDS = 3  # of one request that are looked for
@@ -61,7 +62,7 @@ async def _shows(get: Any, path_params: Mapping[str, str], request: Request, cal
         return False
     asked = {"method": "GET", "path_params": path_params, "query_string": b"", "headers": []}
     try:
-        await get.respond_to(bodies.Incoming({**request.scope, **asked}), caller)
+        await get.respond_to(Incoming({**request.scope, **asked}), caller)
     except (Problem, Invalid):
         return False
     return True

@@ -32,6 +32,7 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
     app = FastAPI(
         title=TITLE,
         version=REVISION,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -76,7 +77,15 @@ def _add_pages(app: FastAPI) -> None:
         page.headers.update(headers)
         return page
 
+    written: list[bytes] = []
+
+    async def document(_: Request) -> Response:
+        if not written:  # once: to write it takes 20 ms of everybody's time
+            written.append(json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":")).encode())
+        return Response(written[0], media_type="application/json")
+
     app.mount(ASSETS, _Assets(directory=folder), name="assets")
+    app.add_route("/openapi.json", document, include_in_schema=False)
     for path, show in (("/docs", swagger), ("/redoc", redoc)):
         app.add_route(path, show, include_in_schema=False)
         app.add_route(f"{path}/", _without_slash, include_in_schema=False)

@@ -16,9 +16,16 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
-from builders.kit import access, bodies, error_pages, log
+from builders.kit import access, error_pages, log
 from builders.kit.allowances import HEADERS as LIMIT_HEADERS
-from builders.kit.errors import BadRequest, Invalid, Problem, Unexpected
+from builders.kit.errors import (
+    BadRequest,
+    Invalid,
+    NotFound,
+    Problem,
+    Unexpected,
+)
+from builders.kit.incoming import BODIES, BodyBudget, too_large
 from builders.kit.parameters import IGNORED
 from builders.kit.proxies import Proxies
 
@@ -41,10 +48,24 @@ _DEFAULTS = [  # unless the answer has its own
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 ]
+_VERSIONS = frozenset({"1.0", "1.1", "2", "3"})  # "2.0" is a request line of HTTP/1 that says so
+_LAST = {"Connection": "close"}  # what follows on the connection cannot be trusted
 _DEFAULT_NAMES = frozenset(name for name, _ in _DEFAULTS)
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 _log = log.get_logger()
+
+
+class CodingUnsupported(Problem):
+    """The transfer coding is not understood."""
+
+    status, code = 501, "transfer_coding_unsupported"
+
+
+class VersionUnsupported(Problem):
+    """The version of HTTP is not supported."""
+
+    status, code = 505, "http_version_unsupported"
 
 
 class Edge:
@@ -55,13 +76,14 @@ class Edge:
         app: ASGIApp,
         *,
         body_limit: int,
+        body_budget: int = 64 * 1024 * 1024,
         secret_paths: tuple[str, ...] = (),
         log_requests: bool = True,
         proxies: Proxies | None = None,
     ) -> None:
         self.app = app
         self.proxies = proxies  # None when nobody is believed
-        self.body_limit = body_limit
+        self.bodies = BodyBudget(limit=body_limit, total=body_budget)
         self.secret_paths = secret_paths  # beginnings of paths whose rest belongs in no log
         self.log_requests = log_requests
 
@@ -75,7 +97,8 @@ class Edge:
         request = _Passing(scope, receive, send, self)
         try:
             request.refuse_early()
-            await self.app(scope, receive if request.is_measured else request.receive, request.send)
+            scope[BODIES] = self.bodies
+            await self.app(scope, receive, request.send)
         except (Problem, Invalid) as refusal:
             await request.answer(refusal)
         except ClientDisconnect:
@@ -91,16 +114,14 @@ class Edge:
 class _Passing:
     """One request on its way through."""
 
-    __slots__ = (
-        *("_receive", "_send", "began", "id", "is_measured", "left", "length", "limit", "path", "scope", "status"),
-    )
+    __slots__ = (*("_receive", "_send", "began", "id", "length", "limit", "path", "scope", "sent", "status"),)
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, edge: Edge) -> None:
         self.began = time.perf_counter()
         self.scope, self._receive, self._send = scope, receive, send
         self.status = 0
-        self.limit = self.left = edge.body_limit
-        sent: dict[bytes, bytes] = dict(scope["headers"])
+        self.limit = edge.bodies.limit
+        self.sent = sent = dict[bytes, bytes](scope["headers"])
         self.id = _id_of(sent.get(b"x-request-id"))
         _bound_id.set(self.id)
         trace = sent.get(b"traceparent")
@@ -109,28 +130,33 @@ class _Passing:
         if self.path.startswith(edge.secret_paths):
             self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
         self.length = sent.get(b"content-length", b"")
-        # A body ends where its length says, unless it comes in chunks (RFC 9112, 6.3); others we count.
-        self.is_measured = self.length != b"" and b"transfer-encoding" not in sent
 
     def refuse_early(self) -> None:
         """Refuses what is too large or malformed before anything is read."""
+        self._refuse_odd_protocol()
         length, query = self.length, self.scope["query_string"]
         if length and not length.isdigit():
             raise BadRequest("The Content-Length header is not a number.")
         if length and (len(length) > _LONGEST_LENGTH or int(length) > self.limit):
-            raise bodies.too_large(self.limit)
+            raise too_large(self.limit)
         if "\0" in self.scope["path"] or (query and b"%00" in query):
             place = "path" if "\0" in self.scope["path"] else "query"
             raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
 
-    async def receive(self) -> Message:
-        """The next part of a body that does not end by itself, counted."""
-        message = await self._receive()
-        if message["type"] == "http.request":
-            self.left -= len(message.get("body", b""))
-            if self.left < 0:
-                raise bodies.too_large(self.limit)
-        return message
+    def _refuse_odd_protocol(self) -> None:
+        """Refuse what two servers could read in two ways (RFC 9112, 2.3, 3.2 and 6.1)."""
+        scope = self.scope
+        version = scope.get("http_version", "1.1")
+        if version not in _VERSIONS:
+            raise VersionUnsupported(f"This service speaks HTTP/1.1, not HTTP/{version}.", headers=_LAST)
+        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        if hosts > 1 or (not hosts and version == "1.1"):
+            raise BadRequest(f"A request has one Host header; this one has {hosts}.", headers=_LAST)
+        coding = self.sent.get(b"transfer-encoding")
+        if coding is not None and coding.strip().lower() != b"chunked":
+            raise CodingUnsupported("The only transfer coding that is understood is chunked.", headers=_LAST)
+        if b"%2f" in scope.get("raw_path", b"").lower():
+            raise NotFound("There is nothing at this path: %2F is not the / between its parts.")
 
     def send(self, message: Message) -> Awaitable[None]:
         """The answer's next part; its headers get ours."""

@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 from builders.kit import callers, idempotency, limits
 from builders.kit.compiled import Compiled
 from builders.kit.errors import CODES, INVALID, UNAVAILABLE, BodyTooLarge, problems
+from builders.kit.incoming import Busy
 
 # The `openapi_extra` of an operation that the base specification does not have.
 BEYOND: dict[str, Any] = {"x-beyond": True}
@@ -28,7 +29,7 @@ class Route(APIRoute):
         self.summary = self.summary or _first_sentence(self.description)
         self.needs = self.compiled.needs
         if self.compiled.has_body:
-            self.responses = _joined(problems(BodyTooLarge), self.responses)
+            self.responses = _joined(problems(BodyTooLarge, Busy), self.responses)
         if self.needs is not None or self.compiled.asks_database:
             self.responses = _joined(UNAVAILABLE, self.responses)
         if self.compiled.terms is not None:

@@ -74,6 +74,11 @@ class Settings(BaseSettings):
         "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
     )
     body_limit: int = Field(2 * 1024 * 1024, ge=1024, description="Largest request body in bytes; beyond it 413.")
+    body_budget: int = Field(
+        64 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Bytes of request bodies that an HTTP process holds at once; beyond it 503 `busy`.",
+    )
     pool_size: int = Field(10, ge=1, le=200, description="Database connections of each HTTP process.")
     pool_timeout_s: float = Field(
         3.0, gt=0, le=30, description="Seconds a request waits for a database connection before 503."

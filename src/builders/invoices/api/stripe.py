@@ -10,10 +10,12 @@ from builders.invoices.errors import EventMalformed, SignatureInvalid
 from builders.invoices.schemas import StripeReceived
 from builders.kit.db import Pool
 from builders.kit.errors import BodyTooLarge, problems
+from builders.kit.incoming import largest_body
 from builders.kit.routes import Router
 from builders.kit.supplies import Config
 
 router = Router(prefix="/v1/invoices/stripe", tags=["invoices"], beyond=True)
+LARGEST = 256 * 1024  # bytes; an event of Stripe has a few thousand
 _EVENT = {
     "type": "object",
     "description": "An event object of Stripe's API.",
@@ -29,6 +31,7 @@ _BODY = {"required": True, "content": {"application/json": {"schema": _EVENT}}}
     response_model=schemas.StripeReceived,
     responses=problems(SignatureInvalid, EventMalformed, BodyTooLarge),
     openapi_extra={"requestBody": _BODY},
+    dependencies=[largest_body(LARGEST)],
 )
 async def receive_stripe(
     request: Request,
