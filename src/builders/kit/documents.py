@@ -1,5 +1,6 @@
 """The application of FastAPI with our error form, and the pages that show the document, without the internet."""
 
+import json
 from pathlib import Path
 from typing import Any
 
