@@ -10,7 +10,7 @@ WANTED = {"label": "ci", "key_kind": "live", "preset": "developer_full"}
 Json = dict[str, Any]
 
 
-async def mint(client: Client, **changes: str) -> Json:
+async def mint(client: Client, **changes: object) -> Json:
     """A new key as the answer shows it, secret too."""
     answer = await client.post(PATH, json=WANTED | changes)
     assert answer.status_code == 200, answer.text

@@ -12,8 +12,8 @@ from builders.kit import clock
 from builders.kit.callers import (
     CredentialsInvalid,
     find_credential,
-    origin_of,
 )
+from builders.kit.origins import origin_of
 from tests.cast import Client, Person
 
 OWN = "http://builders.test"

@@ -204,23 +204,16 @@ async def test_support_mints_no_key_and_promotes_nothing(
 async def test_with_write_support_changes_what_is_not_the_holders_alone(
     anyone: Client, alice: Person, database: Database
 ) -> None:
-    manifest = {
-        "api_version": "v1",
-        "kind": "Manifest",
-        "metadata": {"name": "by-support"},
-        "resources": {"aliases": []},
-    }
     answers = []
     for may_write in (False, True):
         await redeemed(anyone, database, alice, may_write=may_write)
-        answers.append(await anyone.post("/v1/sandbox/plan", json=manifest, headers=OURS))
+        answers.append(await anyone.post("/v1/builders/projects", json={"name": "by support"}, headers=OURS))
         assert (await anyone.get("/v1/api-keys")).status_code == 200
 
-    assert [each.status_code for each in answers] == [403, 200]
+    assert [each.status_code for each in answers] == [403, 201]
     assert answers[0].json()["code"] == "impersonation_forbidden"
-    assert answers[1].json()["created_by"] == "support grace"
     [acted] = [each for each in await audited(alice) if each["action"] == "support.acted"]
-    assert acted["about"] == {"request": "POST /v1/sandbox/plan"}
+    assert acted["about"] == {"request": "POST /v1/builders/projects"}
     assert acted["request_id"] == answers[1].headers["X-Request-ID"]
 
 

@@ -120,4 +120,5 @@ async def test_minting_is_told(alice: Person, conn: psycopg.AsyncConnection[Any]
             [alice.account.id],
         )
     ).fetchall()
-    assert rows[0][0] == {name: key[name] for name in ("id", "label", "key_kind", "preset", "prefix")}
+    shown = ("id", "label", "key_kind", "preset", "prefix", "expires_at", "allowed_ips")
+    assert rows[0][0] == {name: key[name] for name in shown} | {"replaces": None}

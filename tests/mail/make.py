@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import date
 
 from builders.mail.records import (
+    ApiKeyCreated,
     DomainUnproved,
     EmailChanged,
     EmailReplaced,
@@ -72,6 +73,14 @@ LETTERS: tuple[Letter, ...] = (
     SIGN_IN,
     EmailChanged(new_address_masked="a***@example.org"),
     EmailReplaced(new_address_masked="a***@example.org"),
+    ApiKeyCreated(
+        label="ci",
+        kind="live",
+        preset="developer_full",
+        prefix="svc_live_4fGh7Kq2LmN8",
+        replaced="svc_live_9sTu3Wx5YzA1",
+        made_at="2026-01-05 09:30 UTC",
+    ),
     LeadConfirm(link=LINK),
     VerifyDestination(link=LINK, address="ada@example.net", alias="ada@harbour.example"),
     TeamInvite(team="Harbour", inviter="Ada", role="viewer", link=LINK),

@@ -8,8 +8,13 @@ from pathlib import Path
 
 
 def letters_to(address: str, data_dir: Path, *, name: str = "*.eml") -> list[EmailMessage]:
-    """What the address got so far, oldest first; only of files named so, where that is given."""
+    """What the address got so far, oldest first; only of files named so, where that is given.
+
+    Else without the notices of the API keys that the cast was made with.
+    """
     files = sorted((data_dir / "outbox").glob(name))
+    if name == "*.eml":
+        files = [file for file in files if "api_key_created" not in file.name]
     return [_read(file) for file in files if _reader(file) == address]
 
 

@@ -42,11 +42,11 @@ async def test_who_signed_in_simulates_and_plans(alice: Person, service: Service
     )
 
 
-async def test_support_simulates_and_promotes_nothing(alice: Person, service: Service) -> None:
+async def test_support_simulates_plans_and_promotes_nothing(alice: Person, service: Service) -> None:
     async with Client(service, token=(await alice.admit_support(may_write=True)).token) as support:
         found = await status(support)
-    assert found["can"] == {"simulate": False, "plan": True, "promote": False}
-    assert found["why_not"]["simulate"] == ["impersonation"]
+    assert found["can"] == {"simulate": False, "plan": False, "promote": False}
+    assert found["why_not"]["simulate"] == found["why_not"]["plan"] == ["impersonation"]
     assert found["why_not"]["promote"] == ["live_key_required", "insufficient_scope", "impersonation"]
 
 

@@ -32,7 +32,8 @@ from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
-Writer = Annotated[Caller, needs("domains:write")]
+Writer = Annotated[Caller, needs("domains:write", support=("domain",))]
+Holder = Annotated[Caller, needs("domains:write")]  # not for support: where mail goes
 Id = Annotated[str, Path(alias="id", description="Identifier of the account domain.")]
 # No 304: what DNS says of a domain changes without its version, which is of what its owner says.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
@@ -115,7 +116,7 @@ async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> Answer:
     responses={**WRITTEN, **problems(DomainNotFound, DomainReleased, ImpersonationForbidden)},
     openapi_extra=BEYOND,
 )
-async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
+async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn: Tx, if_match: IfMatch) -> Answer:
     """Change where a domain's mail goes that says nothing else, and whether all of it does."""
     changed = await domains.change(
         conn,
@@ -136,7 +137,7 @@ async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Writer, conn
     responses={**WRITTEN, **problems(DomainNotFound, DomainInUse, ImpersonationForbidden)},
     openapi_extra=BEYOND,
 )
-async def release(domain_id: Id, caller: Writer, conn: Tx, if_match: IfMatch) -> Answer:
+async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> Answer:
     """Give up a domain on which the account has no names; doing it again changes nothing."""
     released = await domains.release(
         conn,

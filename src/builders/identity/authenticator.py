@@ -8,22 +8,27 @@ import hashlib
 import hmac
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import NoReturn
+from uuid import UUID
 
-from builders.identity import audit, keys, scopes
+from builders.identity import audit, keys, networks, scopes
 from builders.identity.bearers import Bearers
+from builders.identity.networks import Network
 from builders.identity.records import AuditAction, KeyKind, Preset
 from builders.identity.store import accounts as account_store
 from builders.identity.store import keys as key_store
+from builders.identity.store.keys import Holder
 from builders.kit import clock
-from builders.kit.callers import Caller, Credential, refused
+from builders.kit.callers import Actor, AddressNotAllowed, Caller, Credential, KeyExpired, refused
 from builders.kit.db import Database
 
 MAX_CACHED = 10_000  # of each sort: good credentials, and bad ones of the right form
 MOST_SHOWN = 200  # characters of a request in the audit list
 NOTED_EVERY = timedelta(minutes=5)
+REFUSAL_NOTED_EVERY = timedelta(hours=1)
 
 _PLACES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
-_BAD_KEY = "The API key is unknown, revoked or expired."
+_BAD_KEY = "The API key is unknown or revoked."
 _BAD_SESSION = "The session has ended."
 _SIGN_IN = "Sign in again, or have a new token made."
 
@@ -35,6 +40,8 @@ class _Answer:
     caller: Caller | None  # None for one that is no good
     until: float  # monotonic
     is_guess: bool = False  # was never any good
+    allowed_ips: tuple[Network, ...] | None = None  # that it is good from; None: any
+    expired: Holder | None = None  # whose key is no good only because it has expired
 
 
 class Authenticator:
@@ -47,21 +54,65 @@ class Authenticator:
         # Apart, so that a flood of made-up keys pushes out no good one.
         self._good: dict[bytes, _Answer] = {}
         self._bad: dict[bytes, _Answer] = {}
+        self._noted: dict[UUID, float] = {}  # keys whose refused use was written down, until when (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
 
-    async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
-        """The caller; `fresh` asks the database whatever is remembered. Raises CredentialsInvalid, IssuerAway."""
+    async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
+        """Return the caller, who asks from `address`; `fresh` asks the database whatever is remembered.
+
+        Raises CredentialsInvalid, AddressNotAllowed, IssuerAway.
+        """
         digest = _digest(credential)
         answer = None if fresh else self._find(digest)
         if answer is None:
             answer = await (self._look_up if _is_key(credential) else self._look_up_token)(credential)
             self._remember(digest, answer)
         if answer.caller is None:
-            if _is_key(credential):
-                raise refused(_BAD_KEY, is_guess=answer.is_guess)
-            raise refused(_BAD_SESSION, next_action=_SIGN_IN, is_guess=answer.is_guess)
+            await self._refuse(credential, answer)
+        # What is remembered is the key; each request is judged on its own address.
+        if answer.allowed_ips is not None and not networks.contains(answer.allowed_ips, address):
+            await self._note_refusal(answer.caller.live_account_id, answer.caller.key_id, address=address)
+            raise AddressNotAllowed(
+                "This API key does not work from the address of this request.",
+                next_action="Ask from a network in allowed_ips of the key, or with another key.",
+            )
         self._used[digest] = answer.caller
         return answer.caller
+
+    async def _refuse(self, credential: Credential, answer: _Answer) -> NoReturn:
+        if answer.expired is not None:
+            await self._note_refusal(answer.expired.account_id, answer.expired.key_id)
+            raise refused("The API key has expired.", kind=KeyExpired, is_guess=False)
+        if _is_key(credential):
+            raise refused(_BAD_KEY, is_guess=answer.is_guess)
+        raise refused(_BAD_SESSION, next_action=_SIGN_IN, is_guess=answer.is_guess)
+
+    async def _note_refusal(self, account_id: UUID, key_id: UUID | None, *, address: str | None = None) -> None:
+        """Write the refused use of a real key into the account's audit list, once in a while for each key.
+
+        An attacker with the key asks as often as he likes: the process remembers what it has noted.
+        """
+        now = clock.monotonic()
+        if key_id is None or now < self._noted.get(key_id, 0.0):
+            return
+        if len(self._noted) >= MAX_CACHED:
+            del self._noted[next(iter(self._noted))]
+        self._noted[key_id] = now + REFUSAL_NOTED_EVERY.total_seconds()
+        about = {"key_id": str(key_id), "reason": "expired"}
+        if address is not None:
+            about |= {"reason": "address_not_allowed", "address": address[:MOST_SHOWN]}
+        at = clock.now()
+        try:
+            async with self._database.transaction() as conn:
+                since = at - REFUSAL_NOTED_EVERY
+                if await key_store.note_refusal(conn, account_id=account_id, key_id=key_id, now=at, before=since):
+                    actor = Actor(type="key", id=key_id)
+                    await audit.record(
+                        conn, account_id=account_id, actor=actor, action=AuditAction.API_KEY_REFUSED, about=about
+                    )
+        except BaseException:
+            self._noted.pop(key_id, None)
+            raise
 
     def vouches(self, credential: Credential) -> bool:
         """Whether it is surely no guess: it was found good lately, or is a token that we signed."""
@@ -123,12 +174,15 @@ class Authenticator:
             holder = await key_store.find_holder(conn, public_id=presented.public_id, now=now)
         if holder is None or not hmac.compare_digest(holder.digest, presented.digest):
             return _Answer(None, asked + self._cache_s, is_guess=True)
-        if holder.is_over:
+        if holder.is_revoked:
             return _Answer(None, asked + self._cache_s)
+        if holder.is_expired:
+            return _Answer(None, asked + self._cache_s, expired=holder)
         left = self._cache_s
         if holder.expires_at is not None:
             left = min(left, (holder.expires_at - now).total_seconds())
-        return _Answer(_caller(holder), asked + left)
+        allowed = None if holder.allowed_ips is None else tuple(holder.allowed_ips)
+        return _Answer(_caller(holder), asked + left, allowed_ips=allowed)
 
     async def _look_up_token(self, credential: Credential) -> _Answer:
         if self._bearers is None:
@@ -153,7 +207,7 @@ def _is_key(credential: Credential) -> bool:
     return credential.kind == "api_key"
 
 
-def _caller(holder: key_store.Holder) -> Caller:
+def _caller(holder: Holder) -> Caller:
     kind = KeyKind(holder.kind)
     return Caller(
         account_id=holder.account_id if kind is KeyKind.LIVE else holder.sandbox_id,

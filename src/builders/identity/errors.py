@@ -17,6 +17,18 @@ class KeyRevoked(Problem):
     status, code = 409, "api_key_revoked"
 
 
+class KeyLimit(Problem):
+    """The account has as many active API keys as it may have."""
+
+    status, code = 409, "api_key_limit"
+
+
+class KeyLimited(Problem):
+    """An API key makes no key that is less limited than itself."""
+
+    status, code = 403, "api_key_limited"
+
+
 class AccountNotFound(Problem):
     """There is no such account."""
 

@@ -18,6 +18,11 @@ class KeyChanged(BaseModel):
     key_kind: Annotated[KeyKind, Field(description="`live` or `test`.")]
     preset: Annotated[Preset, Field(description="The role preset, which sets the scopes.")]
     prefix: Annotated[str, Field(description="Beginning of the secret, enough to recognize the key.")]
+    expires_at: Annotated[datetime | None, Field(description="When the key ends; null: never.")] = None
+    allowed_ips: Annotated[
+        list[str] | None, Field(description="The networks that the key works from; null: any.")
+    ] = None
+    replaces: Annotated[UUID | None, Field(description="The key that a rotation replaced.")] = None
 
 
 class AccountCreated(BaseModel):
@@ -59,7 +64,12 @@ _EXAMPLE = KeyChanged(
 )
 
 KEY_CREATED = declare(
-    Event(name="api_key.created", version=1, description="An API key was minted.", example=_EXAMPLE)
+    Event(
+        name="api_key.created",
+        version=1,
+        description="An API key was minted, or made by a rotation.",
+        example=_EXAMPLE,
+    )
 )
 KEY_REVOKED = declare(
     Event(name="api_key.revoked", version=1, description="An API key was revoked.", example=_EXAMPLE)

@@ -2,10 +2,11 @@
 
 from procrastinate import JobContext
 
+from builders.identity import key_notices, signing_in
 from builders.identity import service as identity
-from builders.identity import signing_in
 from builders.kit import jobs
 
+mail_new_key = key_notices.mail_new_key
 mail_code = signing_in.mail_code  # declared beside what it does, since the door defers it
 
 

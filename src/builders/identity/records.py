@@ -9,6 +9,8 @@ from uuid import UUID
 from builders.kit.callers import Impersonation
 
 MAX_LABEL = 120  # characters
+MAX_NETWORKS = 50  # of one key
+MAX_ACTIVE_KEYS = 100  # of an account
 
 
 class KeyKind(StrEnum):
@@ -51,6 +53,8 @@ class ApiKey:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    asked_expires_at: datetime | None = None  # what rotation keeps; `expires_at` may be the end of an overlap
+    allowed_ips: Sequence[str] | None = None  # networks in CIDR notation; None: any
     scopes: Sequence[str] = ()
 
 
@@ -179,6 +183,7 @@ class AuditAction(StrEnum):
     API_KEY_MINTED = "api_key.minted"
     API_KEY_ROTATED = "api_key.rotated"
     API_KEY_REVOKED = "api_key.revoked"
+    API_KEY_REFUSED = "api_key.refused"  # used after it expired or from an address that it is not allowed from
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"
     IDENTITY_LINKED = "identity.linked"

@@ -1,6 +1,8 @@
 """The door of identity."""
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -10,6 +12,8 @@ from builders.identity import (
     errors,
     grants,
     identities,
+    key_limits,
+    key_notices,
     keys,
     scopes,
     sessions,
@@ -20,9 +24,18 @@ from builders.identity import (
 from builders.identity import audit as audits
 from builders.identity import authenticator as authenticators
 from builders.identity.bearers import Bearers
-from builders.identity.errors import KeyNotFound, KeyRevoked
+from builders.identity.errors import KeyLimit, KeyNotFound, KeyRevoked
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
-from builders.identity.records import Account, ApiKey, AuditAction, KeyKind, NewApiKey, Preset
+from builders.identity.key_limits import KeyLimits
+from builders.identity.records import (
+    MAX_ACTIVE_KEYS,
+    Account,
+    ApiKey,
+    AuditAction,
+    KeyKind,
+    NewApiKey,
+    Preset,
+)
 from builders.identity.store import accounts as account_store
 from builders.identity.store import keys as key_store
 from builders.kit import clock, ids, outbox
@@ -97,31 +110,64 @@ async def create_key(
     preset: Preset,
     minted_by: KeyKind,
     actor: Actor,
+    minter_id: UUID | None = None,
     expires_at: datetime | None = None,
+    allowed_ips: Sequence[str] | None = None,
 ) -> NewApiKey:
-    """A new key of a real account, with the secret; publishes api_key.created.
+    """Mint a key of a real account, with its limits; publishes api_key.created and mails the account.
 
-    Raises LiveKeyRequired when a test key asks for a live one.
+    The limits of the minter's own key, `minter_id`, hold for it too. Raises Invalid for an end in the past,
+    LiveKeyRequired when a test key asks for a live one, KeyLimited, KeyLimit.
     """
-    if kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
+    asked = KeyLimits(
+        expires_at=expires_at, allowed_ips=None if allowed_ips is None else tuple(dict.fromkeys(allowed_ips))
+    )
+    key_limits.check(asked, now=clock.now())
+    if minter_id is not None:
+        asked = key_limits.inherit(asked, minter=await get_key(conn, account_id=account_id, key_id=minter_id))
+    shape = Shape(label=label, kind=kind, preset=preset, limits=asked)
+    return await _mint(conn, shape, account_id=account_id, minted_by=minted_by, actor=actor, replaces=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a new key is to be like."""
+
+    label: str
+    kind: KeyKind
+    preset: Preset
+    limits: KeyLimits
+
+
+async def _mint(
+    conn: Conn, shape: Shape, *, account_id: UUID, minted_by: KeyKind, actor: Actor, replaces: UUID | None
+) -> NewApiKey:
+    if shape.kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
         raise LiveKeyRequired("A test key mints only test keys.", next_action="Ask with a live key.")
-    text = keys.mint(kind)
+    text = keys.mint(shape.kind)
     key = await key_store.insert_key(
         conn,
         account_id=account_id,
         key_id=ids.new(),
         text=text,
-        label=label,
-        kind=kind,
-        preset=preset,
+        label=shape.label,
+        kind=shape.kind,
+        preset=shape.preset,
         created_by=str(actor),
-        expires_at=expires_at,
+        expires_at=shape.limits.expires_at,
+        allowed_ips=shape.limits.allowed_ips,
+        most=MAX_ACTIVE_KEYS,
         now=clock.now(),
     )
-    shown = _there(key)
-    await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_news(shown))
-    await _audit_key(conn, shown, account_id, actor, AuditAction.API_KEY_MINTED)
-    return NewApiKey(key=shown, secret=text.text)
+    if key is None:
+        raise KeyLimit(
+            f"The account has {MAX_ACTIVE_KEYS} active API keys.",
+            next_action="Revoke a key that is not used (GET /v1/api-keys), or rotate one with overlap_hours 0.",
+        )
+    await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_news(key, replaces=replaces))
+    await key_notices.enqueue(conn, account_id=account_id, key_id=key.id, replaced_id=replaces)
+    await _audit_key(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
+    return NewApiKey(key=key, secret=text.text)
 
 
 async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID | None) -> ApiKey:
@@ -163,27 +209,27 @@ async def rotate_key(
     overlap: timedelta,
     rotated_by: KeyKind,
     actor: Actor,
+    rotator_id: UUID | None = None,
 ) -> NewApiKey:
-    """A new key like an old one, which goes on for the overlap.
+    """Mint a key like an old one, with its limits; the old one goes on for the overlap.
 
-    Raises KeyNotFound, KeyRevoked when the old one is over, LiveKeyRequired.
+    Raises KeyNotFound, KeyRevoked when the old one is over, LiveKeyRequired, KeyLimited when the key that asks,
+    `rotator_id`, is more limited, KeyLimit.
     """
     now = clock.now()
     before = await get_key(conn, account_id=account_id, key_id=key_id)
-    new = await create_key(
-        conn,
-        account_id=account_id,
-        label=before.label,
-        kind=before.key_kind,
-        preset=before.preset,
-        minted_by=rotated_by,
-        actor=actor,
-    )
+    limits = key_limits.limits_of(before)
+    if rotator_id is not None:
+        rotator = await get_key(conn, account_id=account_id, key_id=rotator_id)
+        key_limits.require_within(limits, minter=rotator)
+    # The old one first: with no overlap it makes room for the new one.
     old = await key_store.expire_key(
         conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now
     )
     if old is None:
         raise KeyRevoked("This key is over; there is nothing to rotate.", next_action="Mint a new key.")
+    shape = Shape(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
+    new = await _mint(conn, shape, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before.id)
     await _audit_key(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))
     return new
 
@@ -198,8 +244,19 @@ async def _audit_key(
     conn: Conn, key: ApiKey, account_id: UUID, actor: Actor, action: AuditAction, **more: str
 ) -> None:
     about = {"key_id": str(key.id), "label": key.label, "key_kind": key.key_kind, "preset": key.preset, **more}
+    if key.allowed_ips is not None:
+        about["allowed_ips"] = ", ".join(key.allowed_ips)
     await audit(conn, account_id=account_id, actor=actor, action=action, about=about)
 
 
-def _news(key: ApiKey) -> KeyChanged:
-    return KeyChanged(id=key.id, label=key.label, key_kind=key.key_kind, preset=key.preset, prefix=key.prefix)
+def _news(key: ApiKey, *, replaces: UUID | None = None) -> KeyChanged:
+    return KeyChanged(
+        id=key.id,
+        label=key.label,
+        key_kind=key.key_kind,
+        preset=key.preset,
+        prefix=key.prefix,
+        expires_at=key.expires_at,
+        allowed_ips=None if key.allowed_ips is None else list(key.allowed_ips),
+        replaces=replaces,
+    )

@@ -3,17 +3,19 @@
 Which credentials are good is the identity room's knowledge; `app` hands its authenticator to the kit.
 """
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from fastapi import Cookie, Depends, Header, Request
+from pydantic import BaseModel
 from starlette.types import Scope
 
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.errors import Problem
+from builders.kit.origins import require_own_origin
 
 COOKIE = "svc_access_token"
 Authorization = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and a session's token.")]
@@ -21,7 +23,6 @@ XApiKey = Annotated[str | None, Header(alias="X-API-Key", description="API key, 
 AccessToken = Annotated[str | None, Cookie(description="Session cookie of a browser, set by signing in.")]
 CALLER = "caller"  # where the scope of a request holds its Caller
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # methods that change nothing (RFC 9110, 9.2.1)
-_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +101,18 @@ class CredentialsInvalid(Problem):
     is_guess = True  # False for what was good once: nobody comes by that by trying
 
 
+class KeyExpired(CredentialsInvalid):
+    """The API key has expired."""
+
+    status, code = 401, "api_key_expired"
+
+
+class AddressNotAllowed(Problem):
+    """The API key does not work from this address."""
+
+    status, code = 403, "address_not_allowed"
+
+
 class InsufficientScope(Problem):
     """The credentials lack a scope."""
 
@@ -118,12 +131,6 @@ class LiveKeyRequired(Problem):
     status, code = 403, "live_key_required"
 
 
-class OriginForbidden(Problem):
-    """The request does not come from the service's own pages."""
-
-    status, code = 403, "origin_forbidden"
-
-
 class IssuerAway(Problem):
     """The issuer of the token is away."""
 
@@ -133,8 +140,8 @@ class IssuerAway(Problem):
 class Authenticate(Protocol):
     """Identity's part: whose credential it is; `fresh` when nothing remembered will do."""
 
-    async def __call__(self, credential: Credential, *, fresh: bool) -> Caller:
-        """The caller. Raises CredentialsInvalid, IssuerAway."""
+    async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
+        """Return the caller, who asks from `address`. Raises CredentialsInvalid, AddressNotAllowed, IssuerAway."""
 
     def vouches(self, credential: Credential) -> bool:
         """Whether it is surely no guess; told without asking the database."""
@@ -180,49 +187,27 @@ def _find_cookie(cookies: str) -> Credential | None:
 _MINT = "Send a valid key in X-API-Key, or mint one with POST /v1/api-keys."
 
 
-def refused(detail: str, *, next_action: str = _MINT, is_guess: bool = True) -> CredentialsInvalid:
+def refused(
+    detail: str,
+    *,
+    next_action: str = _MINT,
+    is_guess: bool = True,
+    kind: type[CredentialsInvalid] = CredentialsInvalid,
+) -> CredentialsInvalid:
     """The one answer to every bad credential (RFC 6750, 3)."""
     challenge = 'Bearer realm="builders", error="invalid_token"'
-    refusal = CredentialsInvalid(detail, headers={"WWW-Authenticate": challenge}, next_action=next_action)
+    refusal = kind(detail, headers={"WWW-Authenticate": challenge}, next_action=next_action)
     refusal.is_guess = is_guess
     return refusal
-
-
-def origin_of(url: str) -> str:
-    """The origin of an address as a browser writes it (RFC 6454, 6.2)."""
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
-    return f"{parts.scheme}://{host}{port}"
-
-
-def require_own_origin(request: Request, *, programs_may: bool) -> None:
-    """Refuses what another site had the browser send. Raises OriginForbidden.
-
-    After CrossOriginProtection of Go 1.25. Browsers say where a request comes from and programs do not:
-    `programs_may` lets those pass too that say nothing.
-    """
-    site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
-    if site:  # which no page can write
-        is_ours = site in (["same-origin"], ["none"])
-    elif origin:
-        is_ours = origin == [origin_of(request.app.state.settings.url)]
-    else:
-        is_ours = programs_may
-    if not is_ours:
-        raise OriginForbidden(
-            "A browser may send this only from the service's own pages.",
-            next_action="Open the service's address itself. From a program, send no Origin"
-            + ("." if programs_may else ", and the token in Authorization: Bearer, or an API key."),
-        )
 
 
 class Needs:
     """A dependency that gives the caller, or refuses one without the scope."""
 
-    def __init__(self, scope: str, *, fresh: bool) -> None:
+    def __init__(self, scope: str, *, fresh: bool, support: Collection[str] | None) -> None:
         self.scope = scope
         self.fresh = fresh
+        self.support = support
 
     async def __call__(
         self,
@@ -240,7 +225,7 @@ class Needs:
     async def caller(self, request: Request) -> Caller:
         """Who asks, whatever he may do.
 
-        Raises CredentialsMissing, CredentialsInvalid, OriginForbidden, IssuerAway, RateLimited.
+        Raises CredentialsMissing, CredentialsInvalid, AddressNotAllowed, OriginForbidden, IssuerAway, RateLimited.
         """
         credential = find_credential(request.scope)
         if credential is None:
@@ -258,7 +243,8 @@ class Needs:
             if too_many is not None and not authenticate.vouches(credential):
                 raise too_many
         try:
-            caller = await authenticate(credential, fresh=self.fresh)
+            client = request.scope.get("client")  # as trusted proxies say
+            caller = await authenticate(credential, fresh=self.fresh, address=client[0] if client else "")
         except CredentialsInvalid as refusal:
             if limits is not None and refusal.is_guess:
                 await limits.note_refused(request.scope)
@@ -275,8 +261,24 @@ class Needs:
         if self.scope not in caller.scopes:
             raise _lacking(self.scope, caller)
         if caller.impersonation is not None and request.method not in _SAFE:
+            if self.support is None:
+                raise _in_person("A support session does not do this.")
             authenticate: Authenticate = request.app.state.authenticate
             await authenticate.witness(caller, what=f"{request.method} {request.scope['path']}")
+
+    def judge_members(self, caller: Caller, sent: Iterable[object]) -> None:
+        """Refuse what a support session sets beyond what the operation lists. Raises ImpersonationForbidden."""
+        if caller.impersonation is None:
+            return
+        for body in sent:
+            if isinstance(body, BaseModel):
+                found = (body.model_fields_set & type(body).model_fields.keys()) - set(self.support or ())
+                if found:
+                    raise _in_person(f"A support session does not set {', '.join(sorted(found))}.")
+
+
+def _in_person(detail: str) -> ImpersonationForbidden:
+    return ImpersonationForbidden(detail, next_action="The account's holder can do this, signed in or with a key.")
 
 
 def _lacking(scope: str, caller: Caller) -> Problem:
@@ -294,6 +296,11 @@ def _lacking(scope: str, caller: Caller) -> Problem:
     )
 
 
-def needs(scope: str, *, fresh: bool = False) -> Any:  # what Annotated takes: Depends has no public type
-    """Marks a handler's caller with the scope it must hold; `fresh` asks the database each time."""
-    return Depends(Needs(scope, fresh=fresh))
+def needs(scope: str, *, fresh: bool = False, support: Collection[str] | None = None) -> Any:
+    """Mark a handler's caller with the scope it must hold; `fresh` asks the database each time.
+
+    An operation that changes something is refused to a support session unless it says what support may do:
+    `support` are the members of the body that it may set, none where there is no body. None of them decides where
+    mail, events or credentials go. What Annotated takes: Depends has no public type.
+    """
+    return Depends(Needs(scope, fresh=fresh, support=support))

@@ -151,6 +151,8 @@ class Compiled:
         values: Values = {} if caller is None else {self.caller_name: caller}
         body = await bodies.read(request, also=self.also) if self.has_body else None
         await self._read(request, body, values)
+        if self.needs is not None and caller is not None:
+            self.needs.judge_members(caller, (values[field.name] for field in self.body_fields))
         if self.request_name:
             values[self.request_name] = request
         database: db.Database = request.app.state.database

@@ -16,6 +16,7 @@ from builders.kit import callers, idempotency, limits
 from builders.kit.compiled import Compiled
 from builders.kit.errors import CODES, INVALID, UNAVAILABLE, BodyTooLarge, problems
 from builders.kit.incoming import Busy
+from builders.kit.origins import OriginForbidden
 
 # The `openapi_extra` of an operation that the base specification does not have.
 BEYOND: dict[str, Any] = {"x-beyond": True}
@@ -44,9 +45,11 @@ class Route(APIRoute):
             refusals = problems(
                 callers.CredentialsMissing,
                 callers.CredentialsInvalid,
+                callers.KeyExpired,
+                callers.AddressNotAllowed,
                 callers.InsufficientScope,
                 callers.ImpersonationForbidden,
-                callers.OriginForbidden,
+                OriginForbidden,
                 callers.IssuerAway,
             )
             self.responses = _joined(refusals, self.responses)

@@ -24,6 +24,7 @@ _SUBJECTS: Mapping[str, str] = {
     "sign_in": "Your sign-in code is {code}",
     "email_changed": "The email address of your account is to change",
     "email_replaced": "The email address of your account has changed",
+    "api_key_created": "A new {kind} API key: {label}",
     "lead_confirm": "Please confirm that it was you",
     "verify_destination": "May mail be forwarded to you?",
     "team_invite": "{inviter} invites you to the team {team}",

@@ -119,6 +119,19 @@ class EmailReplaced(Letter):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeyCreated(Letter):
+    """Notifies an account of a new API key."""
+
+    name: ClassVar[str] = "api_key_created"
+    label: str
+    kind: str
+    preset: str
+    prefix: str
+    replaced: str | None  # the prefix of the key that was rotated
+    made_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeadConfirm(Letter):
     """Asks a lead to confirm that it was them who asked."""
 
@@ -268,6 +281,7 @@ LETTERS: tuple[type[Letter], ...] = (
     SignInCode,
     EmailChanged,
     EmailReplaced,
+    ApiKeyCreated,
     LeadConfirm,
     VerifyDestination,
     TeamInvite,

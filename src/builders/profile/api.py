@@ -26,7 +26,8 @@ from builders.profile.records import Confirmation, Verification
 
 router = Router(prefix="/v1", tags=["profile"])
 Reader = Annotated[Caller, needs("account:read")]
-Writer = Annotated[Caller, needs("account:write")]
+_SUPPORT = ("display_name", "company", "website", "country", "timezone", "locale", "marketing_opt_in")  # no email
+Writer = Annotated[Caller, needs("account:write", support=_SUPPORT)]
 VERIFICATION = "/account/email-verification"
 ON_PAGE = f"/v1{VERIFICATION}/confirm/page"
 # Besides the gap between two messages and their number in a day, which the database keeps.

@@ -22,7 +22,9 @@ from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFo
 router = Router(prefix="/v1/builders/projects", tags=["projects"])
 ProjectId = Annotated[str, Path(description="Identifier of the project; not its slug.")]
 Reader = Annotated[Caller, needs("projects:read")]
-Writer = Annotated[Caller, needs("projects:write")]
+# Of support: not the default destination and not the webhooks.
+_SUPPORT = ("name", "slug", "description", "website", "allowed_domains", "alias_limit", "metadata", "archived")
+Writer = Annotated[Caller, needs("projects:write", support=(*_SUPPORT, "version"))]
 Archived = Annotated[bool, Query(description="Archived ones as well.")]
 
 

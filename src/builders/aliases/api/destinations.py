@@ -7,11 +7,12 @@ from starlette.responses import Response
 
 from builders.aliases import replies, schemas
 from builders.aliases import service as aliases
-from builders.aliases.api.names import Reader, Writer
+from builders.aliases.api.names import Reader
 from builders.aliases.errors import AskedTooSoon, DestinationNotFound
 from builders.aliases.records import Confirmation, Destination
 from builders.kit import forms, html
 from builders.kit.bodies import Answer
+from builders.kit.callers import Caller, needs
 from builders.kit.crypto import Keyring
 from builders.kit.db import Database, Pool, Reads, Tx
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
@@ -24,6 +25,8 @@ from builders.kit.routes import Router
 from builders.kit.supplies import Config, Keys
 
 router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
+# Support may have a recipient asked again; never another one.
+Asker = Annotated[Caller, needs("aliases:write", support=("email",))]
 ON_PAGE = "/v1/aliases/destinations/confirm/page"
 # Besides the gap between two mails and their number in a day, which the database keeps for each address.
 RESEND = declare(
@@ -46,7 +49,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery, settin
     dependencies=[within(RESEND)],
 )
 async def resend_confirmation(
-    body: schemas.DestinationResend, caller: Writer, conn: Tx, settings: Config
+    body: schemas.DestinationResend, caller: Asker, conn: Tx, settings: Config
 ) -> replies.DestinationResent:
     """Have the reader of a destination asked again, unless they have agreed."""
     sent, destination = await aliases.resend(

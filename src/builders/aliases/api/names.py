@@ -24,7 +24,8 @@ from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
 router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
 AliasId = Annotated[str, Path(description="Identifier of the alias.")]
 Reader = Annotated[Caller, needs("aliases:read")]
-Writer = Annotated[Caller, needs("aliases:write")]
+Writer = Annotated[Caller, needs("aliases:write", support=("enabled", "note", "labels"))]
+Releaser = Annotated[Caller, needs("aliases:write")]
 router.refuse(
     "POST",
     "",
@@ -105,7 +106,7 @@ async def change(
     response_model=replies.AliasReply,
     responses={**WRITTEN, **problems(AliasNotFound, ImpersonationForbidden)},
 )
-async def release(alias_id: AliasId, caller: Writer, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
+async def release(alias_id: AliasId, caller: Releaser, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
     """Release a name: for a while only you can claim it again. A second time changes nothing.
 
     Soon after the claim this undoes it, once for each name: it is not owed. Later the paid period is not refunded;

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Path
 
 from builders.identity import service as identity
-from builders.identity.errors import KeyNotFound, KeyRevoked
+from builders.identity.errors import KeyLimit, KeyLimited, KeyNotFound, KeyRevoked
 from builders.identity.records import ApiKey, KeyKind, Scope
 from builders.identity.schemas import keys as schemas
 from builders.kit import ids
@@ -34,7 +34,7 @@ ROTATION: dict[int | str, dict[str, Any]] = {
 @router.post(
     "",
     response_model=schemas.ApiKeyCreated,
-    responses={**problems(LiveKeyRequired, InFlight), **ROTATION},
+    responses={**problems(LiveKeyRequired, KeyLimit, KeyLimited, InFlight), **ROTATION},
     dependencies=[within(MINT)],
 )
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
@@ -46,7 +46,10 @@ async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schema
         kind=body.key_kind,
         preset=body.preset,
         minted_by=KeyKind(caller.mode),
+        minter_id=caller.key_id,
         actor=caller.actor,
+        expires_at=body.expires_at,
+        allowed_ips=body.allowed_ips,
     )
     return schemas.created(new)
 
@@ -90,7 +93,7 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
 @router.post(
     "/{key_id}/rotate",
     response_model=schemas.ApiKeyCreated,
-    responses=problems(KeyNotFound, KeyRevoked, LiveKeyRequired, InFlight),
+    responses=problems(KeyNotFound, KeyRevoked, KeyLimit, KeyLimited, LiveKeyRequired, InFlight),
     openapi_extra=BEYOND,
     dependencies=[within(MINT)],
 )
@@ -104,6 +107,7 @@ async def rotate(
         key_id=ids.find(key_id),
         overlap=timedelta(hours=(body or schemas.ApiKeyRotate()).overlap_hours),
         rotated_by=KeyKind(caller.mode),
+        rotator_id=caller.key_id,
         actor=caller.actor,
     )
     return schemas.created(new)

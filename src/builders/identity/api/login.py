@@ -10,11 +10,11 @@ from builders.identity.records import SignedIn
 from builders.identity.schemas import login as schemas
 from builders.kit import forms, html
 from builders.kit.bodies import Answer
-from builders.kit.callers import OriginForbidden
 from builders.kit.compiled import ALSO_READS
 from builders.kit.db import Pool, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.limits import within
+from builders.kit.origins import OriginForbidden
 from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Config, Keys
 

@@ -14,11 +14,11 @@ from builders.identity.api import cookies
 from builders.identity.api.visitors import REDEEM, visiting
 from builders.identity.records import MailedCode, MailedLink, SignedIn
 from builders.kit import error_pages, forms, html
-from builders.kit.callers import OriginForbidden
 from builders.kit.db import Pool, Reads
 from builders.kit.emails import canonical
 from builders.kit.errors import Invalid, Problem, TokenInvalid, problems
 from builders.kit.limits import within
+from builders.kit.origins import OriginForbidden
 from builders.kit.routes import BEYOND, Router
 from builders.kit.supplies import Config, Keys
 

@@ -20,7 +20,8 @@ from builders.kit.routes import BEYOND, Router
 router = Router(prefix="/v1/auth", tags=["auth"])
 SessionId = Annotated[str, Path(description="Identifier of the session.")]
 Reader = Annotated[Caller, needs("account:read")]
-Writer = Annotated[Caller, needs("account:write")]
+Leaver = Annotated[Caller, needs("account:read", support=())]
+Writer = Annotated[Caller, needs("account:write", support=())]
 
 
 @router.get("/session", response_model=schemas.SessionReply)
@@ -42,7 +43,7 @@ async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     openapi_extra=BEYOND,
     dependencies=[EVERY_TIME],
 )
-async def log_out(request: Request, caller: Reader, conn: Tx, secure: cookies.Secure) -> Answer | Response:
+async def log_out(request: Request, caller: Leaver, conn: Tx, secure: cookies.Secure) -> Answer | Response:
     """End the session that asks, and have the browser forget its cookie."""
     if caller.session_id is None:
         raise NoSession(

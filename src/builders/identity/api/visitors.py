@@ -6,8 +6,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from builders.kit import supplies
-from builders.kit.callers import AccessToken, Authorization, XApiKey, require_own_origin
+from builders.kit.callers import AccessToken, Authorization, XApiKey
 from builders.kit.limits import SITE, Policy, declare
+from builders.kit.origins import require_own_origin
 
 # Each email address has a limit of its own too, in the database.
 LOGIN = declare(

@@ -6,10 +6,11 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
+from builders.identity import networks
+from builders.identity.records import MAX_LABEL, MAX_NETWORKS, ApiKey, KeyKind, NewApiKey, Preset
 from builders.identity.scopes import DESCRIPTIONS, of_preset
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
 
@@ -24,6 +25,7 @@ _ITEM: JsonDict = {
     "expires_at": None,
     "revoked_at": None,
     "last_used_at": None,
+    "allowed_ips": ["192.0.2.0/24", "2001:db8::/48"],
 }
 _KEY: JsonDict = {**_ITEM, "scopes": [*of_preset(Preset.DEVELOPER_FULL)]}
 
@@ -42,6 +44,10 @@ _NOT_CHOSEN: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("ip", "ips", "ip_addresses", "cidr", "cidrs", "source_ips"), "Use allowed_ips."),
     }
 )
+
+
+def _cidr(text: str) -> str:
+    return str(networks.parse(text))
 
 
 class ApiKeyCreate(Body):
@@ -68,6 +74,17 @@ class ApiKeyCreate(Body):
             "domain portfolios."
         ),
     ]
+    expires_at: Annotated[
+        AwareDatetime | None, Field(description="When the key ends, in the future; null: never.")
+    ] = None
+    allowed_ips: Annotated[
+        list[Annotated[str, AfterValidator(_cidr)]] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_NETWORKS,
+            description="The networks that the key works from, IPv4 or IPv6, in CIDR notation; null: any.",
+        ),
+    ] = None
 
 
 class ApiKeyRotate(Body):
@@ -100,6 +117,7 @@ class ApiKeyItem(Reply):
     expires_at: Annotated[datetime | None, Field(description="From when the key is refused; null: never.")]
     revoked_at: Annotated[datetime | None, Field(description="When the key was revoked; null while it works.")]
     last_used_at: Annotated[datetime | None, Field(description="To within five minutes.")]
+    allowed_ips: Annotated[list[str] | None, Field(description="The networks that the key works from; null: any.")]
 
 
 class ApiKeyReply(ApiKeyItem):

@@ -10,28 +10,38 @@ from psycopg.rows import class_row
 
 from builders.identity import scopes
 from builders.identity.keys import KeyText
+from builders.identity.networks import Network
 from builders.identity.records import ApiKey, KeyKind, Preset
 from builders.kit.db import Conn
 
 _KINDS = {kind.value: kind for kind in KeyKind}
 _PRESETS = {preset.value: preset for preset in Preset}
 
+# Keys of an account are made one at a time, or two would each count the other's as not yet there.
+LOCK_KEYS = "SELECT FROM identity_accounts WHERE id = %(account_id)s FOR NO KEY UPDATE"
 INSERT_KEY = """
     WITH key AS (
         INSERT INTO identity_keys
-            (account_id, id, label, kind, preset, prefix, last4, created_at, created_by, expires_at)
-        VALUES (%(account_id)s, %(id)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
-                %(created_by)s, %(expires_at)s)
+            (account_id, id, label, kind, preset, prefix, last4, created_at, created_by, expires_at,
+             asked_expires_at, allowed_ips)
+        SELECT %(account_id)s, %(id)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
+               %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[]
+        WHERE %(most)s > (
+            SELECT count(*) FROM identity_keys
+            WHERE account_id = %(account_id)s AND revoked_at IS NULL
+              AND (expires_at IS NULL OR expires_at > %(now)s)
+        )
         RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at,
-                  last_used_at
+                  last_used_at, asked_expires_at, allowed_ips
     ), known AS (
         INSERT INTO identity_key_ids (public_id, digest, account_id, key_id)
-        VALUES (%(public_id)s, %(digest)s, %(account_id)s, %(id)s)
+        SELECT %(public_id)s, %(digest)s, %(account_id)s, id FROM key
     )
     SELECT * FROM key
 """
 FIND_KEY = """
-    SELECT id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at
+    SELECT id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
+           asked_expires_at, allowed_ips
     FROM identity_keys WHERE account_id = %(account_id)s AND id = %(key_id)s
 """
 # Rendered by PostgreSQL: measured at half the cost of fifty records.
@@ -39,7 +49,8 @@ LIST_KEYS = """
     SELECT coalesce(json_agg(json_build_object(
                'id', id, 'label', label, 'key_kind', kind, 'preset', preset, 'prefix', prefix, 'last4', last4,
                'created_at', kit_time(created_at), 'expires_at', kit_time(expires_at),
-               'revoked_at', kit_time(revoked_at), 'last_used_at', kit_time(last_used_at)
+               'revoked_at', kit_time(revoked_at), 'last_used_at', kit_time(last_used_at),
+               'allowed_ips', allowed_ips
            ) ORDER BY id DESC) FILTER (WHERE nth <= %(limit)s), '[]')::text,
            (array_agg(id) FILTER (WHERE nth = %(limit)s))[1]::text, coalesce(max(nth) > %(limit)s, false)
     FROM (
@@ -52,22 +63,30 @@ LIST_KEYS = """
 REVOKE_KEY = """
     UPDATE identity_keys SET revoked_at = coalesce(revoked_at, %(now)s)
     WHERE account_id = %(account_id)s AND id = %(key_id)s AND (kind = 'test' OR %(any_kind)s)
-    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at
+    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
+           asked_expires_at, allowed_ips
 """
 EXPIRE_KEY = """
     UPDATE identity_keys SET expires_at = least(expires_at, %(expires_at)s)
     WHERE account_id = %(account_id)s AND id = %(key_id)s
       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
-    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at
+    RETURNING id, label, kind AS key_kind, preset, prefix, last4, created_at, expires_at, revoked_at, last_used_at,
+           asked_expires_at, allowed_ips
 """
 FIND_HOLDER = """
     SELECT known.digest, key.account_id, twin.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,
-           key.expires_at,
-           key.revoked_at IS NOT NULL OR coalesce(key.expires_at <= %(now)s, false) AS is_over
+           key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
+           coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips
     FROM identity_key_ids AS known
     JOIN identity_keys AS key ON key.account_id = known.account_id AND key.id = known.key_id
     JOIN identity_accounts AS twin ON twin.sandbox_of = key.account_id
     WHERE known.public_id = %(public_id)s
+"""
+# Of many at once one notes it, and none again before the time is over.
+NOTE_REFUSAL = """
+    UPDATE identity_keys SET refusal_noted_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(key_id)s
+      AND (refusal_noted_at IS NULL OR refusal_noted_at <= %(before)s)
 """
 # SKIP LOCKED: whoever else holds the row is writing it now, and two flushes never wait for each other.
 TOUCH_KEYS = """
@@ -93,7 +112,9 @@ class Holder:
     kind: str
     preset: str
     expires_at: datetime | None
-    is_over: bool  # revoked or expired
+    is_revoked: bool
+    is_expired: bool
+    allowed_ips: Sequence[Network] | None  # None: any
 
 
 def _api_key(_: object) -> Callable[[Sequence[Any]], ApiKey]:
@@ -114,6 +135,8 @@ def _made(row: Sequence[Any]) -> ApiKey:
         expires_at=row[7],
         revoked_at=row[8],
         last_used_at=row[9],
+        asked_expires_at=row[10],
+        allowed_ips=None if row[11] is None else [str(each) for each in row[11]],
         scopes=scopes.of_preset(preset),
     )
 
@@ -129,9 +152,11 @@ async def insert_key(
     preset: Preset,
     created_by: str,
     expires_at: datetime | None,
+    allowed_ips: Sequence[str] | None,
+    most: int,
     now: datetime,
 ) -> ApiKey | None:
-    """The new key with its global look-up row."""
+    """Insert the key with its global look-up row; None when the account has `most` active keys already."""
     row = {
         "account_id": account_id,
         "id": key_id,
@@ -144,8 +169,11 @@ async def insert_key(
         "digest": text.digest,
         "created_by": created_by,
         "expires_at": expires_at,
+        "allowed_ips": None if allowed_ips is None else list(allowed_ips),
+        "most": most,
         "now": now,
     }
+    await conn.execute(LOCK_KEYS, row)
     async with conn.cursor(row_factory=_api_key) as cursor:
         await cursor.execute(INSERT_KEY, row)
         return await cursor.fetchone()
@@ -197,3 +225,9 @@ async def touch_keys(conn: Conn, *, used: Collection[tuple[UUID, UUID]], now: da
     """Notes that these keys (account, key) were used, where that is not known since `before`."""
     row = {"account_ids": [account for account, _ in used], "key_ids": [key for _, key in used]}
     await conn.execute(TOUCH_KEYS, {**row, "now": now, "before": before})
+
+
+async def note_refusal(conn: Conn, *, account_id: UUID, key_id: UUID, now: datetime, before: datetime) -> bool:
+    """Return whether a refused use of the key is to be noted: none was since `before`."""
+    row = {"account_id": account_id, "key_id": key_id, "now": now, "before": before}
+    return (await conn.execute(NOTE_REFUSAL, row)).rowcount == 1

@@ -5,7 +5,7 @@ from typing import Annotated
 from builders.invoices import schemas
 from builders.invoices import service as invoices
 from builders.invoices.records import BillingDetails
-from builders.kit.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.callers import Caller, needs
 from builders.kit.db import Reads, Tx
 from builders.kit.routes import Router
 
@@ -23,6 +23,4 @@ async def get_billing_details(caller: Reader, conn: Reads) -> BillingDetails:
 @router.put("", response_model=schemas.BillingDetailsReply)
 async def put_billing_details(body: schemas.BillingDetailsUpdate, caller: Writer, conn: Tx) -> BillingDetails:
     """Say whom invoices are made out to. Those that were issued keep what they say."""
-    if caller.impersonation is not None:
-        raise ImpersonationForbidden("Whom invoices are made out to, the account's holder says in person.")
     return await invoices.put_billing_details(conn, account_id=caller.account_id, details=body.details())

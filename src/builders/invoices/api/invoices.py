@@ -22,7 +22,7 @@ from builders.invoices.records import Checkout, Invoice, InvoiceStatus
 from builders.invoices.schemas import InvoiceDetail, InvoiceItem
 from builders.kit import html, ids
 from builders.kit.allowances import HEADERS, LIMITS, Limits
-from builders.kit.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
+from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Database, Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.limits import Policy, Terms, declare, within
@@ -116,8 +116,6 @@ async def create_checkout(
     request: Request, invoice_id: InvoiceId, caller: Payer, database: Pool, outbound: Outside, settings: Config
 ) -> Checkout | Response:
     """Get a link to pay an invoice by, at Stripe; the one of before while it is good. A browser goes on to it."""
-    if caller.impersonation is not None:
-        raise ImpersonationForbidden("Support pays nothing; the account's holder asks for the link.")
     found = await invoices.create_checkout(
         database,
         outbound=outbound,

@@ -21,7 +21,8 @@ from builders.webhooks.records import CatalogEvent
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
 WebhookId = Annotated[str, Path(description="Identifier of the destination.")]
 Reader = Annotated[Caller, needs("portfolio:read")]
-Writer = Annotated[Caller, needs("portfolio:write")]
+# Samples go only where the account's holder has said.
+Writer = Annotated[Caller, needs("portfolio:write", support=("channel", "event", "webhook_id"))]
 SAMPLES = declare(
     Policy(
         name="notification_tests",

@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from builders.kit.callers import Actor, Caller, ImpersonationForbidden, needs
+from builders.kit.callers import Actor, Caller, needs
 from builders.kit.crypto import Keyring
 from builders.kit.db import Database, Pool
 from builders.kit.errors import problems
@@ -35,7 +35,7 @@ SIMULATE = declare(
     "/simulate",
     response_model=Simulated,
     responses=problems(
-        ImpersonationForbidden, sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight
+        sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight
     ),
     dependencies=[within(SIMULATE)],
 )
@@ -50,8 +50,6 @@ async def simulate(
 ) -> Simulated:
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""
     del bounds
-    if caller.impersonation is not None:
-        raise ImpersonationForbidden("Support simulates nothing: what is rendered is signed.")
     supplies = _Supplies(
         database=database,
         outbound=outbound,

@@ -154,4 +154,4 @@ def _why_not(found: Overview, caller: Caller) -> WhyNotReply:
         promote.append("email_unverified")
     if "sandbox:promote" not in caller.scopes:
         promote.append("insufficient_scope")
-    return WhyNotReply(simulate=[*writes, *support], plan=writes, promote=[*promote, *support])
+    return WhyNotReply(simulate=[*writes, *support], plan=[*writes, *support], promote=[*promote, *support])

@@ -1,0 +1,44 @@
+"""Requests that another site had a browser send are refused."""
+
+from urllib.parse import urlsplit
+
+from fastapi import Request
+
+from builders.kit.errors import Problem
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class OriginForbidden(Problem):
+    """The request does not come from the service's own pages."""
+
+    status, code = 403, "origin_forbidden"
+
+
+def origin_of(url: str) -> str:
+    """The origin of an address as a browser writes it (RFC 6454, 6.2)."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
+
+
+def require_own_origin(request: Request, *, programs_may: bool) -> None:
+    """Refuses what another site had the browser send. Raises OriginForbidden.
+
+    After CrossOriginProtection of Go 1.25. Browsers say where a request comes from and programs do not:
+    `programs_may` lets those pass too that say nothing.
+    """
+    site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
+    if site:  # which no page can write
+        is_ours = site in (["same-origin"], ["none"])
+    elif origin:
+        is_ours = origin == [origin_of(request.app.state.settings.url)]
+    else:
+        is_ours = programs_may
+    if not is_ours:
+        raise OriginForbidden(
+            "A browser may send this only from the service's own pages.",
+            next_action="Open the service's address itself. From a program, send no Origin"
+            + ("." if programs_may else ", and the token in Authorization: Bearer, or an API key."),
+        )
