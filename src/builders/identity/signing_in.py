@@ -9,7 +9,7 @@ import hmac
 import re
 import secrets
 from datetime import timedelta
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -20,17 +20,41 @@ from builders.identity.accounts import kept_form
 from builders.identity.records import MailedCode, MailedLink, SessionKind, SignedIn
 from builders.identity.store import accounts as account_store
 from builders.identity.store import codes as store
+from builders.identity.store import sessions as session_store
 from builders.kit import clock, forms, ids, jobs, log
 from builders.kit.crypto import Keyring
 from builders.kit.db import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.settings import Settings
+from builders.kit.visitors import network_of
 from builders.mail import service as mail
 from builders.mail.records import SignInCode
 
 LIFE = timedelta(minutes=15)
-MOST_TRIES = 5  # of one code
-MOST_CODES = ((5, timedelta(minutes=15)), (20, timedelta(days=1)))  # for one address, within
+# Wrong tries of one code count for each client network, so that nobody uses up the victim's tries from elsewhere,
+# and over all networks. A code is one of 28^8 = 3.8e11. An attacker with any number of networks has 50 tries of a
+# code and 20 codes in a day (Cap.in_all): 1,000 guesses a day at an address, which succeed once in a million years
+# of the address (1,000 * 365 / 3.8e11 = 1e-6 in a year). A link has 256 bits, and tries do not count against it: it
+# stays good when the tries of its code are used up.
+MOST_TRIES = 5
+MOST_TRIES_IN_ALL = 50
+
+
+class Cap(NamedTuple):
+    """How many codes are mailed to one address within a time."""
+
+    within: timedelta
+    in_all: int
+    to_strangers: int  # for networks from which nobody has signed in lately; the rest waits for the holder's own
+    to_network: int  # for one network, so that no single one uses up what strangers share
+
+
+CAPS = (
+    Cap(within=timedelta(minutes=15), in_all=5, to_strangers=4, to_network=3),
+    Cap(within=timedelta(days=1), in_all=20, to_strangers=14, to_network=8),
+)
+KNOWN_FOR = timedelta(days=90)  # that sessions are kept beyond their end
+MOST_KNOWN = 200
 KEPT = timedelta(days=1) + LIFE  # what was asked for that long ago was made within the day at most
 PRUNED_AT_ONCE = 10_000
 
@@ -42,14 +66,20 @@ _CODE, _TOKEN = "sign-in code", "sign-in token"  # purposes of the keyring
 _log = log.get_logger()
 
 
-async def request_code(conn: Conn, *, email: str, return_to: str | None = None) -> None:
-    """Has a code sent to the address, if an account has it; the same work if none has.
+async def request_code(conn: Conn, *, email: str, client: str = "", return_to: str | None = None) -> None:
+    """Have a code sent to the address, if an account has it; the same work if none has.
 
-    The link of the message leads back to the path `return_to` of this service.
+    `client` is the address that the request comes from. The link of the message leads back to the path `return_to`
+    of this service.
     """
     sign_in_id = ids.new()
     await store.insert_request(
-        conn, sign_in_id=sign_in_id, address=kept_form(email), return_to=return_to, now=clock.now()
+        conn,
+        sign_in_id=sign_in_id,
+        address=kept_form(email),
+        network=_network(client),
+        return_to=return_to,
+        now=clock.now(),
     )
     await jobs.defer(conn, mail_code, sign_in_id=str(sign_in_id))
 
@@ -66,13 +96,12 @@ async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UU
     request = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - LIFE)
     if request is None:
         return
-    address = request.address
-    for most, window in MOST_CODES:
-        if await store.count_made(conn, address=address, since=now - window) >= most:
-            _log.warning("too_many_sign_in_codes", address=mail.mask(address))
-            return
-    code, token = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH)), secrets.token_urlsafe(32)
+    address, network = request.address, request.requested_from
     account = await account_store.find_account(conn, email=address)
+    if await _is_capped(conn, address=address, network=network, account_id=account.id if account else None):
+        _log.warning("too_many_sign_in_codes", address=mail.mask(address))
+        return
+    code, token = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH)), secrets.token_urlsafe(32)
     made = await store.make_code(
         conn,
         sign_in_id=sign_in_id,
@@ -101,6 +130,30 @@ def _link(settings: Settings, token: str, return_to: str | None) -> str:
     return f"{settings.url}{forms.SIGN_IN}?{urlencode(query)}"
 
 
+async def _is_capped(conn: Conn, *, address: str, network: str, account_id: UUID | None) -> bool:
+    """Return whether enough codes were made; then the newest one, and its link, stay good."""
+    now = clock.now()
+    known = set[str]()
+    if account_id is not None:
+        found = await session_store.list_addresses(
+            conn, account_id=account_id, since=now - KNOWN_FOR, limit=MOST_KNOWN
+        )
+        known = set(map(_network, found))
+    for cap in CAPS:
+        in_all, of_network, of_strangers = await store.count_made(
+            conn, address=address, network=network, known=known, since=now - cap.within
+        )
+        is_free = network in known or of_strangers < cap.to_strangers
+        if in_all >= cap.in_all or of_network >= cap.to_network or not is_free:
+            return True
+    return False
+
+
+def _network(client: str | None) -> str:
+    """Return the network that counts as one client; empty where the address is not known."""
+    return network_of(client or "") or ""
+
+
 async def sign_in(
     database: Database,
     *,
@@ -115,7 +168,7 @@ async def sign_in(
     Takes the database: a try is counted in a transaction of its own, which a refusal does not take back.
     """
     if isinstance(proof, MailedCode):
-        found = await _find_by_code(database, keyring, proof)
+        found = await _find_by_code(database, keyring, proof, network=_network(address))
     else:
         async with database.reading() as conn:
             found = await _find_link(conn, keyring, proof.token)
@@ -140,9 +193,16 @@ async def sign_in(
     return SignedIn(session=new.session, token=new.token, standing=standing)
 
 
-async def _find_by_code(database: Database, keyring: Keyring, proof: MailedCode) -> store.SignIn:
+async def _find_by_code(database: Database, keyring: Keyring, proof: MailedCode, *, network: str) -> store.SignIn:
     async with database.transaction() as conn:
-        found = await store.try_code(conn, address=kept_form(proof.email), most=MOST_TRIES, now=clock.now())
+        found = await store.try_code(
+            conn,
+            address=kept_form(proof.email),
+            network=network,
+            most=MOST_TRIES,
+            most_in_all=MOST_TRIES_IN_ALL,
+            now=clock.now(),
+        )
     if found is None:
         _refuse()
     given = keyring.hashes(_CODE, f"{found.id} {_plain(proof.code)}")

@@ -42,8 +42,7 @@ async def request_login(
 
     The body is JSON; a browser sends a form and gets the page (`text/html`) on which to enter the code.
     """
-    del visitor  # where it comes from was checked
-    await identity.request_code(conn, email=body.email, return_to=body.return_to)
+    await identity.request_code(conn, email=body.email, client=visitor.address, return_to=body.return_to)
     if html.is_browsing(request.scope):
         return login_page.sent_page(body.email, return_to=body.return_to)
     return schemas.LoginReply(expires_in_s=int(identity.CODE_LIFE.total_seconds()))

@@ -10,17 +10,19 @@ from psycopg.rows import class_row
 from builders.kit.db import Conn
 
 INSERT_REQUEST = """
-    INSERT INTO identity_sign_ins (id, address, return_to, requested_at)
-    VALUES (%(id)s, %(address)s, %(return_to)s, %(now)s)
+    INSERT INTO identity_sign_ins (id, address, return_to, requested_at, requested_from)
+    VALUES (%(id)s, %(address)s, %(return_to)s, %(now)s, %(network)s)
 """
 # One at a time for an address, or two would each count the other's code as not yet there.
 LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(hashtextextended('identity_sign_ins ' || %(address)s, 0))"
 FIND_REQUEST = """
-    SELECT address, return_to FROM identity_sign_ins
+    SELECT address, return_to, requested_from FROM identity_sign_ins
     WHERE id = %(id)s AND made_at IS NULL AND requested_at > %(since)s
 """
 COUNT_MADE = """
-    SELECT count(*) FROM identity_sign_ins WHERE address = %(address)s AND made_at > %(since)s
+    SELECT count(*), count(*) FILTER (WHERE requested_from = %(network)s),
+           count(*) FILTER (WHERE requested_from <> ALL(%(known)s::text[]))
+    FROM identity_sign_ins WHERE address = %(address)s AND made_at > %(since)s
 """
 # None where a newer one has been made meanwhile: the newest alone counts.
 MAKE_CODE = """
@@ -39,12 +41,16 @@ END_OLDER = """
 """
 # The try is counted before the code is compared, and committed, so that any number at once get no more tries.
 TRY_CODE = """
-    UPDATE identity_sign_ins SET tries = tries + 1
+    UPDATE identity_sign_ins
+    SET tries = tries + 1,
+        tries_from = tries_from || jsonb_build_object(
+            %(network)s::text, coalesce((tries_from ->> %(network)s::text)::int, 0) + 1
+        )
     WHERE id = (
         SELECT id FROM identity_sign_ins
         WHERE address = %(address)s AND made_at IS NOT NULL AND ended_at IS NULL AND expires_at > %(now)s
         ORDER BY id DESC LIMIT 1
-    ) AND tries < %(most)s
+    ) AND tries < %(most_in_all)s AND coalesce((tries_from ->> %(network)s::text)::int, 0) < %(most)s
     RETURNING id, address, code_hash
 """
 FIND_LINK = """
@@ -81,13 +87,14 @@ class SignInRequest:
 
     address: str
     return_to: str | None  # a path of this service
+    requested_from: str  # the network of the client
 
 
 async def insert_request(
-    conn: Conn, *, sign_in_id: UUID, address: str, return_to: str | None, now: datetime
+    conn: Conn, *, sign_in_id: UUID, address: str, network: str, return_to: str | None, now: datetime
 ) -> None:
-    """That somebody at the address asked."""
-    row = {"id": sign_in_id, "address": address, "return_to": return_to, "now": now}
+    """Insert a request for the email address, which came from the network."""
+    row = {"id": sign_in_id, "address": address, "network": network, "return_to": return_to, "now": now}
     await conn.execute(INSERT_REQUEST, row)
 
 
@@ -101,10 +108,13 @@ async def lock_request(conn: Conn, *, sign_in_id: UUID, since: datetime) -> Sign
     return found
 
 
-async def count_made(conn: Conn, *, address: str, since: datetime) -> int:
-    """How many codes were made for the address since then."""
-    found = await (await conn.execute(COUNT_MADE, {"address": address, "since": since})).fetchone()
-    return 0 if found is None else int(found[0])
+async def count_made(
+    conn: Conn, *, address: str, network: str, known: Collection[str], since: datetime
+) -> tuple[int, int, int]:
+    """Count the codes made for the address since then: all, those for the network, those for no known network."""
+    row = {"address": address, "network": network, "known": list(known), "since": since}
+    found = await (await conn.execute(COUNT_MADE, row)).fetchone()
+    return (0, 0, 0) if found is None else (found[0], found[1], found[2])
 
 
 async def make_code(
@@ -134,10 +144,16 @@ async def end_older(conn: Conn, *, sign_in_id: UUID, address: str, now: datetime
     await conn.execute(END_OLDER, {"id": sign_in_id, "address": address, "now": now})
 
 
-async def try_code(conn: Conn, *, address: str, most: int, now: datetime) -> SignIn | None:
-    """The address' open code, with one more try counted; None when there is none or its tries are used up."""
+async def try_code(
+    conn: Conn, *, address: str, network: str, most: int, most_in_all: int, now: datetime
+) -> SignIn | None:
+    """Return the address' open code, with one more try counted for the network.
+
+    None when there is none, or when the tries of the network, or of all networks, are used up.
+    """
     async with conn.cursor(row_factory=class_row(SignIn)) as cursor:
-        await cursor.execute(TRY_CODE, {"address": address, "most": most, "now": now})
+        row = {"address": address, "network": network, "most": most, "most_in_all": most_in_all, "now": now}
+        await cursor.execute(TRY_CODE, row)
         return await cursor.fetchone()
 
 

@@ -30,6 +30,12 @@ LIST_SESSIONS = """
     WHERE account_id = %(account_id)s AND id < %(before)s AND revoked_at IS NULL AND expires_at > %(now)s
     ORDER BY id DESC LIMIT %(limit)s
 """
+# From which a person signed in: a token of the operator's and support's sessions say nothing of the holder.
+LIST_ADDRESSES = """
+    SELECT address FROM identity_sessions
+    WHERE account_id = %(account_id)s AND kind = 'login' AND address IS NOT NULL AND created_at > %(since)s
+    GROUP BY address ORDER BY max(created_at) DESC LIMIT %(limit)s
+"""
 # Only what lives is ended, so that of two who end it at once one is told that they did.
 END_SESSION = """
     UPDATE identity_sessions SET revoked_at = %(now)s
@@ -130,3 +136,9 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: da
 async def prune_sessions(conn: Conn, *, before: datetime, batch: int) -> int:
     """Forgets sessions that were over by then, up to a batch; gives how many."""
     return (await conn.execute(PRUNE_SESSIONS, {"before": before, "batch": batch})).rowcount
+
+
+async def list_addresses(conn: Conn, *, account_id: UUID, since: datetime, limit: int) -> list[str]:
+    """Return the addresses from which the account's holder signed in since then, the latest first."""
+    row = {"account_id": account_id, "since": since, "limit": limit}
+    return [address for (address,) in await (await conn.execute(LIST_ADDRESSES, row)).fetchall()]
