@@ -1,9 +1,11 @@
 """The digest of a plan: the same for the same, another for anything else, whichever key asked."""
 
+import re
 from typing import Any
 
 import pytest
 
+from builders.kit import emails, ids
 from builders.kit.db import Conn
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, order, plan, promote
@@ -78,9 +80,9 @@ async def test_a_test_key_plans_against_the_live_state_with_the_same_digest(alic
     assert live["digest"] == test["digest"]
     assert [each["action"] for each in test["actions"]] == ["update", "create"]
     changed, created = test["actions"]
-    assert changed["before"]["destinations"] == ["a***@example.net"]
-    assert changed["after"]["destinations"] == ["n***@example.net"]
-    assert created["after"]["destinations"] == ["g***@example.org"]
+    assert re.fullmatch(r"a\*\*\*#[0-9a-f]{8}@example\.net", changed["before"]["destinations"][0])
+    assert re.fullmatch(r"n\*\*\*#[0-9a-f]{8}@example\.net", changed["after"]["destinations"][0])
+    assert re.fullmatch(r"g\*\*\*#[0-9a-f]{8}@example\.org", created["after"]["destinations"][0])
     assert live["actions"][1]["after"]["destinations"] == ["grace@example.org"]
 
 
@@ -106,3 +108,26 @@ async def test_a_plan_that_is_not_stored_as_it_was_shown_is_not_promoted(
     assert (await plan(alice, alias(f"ada@{domain}")))["actions"] == planned["actions"]
     await conn.execute(forge, [forged, written, planned["id"]])
     assert (await promote(alice, planned))["status"] == "succeeded"
+
+
+async def masked(person: Person, domain: str, *destinations: str) -> list[str]:
+    """The destinations of a new alias as a plan shows them to a test key."""
+    planned = await plan(person.test, alias(f"{ids.new().hex[-8:]}@{domain}", *destinations))
+    found: list[str] = planned["actions"][0]["after"]["destinations"]
+    return found
+
+
+async def test_a_masked_plan_shows_that_an_address_differs(alice: Person, bob: Person, domain: str) -> None:
+    await apply(alice, alias(f"ada@{domain}", "owner@example.net"))
+    [moved] = (await plan(alice.test, alias(f"ada@{domain}", "other@example.net")))["actions"]
+    before, after = moved["before"]["destinations"], moved["after"]["destinations"]
+    again = await masked(alice, domain, "other@example.net", "owner@example.net")
+    strangers = await masked(bob, domain, "owner@example.net")
+
+    assert before != after
+    assert again == [*after, *before]
+    assert strangers != before  # under a key of each account's own
+    for shown in (*before, *after, *strangers):
+        assert emails.canonical(shown) == shown
+        assert shown.startswith("o***#")
+        assert shown.endswith("@example.net")

@@ -33,9 +33,9 @@ from builders.mail.records import SignInCode
 LIFE = timedelta(minutes=15)
 # Wrong tries of one code count for each client network, so that nobody uses up the victim's tries from elsewhere,
 # and over all networks. A code is one of 28^8 = 3.8e11. An attacker with any number of networks has 50 tries of a
-# code and 20 codes in a day (Cap.in_all): 1,000 guesses a day at an address, which succeed once in a million years
-# of the address (1,000 * 365 / 3.8e11 = 1e-6 in a year). A link has 256 bits, and tries do not count against it: it
-# stays good when the tries of its code are used up.
+# code and 20 codes in a day (`Cap.in_all`): 1,000 guesses a day at an address, of which one succeeds in a million
+# years (1,000 * 365 / 3.8e11 = 1e-6 in a year). A link has 256 bits, and tries do not count against it: it stays
+# good when the tries of its code are used up.
 MOST_TRIES = 5
 MOST_TRIES_IN_ALL = 50
 

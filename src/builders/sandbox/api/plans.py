@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
-from builders.kit import ids
+from builders.kit import ids, supplies
 from builders.kit.bodies import Answer, size_of
 from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Pool, Reads
@@ -25,6 +25,7 @@ from builders.sandbox.replies import plans as replies
 from builders.sandbox.replies import promotions as promotion_replies
 from builders.sandbox.replies.rendering import render, wants_text
 from builders.sandbox.replies.schema import ManifestSchemaReply
+from builders.sandbox.replies.views import Mask
 from builders.sandbox.schemas import manifest as schemas
 from builders.sandbox.schemas import promotion as promotion_schemas
 from builders.sandbox.service import ProjectArchived
@@ -83,7 +84,8 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 
 def _shown(plan: Plan, caller: Caller, request: Request) -> Answer | Response:
     """The plan as the client wants it: as JSON, or like a diff; masked for a test key."""
-    reply = replies.plan_reply(plan, masked=caller.mode == "test")
+    mask = Mask(supplies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
+    reply = replies.plan_reply(plan, mask=mask)
     if wants_text(request.headers.get("accept", "")):
         return PlainTextResponse(render(reply), headers=VARY)
     return Answer(reply, VARY)

@@ -24,7 +24,7 @@ from builders.sandbox.records import (
     PlanStatus,
     Secret,
 )
-from builders.sandbox.replies.views import ViewReply, view_reply
+from builders.sandbox.replies.views import Mask, ViewReply, view_reply
 from builders.sandbox.wishes import GENERATE
 
 
@@ -137,7 +137,7 @@ class PlanReply(Reply):
     expires_at: Annotated[datetime, Field(description="Until when it can be promoted.")]
 
 
-def plan_reply(plan: Plan, *, masked: bool) -> PlanReply:
+def plan_reply(plan: Plan, *, mask: Mask | None) -> PlanReply:
     """The answer; with a test key mailboxes are masked, though the digest is over the unmasked."""
     ready = plan.status in {PlanStatus.READY, PlanStatus.EMPTY}
     expired = ready and plan.expires_at <= clock.now()
@@ -148,7 +148,7 @@ def plan_reply(plan: Plan, *, masked: bool) -> PlanReply:
         manifest=plan.manifest,
         labels=dict(plan.labels),
         digest=plan.digest,
-        actions=[_action(action, masked=masked) for action in plan.actions],
+        actions=[_action(action, mask=mask) for action in plan.actions],
         summary=dict(Counter(action.action for action in plan.actions)),
         totals=[TotalReply.model_validate(total) for total in plans.totals(plan.actions)],
         errors=[FindingReply.model_validate(each) for each in plan.errors],
@@ -161,14 +161,14 @@ def plan_reply(plan: Plan, *, masked: bool) -> PlanReply:
     )
 
 
-def _action(action: Action, *, masked: bool) -> ActionReply:
+def _action(action: Action, *, mask: Mask | None) -> ActionReply:
     price = action.price
     return ActionReply(
         address=action.address,
         kind=action.kind,
         action=action.action,
-        before=view_reply(action.before, masked=masked),
-        after=view_reply(action.after, masked=masked),
+        before=view_reply(action.before, mask=mask),
+        after=view_reply(action.after, mask=mask),
         after_unknown=list(action.after_unknown),
         changed_fields=list(action.changed_fields),
         reason=action.reason,

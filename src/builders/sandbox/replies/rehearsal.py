@@ -117,7 +117,7 @@ def manifest_reply(found: Rehearsal) -> ManifestSimulatedReply:
     """The answer; nothing is masked, since all of it is the sandbox account's own."""
     return ManifestSimulatedReply(
         persisted=found.persisted,
-        plan=RehearsedPlanReply.model_validate(plan_reply(found.plan, masked=False)),
+        plan=RehearsedPlanReply.model_validate(plan_reply(found.plan, mask=None)),
         promotion=None if found.status is None else _promotion(found, found.status),
         invoices=[_invoice(each, kept=found.persisted) for each in found.bills],
     )

@@ -1,6 +1,5 @@
 """What a resource is before an action and after it, as it is answered."""
 
-from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -9,6 +8,7 @@ from pydantic import Field
 
 from builders.aliases import service as aliases
 from builders.kit.bodies import Reply
+from builders.kit.crypto import Keyring
 from builders.kit.members import Labels
 from builders.sandbox.views import AliasView, DomainView, ProjectView, View
 
@@ -70,36 +70,50 @@ class DomainViewReply(Reply):
 ViewReply = AliasViewReply | ProjectViewReply | WebhookViewReply | DomainViewReply
 
 
-def view_reply(view: View | None, *, masked: bool) -> ViewReply | None:
-    """The answer; masked, it shows no mailbox, and of a URL only whose it is."""
+class Mask:
+    """Hides addresses, and shows whether two of them differ: by a hash under the account's own key.
+
+    The form stays that of an address, with the hash in its local part: `o***#1f0c9a3e@example.net`.
+    """
+
+    def __init__(self, keyring: Keyring, account_id: UUID) -> None:
+        self._keyring, self._account_id = keyring, account_id
+
+    def mailbox(self, email: str) -> str:
+        """Return the first letter, the hash and the domain."""
+        local, _, domain = aliases.mask(email).rpartition("@")
+        return f"{local}#{self._hash(email)}@{domain}"
+
+    def url(self, url: str) -> str:
+        """Return scheme, host and the hash: the rest may be what lets one in."""
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(url)}"
+
+    def _hash(self, text: str) -> str:
+        # Without the secret nobody tries addresses against it; 32 bits tell the few of a plan apart.
+        return self._keyring.hash_token("plan mask", f"{self._account_id} {text}").hex()[:8]
+
+
+def view_reply(view: View | None, *, mask: Mask | None) -> ViewReply | None:
+    """The answer; with a mask it shows no mailbox, and of a URL only whose it is."""
     if view is None:
         return None
     if isinstance(view, AliasView):
         alias = AliasViewReply.model_validate(view)
-        alias.destinations = _mailboxes(view.destinations) if masked else list(view.destinations)
+        alias.destinations = [_mailbox(each, mask) for each in view.destinations]
         return alias
     if isinstance(view, ProjectView):
         project = ProjectViewReply.model_validate(view)
-        project.default_destination = _mailbox(view.default_destination, masked=masked)
+        project.default_destination = view.default_destination and _mailbox(view.default_destination, mask)
         return project
     if isinstance(view, DomainView):
         domain = DomainViewReply.model_validate(view)
-        domain.default_destination = _mailbox(view.default_destination, masked=masked)
+        domain.default_destination = view.default_destination and _mailbox(view.default_destination, mask)
         return domain
     webhook = WebhookViewReply.model_validate(view)
-    webhook.url = _url(view.url) if masked else view.url
+    webhook.url = view.url if mask is None else mask.url(view.url)
     return webhook
 
 
-def _mailboxes(emails: Sequence[str]) -> list[str]:
-    return [aliases.mask(email) for email in emails]
-
-
-def _mailbox(email: str | None, *, masked: bool) -> str | None:
-    return aliases.mask(email) if masked and email is not None else email
-
-
-def _url(url: str) -> str:
-    """Only scheme and host: the rest may be what lets one in."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}/***"
+def _mailbox(email: str, mask: Mask | None) -> str:
+    return email if mask is None else mask.mailbox(email)
