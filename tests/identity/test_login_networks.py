@@ -1,0 +1,142 @@
+"""Codes and tries count for each client network: nobody uses up another person's from elsewhere."""
+
+import asyncio
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from builders.app import Service
+from builders.identity import signing_in
+from builders.identity.signing_in import MOST_TRIES, MOST_TRIES_IN_ALL
+from builders.kit import clock
+from builders.kit.db import Conn
+from tests.cast import Client, Person
+from tests.identity.letters import Postbox
+from tests.identity.test_login import LOGIN, REDEEM, by_code, other
+
+SHORT, DAY = signing_in.CAPS
+TRIES = "SELECT tries FROM identity_sign_ins WHERE address = %s ORDER BY id DESC LIMIT 1"
+
+
+def at(service: Service, address: str) -> Client:
+    """Somebody without credentials who asks from the address."""
+    client = Client(service)
+    client._transport = httpx.ASGITransport(app=service, client=(address, 7))
+    return client
+
+
+async def test_a_network_gets_three_letters_for_an_address_in_a_quarter_of_an_hour(
+    anyone: Client, alice: Person, postbox: Postbox
+) -> None:
+    address = alice.account.email
+    answers = [await anyone.post(LOGIN, json={"email": address}) for _ in range(SHORT.to_network + 3)]
+    sent = await postbox.all_for(address)
+    clock.move(timedelta(minutes=5))
+    await anyone.post(LOGIN, json={"email": address})
+    later = await postbox.all_for(address)
+    clock.move(timedelta(minutes=10))
+    last = await postbox.ask(anyone, address)
+
+    assert {(each.status_code, each.text) for each in answers} == {(200, answers[0].text)}
+    assert 1 <= len(sent) <= SHORT.to_network
+    assert len(later) <= SHORT.to_network
+    assert last not in later
+    assert (await anyone.post(REDEEM, json=by_code(last))).status_code == 200
+
+
+async def test_asked_one_by_one_the_next_letter_is_not_sent_and_the_newest_stays_good(
+    anyone: Client, alice: Person, postbox: Postbox
+) -> None:
+    letters = [await postbox.ask(anyone, alice.account.email) for _ in range(SHORT.to_network + 1)]
+
+    assert letters[-1] == letters[-2]
+    assert len({letter.code for letter in letters}) == SHORT.to_network
+    assert (await anyone.post(REDEEM, json=by_code(letters[-1]))).status_code == 200
+
+
+async def test_an_address_gets_twenty_letters_a_day(service: Service, alice: Person, postbox: Postbox) -> None:
+    address = alice.account.email
+    home = [at(service, f"203.0.113.{n}") for n in (7, 8)]
+    await home[0].post(REDEEM, json=by_code(await postbox.ask(home[0], address)))
+    for _ in range(9):
+        for network in range(10):
+            await at(service, f"198.51.{network}.7").post(LOGIN, json={"email": address})
+        await home[1].post(LOGIN, json={"email": address})
+        await postbox.all_for(address)
+        clock.move(timedelta(minutes=16))
+
+    assert len(await postbox.all_for(address)) == DAY.in_all
+
+
+async def test_strangers_do_not_keep_out_who_is_known(service: Service, alice: Person, postbox: Postbox) -> None:
+    address, home = alice.account.email, at(service, "203.0.113.7")
+    await home.post(REDEEM, json=by_code(await postbox.ask(home, address)))
+    clock.move(timedelta(days=2))
+    for _ in range(9):  # more than a day's letters, from more networks than one
+        for network in range(9):
+            await at(service, f"198.51.{network}.7").post(LOGIN, json={"email": address})
+        await postbox.all_for(address)
+        clock.move(timedelta(minutes=16))
+    strangers = await postbox.all_for(address)
+    mine = await postbox.ask(at(service, "203.0.113.9"), address)
+
+    assert len(strangers) == 1 + DAY.to_strangers
+    assert mine not in strangers
+    assert (await home.post(REDEEM, json=by_code(mine))).status_code == 200
+
+
+async def test_one_network_does_not_use_up_what_strangers_have(
+    service: Service, alice: Person, postbox: Postbox
+) -> None:
+    address, away = alice.account.email, at(service, "203.0.113.7")
+    for _ in range(20):
+        await at(service, "198.51.100.7").post(LOGIN, json={"email": address})
+    theirs = await postbox.all_for(address)
+    mine = await postbox.ask(away, address)
+
+    assert mine not in theirs
+    assert (await away.post(REDEEM, json=by_code(mine))).status_code == 200
+
+
+async def test_wrong_codes_from_elsewhere_leave_the_code_and_the_link_good(
+    service: Service, alice: Person, postbox: Postbox
+) -> None:
+    home, there = at(service, "203.0.113.7"), at(service, "198.51.100.7")
+    for proof in ("code", "link"):
+        letter = await postbox.ask(home, alice.account.email)
+        wrong = {"email": letter.to, "code": other(letter.code)}
+        await asyncio.gather(*(there.post(REDEEM, json=wrong) for _ in range(3 * MOST_TRIES)))
+
+        assert (await there.post(REDEEM, json=by_code(letter))).status_code == 400  # their tries are used up
+        mine = by_code(letter) if proof == "code" else {"token": letter.token}
+        assert (await home.post(REDEEM, json=mine)).status_code == 200
+
+
+async def test_all_networks_together_have_fifty_tries_of_a_code(
+    service: Service, alice: Person, postbox: Postbox, conn: Conn
+) -> None:
+    home = at(service, "203.0.113.7")
+    letter = await postbox.ask(home, alice.account.email)
+    wrong = {"email": letter.to, "code": other(letter.code)}
+    crowd = [at(service, f"198.51.{n}.7") for n in range(MOST_TRIES_IN_ALL // MOST_TRIES + 2)]
+    for _ in range(MOST_TRIES + 1):
+        await asyncio.gather(*(each.post(REDEEM, json=wrong) for each in crowd))
+
+    [[tries]] = await (await conn.execute(TRIES, [letter.to])).fetchall()
+    assert tries == MOST_TRIES_IN_ALL
+    assert (await home.post(REDEEM, json=by_code(letter))).status_code == 400
+    assert (await home.post(REDEEM, json={"token": letter.token})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("one", "other_one"), [("198.51.100.7", "198.51.100.99"), ("::ffff:198.51.100.7", "198.51.100.9")]
+)
+async def test_addresses_of_one_network_are_one_client(
+    service: Service, alice: Person, postbox: Postbox, one: str, other_one: str
+) -> None:
+    letter = await postbox.ask(at(service, one), alice.account.email)
+    for _ in range(MOST_TRIES):
+        await at(service, one).post(REDEEM, json={"email": letter.to, "code": other(letter.code)})
+
+    assert (await at(service, other_one).post(REDEEM, json=by_code(letter))).status_code == 400
