@@ -268,10 +268,8 @@ class Needs:
 
     def judge_members(self, caller: Caller, sent: Iterable[object]) -> None:
         """Refuse what a support session sets beyond what the operation lists. Raises ImpersonationForbidden."""
-        if caller.impersonation is None:
-            return
         for body in sent:
-            if isinstance(body, BaseModel):
+            if caller.impersonation is not None and isinstance(body, BaseModel):
                 found = (body.model_fields_set & type(body).model_fields.keys()) - set(self.support or ())
                 if found:
                     raise _in_person(f"A support session does not set {', '.join(sorted(found))}.")
@@ -299,8 +297,7 @@ def _lacking(scope: str, caller: Caller) -> Problem:
 def needs(scope: str, *, fresh: bool = False, support: Collection[str] | None = None) -> Any:
     """Mark a handler's caller with the scope it must hold; `fresh` asks the database each time.
 
-    An operation that changes something is refused to a support session unless it says what support may do:
-    `support` are the members of the body that it may set, none where there is no body. None of them decides where
-    mail, events or credentials go. What Annotated takes: Depends has no public type.
+    What changes something is refused to a support session but for `support`: the members of the body that it may
+    set, none of which decides where mail, events or credentials go. For Annotated: Depends has no public type.
     """
     return Depends(Needs(scope, fresh=fresh, support=support))

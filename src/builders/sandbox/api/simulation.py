@@ -34,9 +34,7 @@ SIMULATE = declare(
 @router.post(
     "/simulate",
     response_model=Simulated,
-    responses=problems(
-        sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight
-    ),
+    responses=problems(sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight),
     dependencies=[within(SIMULATE)],
 )
 async def simulate(
