@@ -275,17 +275,14 @@ class Needs:
                     raise _in_person(f"A support session does not set {', '.join(sorted(found))}.")
 
 
-def _in_person(detail: str) -> ImpersonationForbidden:
-    return ImpersonationForbidden(detail, next_action="The account's holder can do this, signed in or with a key.")
+def _in_person(detail: str, **members: str) -> ImpersonationForbidden:
+    who = "The account's holder can do this, signed in or with a key."
+    return ImpersonationForbidden(detail, next_action=who, **members)
 
 
 def _lacking(scope: str, caller: Caller) -> Problem:
     if caller.impersonation is not None:
-        return ImpersonationForbidden(
-            f"A support session does not hold the scope {scope}.",
-            scope=scope,
-            next_action="The account's holder can do this, signed in or with a key.",
-        )
+        return _in_person(f"A support session does not hold the scope {scope}.", scope=scope)
     return InsufficientScope(
         f"This operation needs the scope {scope}.",
         scope=scope,
