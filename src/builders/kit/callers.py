@@ -275,7 +275,7 @@ class Needs:
                     raise _in_person(f"A support session does not set {', '.join(sorted(found))}.")
 
 
-def _in_person(detail: str, **members: str) -> ImpersonationForbidden:
+def _in_person(detail: str, **members: Any) -> ImpersonationForbidden:
     who = "The account's holder can do this, signed in or with a key."
     return ImpersonationForbidden(detail, next_action=who, **members)
 
