@@ -220,9 +220,7 @@ class Compiled:
             values.update(found)
             if errors:
                 return errors
-        if not self.may_hold_unknown:
-            return ()
-        sent = [values[field.name] for field in self.body_fields]
+        sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
         return await asyncio.to_thread(_restrictions, sent) if is_large else _restrictions(sent)
 
     def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
