@@ -12,7 +12,8 @@ from uuid import UUID
 
 from builders.aliases.errors import PricesChanged
 from builders.aliases.records import Alias, AliasSpec, Name
-from builders.aliases.rows import Claim, Interval
+from builders.aliases.renewals import next_renewal
+from builders.aliases.rows import Claim, Interval, ReleasedName
 from builders.aliases.store import periods as store
 from builders.invoices import service as invoices
 from builders.invoices.records import Charge, InvoiceStatus
@@ -40,6 +41,11 @@ class ReleaseTerms:
     period: PaidPeriod | None  # in which claiming it again is free
     undoable_until: datetime | None  # until when a release undoes the claim; None when it does not
 
+    @property
+    def is_told(self) -> bool:
+        """Whether something is owed, paid for, or undone."""
+        return bool(self.charges) or self.period is not None or self.undoable_until is not None
+
 
 async def list_reclaims(
     conn: Conn, *, account_id: UUID, names: Collection[Name], lock: bool = False
@@ -57,11 +63,23 @@ async def list_reclaims(
     )
     found: dict[Name, Reclaim] = {}
     for each in released:
-        period = invoices.paid_period(charges.get(each.id, ()), now=now)
+        period = _period(charges.get(each.id, ()), each, now)
         name = Name(each.domain, each.key)
         if period is not None and (name not in found or period.end > found[name].period.end):
             found[name] = Reclaim(alias_id=each.id, period=period, price=each.price, interval=each.interval)
     return found
+
+
+def _period(charges: Sequence[Charge], name: Alias | ReleasedName, now: datetime) -> PaidPeriod | None:
+    """Return the period that goes on for a name.
+
+    One that is on no invoice yet does so too: its promotion could not be billed, and bills it when it is resumed.
+    """
+    period, begun = invoices.paid_period(charges, now=now), name.claimed_at
+    if period is not None or any(each.period_start <= begun for each in charges):
+        return period
+    until = next_renewal(claimed_at=begun, renews_at=begun, interval=name.interval) if name.renews_at else None
+    return PaidPeriod(until=until) if until is None or until > now else None
 
 
 async def check_prices(conn: Conn, *, account_id: UUID, specs: Sequence[AliasSpec]) -> None:
@@ -98,7 +116,7 @@ async def list_release_terms(
         is_undoable = each.name in recent - used and (not found or any(map(_is_withdrawable, owed)))
         terms[each.id] = ReleaseTerms(
             charges=owed,
-            period=None if is_undoable else invoices.paid_period(owed, now=now),
+            period=None if is_undoable else _period(found, each, now),
             undoable_until=each.claimed_at + cooling_off if is_undoable else None,
         )
     return terms

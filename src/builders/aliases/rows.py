@@ -105,15 +105,15 @@ class ReleasedName:
     key: str
     price: Money
     interval: Interval
-    renews_at: datetime | None
-    deleted_at: datetime
+    claimed_at: datetime
+    renews_at: datetime | None  # None for what is paid once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """When a name was claimed and renews, also of a released one."""
+    """When a name was claimed, and until when the price of the claim pays for it, also of a released one."""
 
     id: UUID
     claimed_at: datetime
-    renews_at: datetime | None
+    period_end: datetime | None  # None for what is paid once
     is_undone: bool

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from builders.invoices import buyers, totals
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
-from builders.invoices.events import INVOICE_CREATED, INVOICE_PAID, InvoiceData
-from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, NewLine, Seller
+from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, InvoiceData
+from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, NewLine, Seller, Stage
 from builders.invoices.store import invoices as store
 from builders.invoices.store import ledger
 from builders.kit import clock, ids, outbox
@@ -101,6 +101,8 @@ async def open_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoi
     )
     invoice = await get(conn, account_id=account_id, invoice_id=invoice_id)
     await outbox.publish(conn, INVOICE_CREATED, account_id=account_id, data=InvoiceData.of(invoice))
+    if invoice.status is InvoiceStatus.OPEN and invoice.stage is Stage.GRACE_ENDED:  # its names stay suspended
+        await outbox.publish(conn, INVOICE_GRACE_ENDED, account_id=account_id, data=InvoiceData.of(invoice))
     if invoice.status is InvoiceStatus.PAID:
         await outbox.publish(conn, INVOICE_PAID, account_id=account_id, data=InvoiceData.of(invoice))
     return invoice

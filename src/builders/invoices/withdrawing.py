@@ -2,18 +2,18 @@
 
 Nobody owes a period that never begins, nor a claim that is undone within its cooling-off period. An issued invoice
 never changes, so an open one is voided as a whole and its other lines are issued again on its terms, due on the
-same day. Lines of a paid invoice become credit.
+same day and as overdue: its names stay suspended. Lines of a paid invoice become credit.
 """
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from builders.invoices import issuing, paying
+from builders.invoices import issuing, paying, totals
 from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, NewLine
 from builders.invoices.store import charges
 from builders.invoices.store import invoices as store
-from builders.kit import clock
+from builders.kit import clock, ids
 from builders.kit.db import Conn
 from builders.kit.money import Money
 
@@ -68,16 +68,20 @@ async def _credit(conn: Conn, invoice: Invoice, lines: Sequence[Line]) -> None:
 
 
 async def _issue_again(conn: Conn, invoice: Invoice, lines: Sequence[NewLine]) -> Invoice:
-    return await issuing.issue(
+    again = ids.new()
+    await store.insert(
         conn,
         account_id=invoice.account_id,
+        invoice_id=again,
         is_test=invoice.is_test,
         seller=invoice.seller,
-        lines=lines,
-        currency=invoice.currency,
+        totals=totals.sum_up(lines, currency=invoice.currency, rate=invoice.seller.tax_rate),
         due_at=invoice.due_at,
         promotion_id=invoice.promotion_id,
+        replaces=invoice,
+        now=clock.now(),
     )
+    return await issuing.open_draft(conn, account_id=invoice.account_id, invoice_id=again)
 
 
 def _rest(

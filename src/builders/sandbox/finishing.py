@@ -164,7 +164,7 @@ def _price(plan: Plan, step: Step) -> Money | None:
 
 
 def _line(plan: Plan, step: Step, claim: Claim) -> NewLine:
-    """For the time until the name is paid for anew; it may have been given up since."""
+    """Return the line for the first period of a name, which may have been released since."""
     after, price = plan.actions[step.position].after, _price(plan, step)
     assert isinstance(after, AliasView) and price is not None  # noqa: S101, PT018 - only names have prices
     return NewLine(
@@ -173,5 +173,5 @@ def _line(plan: Plan, step: Step, claim: Claim) -> NewLine:
         quantity=1,
         unit_amount=price,
         period_start=claim.claimed_at,
-        period_end=claim.renews_at,
+        period_end=claim.period_end,
     )

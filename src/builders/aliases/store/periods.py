@@ -16,11 +16,14 @@ from builders.kit.money import Money
 # `renews_at` is never before the end of what was billed; without it the name is paid once.
 _RELEASED = """
     SELECT alias.id, alias.domain, alias.key, alias.price_amount, alias.price_currency,
-           alias.price_interval AS interval, alias.renews_at, alias.deleted_at
+           alias.price_interval AS interval, alias.claimed_at, alias.renews_at
     FROM unnest(%(domains)s::text[], %(keys)s::text[]) AS wanted (domain, key)
     JOIN aliases AS alias ON alias.account_id = %(account_id)s AND alias.domain = wanted.domain
      AND alias.key = wanted.key AND alias.status = 'deleted' AND alias.price_amount > 0
-     AND coalesce(alias.renews_at, 'infinity') > %(now)s
+     AND coalesce(alias.renews_at, 'infinity') > %(now)s AND NOT EXISTS (
+         SELECT FROM aliases_undone AS undone
+         WHERE undone.account_id = alias.account_id AND undone.alias_id = alias.id
+     )
     ORDER BY alias.id
 """
 LIST_RELEASED = _RELEASED
@@ -42,8 +45,12 @@ LOCK_CLAIMS = """
     SELECT FROM aliases WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[])
     ORDER BY id FOR UPDATE
 """
+# Not `renews_at`: a renewal that was billed meanwhile has moved it.
 LIST_CLAIMS = """
-    SELECT alias.id, alias.claimed_at, alias.renews_at, undone.alias_id IS NOT NULL AS is_undone
+    SELECT alias.id, alias.claimed_at,
+           CASE alias.price_interval WHEN 'year' THEN alias.claimed_at + interval '1 year'
+                                     WHEN 'month' THEN alias.claimed_at + interval '1 month' END AS period_end,
+           undone.alias_id IS NOT NULL AS is_undone
     FROM aliases AS alias
     LEFT JOIN aliases_undone AS undone ON undone.account_id = alias.account_id AND undone.alias_id = alias.id
     WHERE alias.account_id = %(account_id)s AND alias.id = ANY(%(alias_ids)s::uuid[])
@@ -57,7 +64,7 @@ def _released(*, price_amount: Decimal, price_currency: str, **columns: Any) -> 
 async def list_released(
     conn: Conn, *, account_id: UUID, names: Collection[Name], now: datetime, lock: bool
 ) -> Sequence[ReleasedName]:
-    """Return the account's released aliases of these names whose last period has not ended."""
+    """Return the account's released aliases of these names whose last period has not ended, and was not undone."""
     row = {"account_id": account_id, "now": now, **_columns(names)}
     async with conn.cursor(row_factory=kwargs_row(_released)) as cursor:
         await cursor.execute(LOCK_RELEASED if lock else LIST_RELEASED, row)

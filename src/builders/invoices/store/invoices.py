@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
-from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller
+from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage
 from builders.invoices.store import rows
 from builders.invoices.store.rows import COLUMNS
 from builders.invoices.totals import Totals
@@ -19,10 +19,10 @@ from builders.kit.db import Conn
 INSERT = """
     INSERT INTO invoices_invoices (
         account_id, id, is_test, currency, tax_rate, subtotal, tax_total, total, seller, promotion_id, created_at,
-        due_at
+        due_at, stage, counted_from
     ) VALUES (
         %(account_id)s, %(id)s, %(is_test)s, %(currency)s, %(tax_rate)s, %(subtotal)s, %(tax_total)s, %(total)s,
-        %(seller)s, %(promotion_id)s, %(now)s, %(due_at)s
+        %(seller)s, %(promotion_id)s, %(now)s, %(due_at)s, %(stage)s, %(counted_from)s
     )
 """
 INSERT_LINES = """
@@ -150,8 +150,9 @@ async def insert(
     due_at: datetime,
     promotion_id: UUID | None,
     now: datetime,
+    replaces: Invoice | None = None,
 ) -> None:
-    """A draft with its lines."""
+    """Insert a draft with its lines; one that `replaces` an invoice is as overdue as that is."""
     await conn.execute(
         INSERT,
         {
@@ -167,6 +168,8 @@ async def insert(
             "promotion_id": promotion_id,
             "now": now,
             "due_at": due_at,
+            "stage": Stage.NONE if replaces is None else replaces.stage,
+            "counted_from": None if replaces is None else replaces.counted_from,
         },
     )
     await conn.execute(

@@ -53,7 +53,7 @@ def warnings(actions: Sequence[Action], terms: Mapping[UUID, ReleaseTerms]) -> I
     """Say of each name that the actions release what becomes of what was charged for it."""
     for action in actions:
         found = terms.get(action.resource_id) if action.resource_id is not None else None
-        if found is not None and isinstance(action.before, AliasView) and found.charges:
+        if found is not None and isinstance(action.before, AliasView) and found.is_told:
             yield from _warnings(action.address, action.before.address, found)
 
 

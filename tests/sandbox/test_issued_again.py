@@ -1,0 +1,83 @@
+"""An invoice that is issued again is as overdue as the one it stands for."""
+
+from datetime import timedelta
+
+import pytest
+
+from builders.aliases import service as aliases
+from builders.invoices import service as invoices
+from builders.invoices.records import InvoiceStatus, Seller
+from builders.kit import clock
+from builders.kit.db import Conn, Database
+from tests.cast import Person
+from tests.invoices.make import pass_by, told
+from tests.profile.make import Office
+from tests.sandbox.billed import issued, pay
+from tests.sandbox.make import alias, apply, findings, plan
+
+TAXED = Seller(name="Harbour Names Ltd")
+
+
+@pytest.fixture(autouse=True)
+async def _nobody_elses(conn: Conn) -> None:
+    """What other tests left open is not due here."""
+    await conn.execute("UPDATE invoices_invoices SET status = 'uncollectible' WHERE status = 'open'")
+
+
+async def _renewed_together(database: Database, person: Person, domain: str) -> dict[str, str]:
+    """Two names, claimed 20 days apart, on one unpaid invoice for their next years; ids by local part."""
+    made = await apply(person, alias(f"ada@{domain}"), name="one")
+    clock.move(timedelta(days=20))
+    later = await apply(person, alias(f"grace@{domain}"), name="two")
+    for each in await issued(database, person):
+        await pay(database, person, each)
+    clock.move(timedelta(days=336))  # 9 days before the one renews, 29 before the other
+    async with database.transaction() as conn:
+        assert await aliases.renew(conn, account_id=person.account.id, seller=TAXED) == 2
+    steps = [*made["steps"], *later["steps"]]
+    return {each["address"].removeprefix("alias."): each["resource_id"] for each in steps}
+
+
+async def _status(person: Person, alias_id: str) -> str:
+    return str((await person.get(f"/v1/aliases/{alias_id}")).json()["status"])
+
+
+async def test_a_release_does_not_restore_what_is_not_paid(
+    alice: Person, database: Database, domain: str, office: Office, conn: Conn
+) -> None:
+    """Else releasing one name would buy the others of its invoice a second grace period."""
+    ids = await _renewed_together(database, alice, domain)
+    await pass_by(database, timedelta(days=24))
+    await office.work()
+    assert await _status(alice, ids["ada"]) == "suspended"
+
+    assert (await alice.delete(f"/v1/aliases/{ids['grace']}")).status_code == 200
+    await office.work()
+
+    assert await _status(alice, ids["ada"]) == "suspended"
+    planned = await plan(alice, alias(f"linus@{domain}"))
+    assert findings(planned["errors"]) == {("alias.linus", "payment_overdue")}
+    await pay(database, alice, (await issued(database, alice))[-1])
+    await office.work()
+    assert await _status(alice, ids["ada"]) == "active"
+    assert len(await told(conn, alice.account.id, "invoice.grace_ended")) == 2
+
+
+@pytest.mark.parametrize("days", [1, 13])
+async def test_an_invoice_that_is_issued_again_keeps_its_days(
+    alice: Person, database: Database, domain: str, days: int
+) -> None:
+    """The grace period ends when it would have ended, and nobody is reminded twice."""
+    ids = await _renewed_together(database, alice, domain)
+    await pass_by(database, timedelta(days=9 + days))
+    before = (await issued(database, alice))[-1]
+    assert (await alice.delete(f"/v1/aliases/{ids['grace']}")).status_code == 200
+    after = (await issued(database, alice))[-1]
+    kept = [(each.stage, each.due_at, each.suspends_at) for each in (before, after)]
+    assert kept[0] == kept[1]
+    assert after.status is InvoiceStatus.OPEN
+    async with database.reading() as conn:
+        assert await invoices.find_arrears(conn, account_id=alice.account.id) is None
+    await pass_by(database, timedelta(days=15 - days))
+    async with database.reading() as conn:
+        assert await invoices.find_arrears(conn, account_id=alice.account.id) == after.number
