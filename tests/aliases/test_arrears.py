@@ -175,6 +175,17 @@ async def test_what_the_operator_suspended_no_payment_restores(
     assert await statuses(alice) == {"ada": "suspended"}
 
 
+async def test_what_the_operator_suspended_no_unpaid_invoice_releases(
+    alice: Person, owner: Owner, database: Database, office: Office, conn: Conn, domain: str
+) -> None:
+    """Else who does not pay could claim it again after paying late, which ends the suspension."""
+    stopped, other = await owner.claim_one("ada", domain), await owner.claim_one("grace", domain)
+    await conn.execute("UPDATE aliases SET status = 'suspended' WHERE id = %s", [stopped])
+    await invoice_for(database, owner, stopped, other)
+    await advance(database, office, GRACE_AND_DUE + timedelta(days=31))
+    assert await statuses(alice) == {"ada": "suspended"}
+
+
 async def test_released_and_strangers_names_are_left_alone(
     owner: Owner, bob: Person, database: Database, office: Office, domain: str
 ) -> None:

@@ -15,6 +15,8 @@ from builders.kit.errors import Invalid
 from builders.kit.pages import Page, PageRequest
 from builders.kit.versions import Expected
 
+ASK_OPERATOR = "Ask the operator why it is suspended."
+
 
 async def list_owned(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, filters: Filters, page: PageRequest
@@ -89,7 +91,8 @@ async def give_up(
 
     What was billed ahead is withdrawn, and all that was charged when this undoes the claim.
 
-    Raises AliasNotFound, VersionMismatch, and ImpersonationForbidden when support asks.
+    Raises AliasNotFound, VersionMismatch, AliasSuspended for one that the operator suspended, and
+    ImpersonationForbidden when support asks.
     """
     before = await get(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
     if before.alias.status == "deleted":
@@ -99,6 +102,8 @@ async def give_up(
         raise ImpersonationForbidden(
             "A support session does not release names.", next_action="The account's holder can."
         )
+    if before.alias.is_blocked:  # else claiming it again would end the suspension
+        raise AliasSuspended("The operator suspended this name: it is not released.", next_action=ASK_OPERATOR)
     versions = {before.alias.id: before.alias.version}
     terms = await periods.list_release_terms(
         conn, account_id=account_id, aliases=[before.alias], cooling_off=cooling_off
@@ -112,7 +117,8 @@ async def give_up(
 def _refuse_ended(owned: Owned) -> None:
     if owned.alias.status == "suspended":
         raise AliasSuspended(
-            "A suspended alias is not changed.", next_action="Pay its invoice, and it is restored."
+            "A suspended alias is not changed.",
+            next_action=ASK_OPERATOR if owned.alias.is_blocked else "Pay its invoice, and it is restored.",
         )
     if owned.alias.status == "deleted":
         raise AliasReleased("The alias was released.", next_action="Claim the name again with a manifest.")

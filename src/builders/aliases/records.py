@@ -201,6 +201,7 @@ class Alias:
     interval: str = "once"  # of the price: month, year or once
     renews_at: datetime | None = None  # when it is paid for anew; None for `once`
     updated_at: datetime | None = None
+    is_blocked: bool = False  # suspended by the operator, not for an invoice: it is neither changed nor released
 
     @property
     def address(self) -> str:

@@ -101,7 +101,8 @@ RELEASE = """
 COLUMNS = """
     alias.id, alias.domain, alias.local_part, alias.key, alias.manifest, alias.manifest_key, alias.project_id,
     alias.status, alias.note, alias.labels, alias.version, alias.claimed_at, alias.renews_at, alias.updated_at,
-    alias.price_amount, alias.price_currency, alias.price_interval AS interval, coalesce((
+    alias.price_amount, alias.price_currency, alias.price_interval AS interval,
+    alias.status = 'suspended' AND alias.resumes_as IS NULL AS is_blocked, coalesce((
         SELECT array_agg(forward.email ORDER BY forward.position) FROM aliases_forwards AS forward
         WHERE forward.account_id = alias.account_id AND forward.alias_id = alias.id
     ), '{}') AS destinations

@@ -15,6 +15,7 @@ LOCK_INVOICE = """
 LOCK_NAMES = """
     SELECT id, version FROM aliases
     WHERE account_id = %(account_id)s AND id = ANY(%(alias_ids)s::uuid[]) AND status <> 'deleted'
+      AND (status <> 'suspended' OR resumes_as IS NOT NULL)
     ORDER BY id FOR UPDATE
 """
 _TOLD = """
@@ -70,7 +71,7 @@ async def lock_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Non
 
 
 async def lock_names(conn: Conn, *, account_id: UUID, alias_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """Those of the names that are not released, with their versions."""
+    """Lock those of the names that are neither released nor suspended by the operator; return their versions."""
     cursor = await conn.execute(LOCK_NAMES, {"account_id": account_id, "alias_ids": list(alias_ids)})
     return dict(await cursor.fetchall())
 

@@ -12,8 +12,11 @@ from builders.sandbox.views import AliasView, changes
 from builders.sandbox.wishes import Manifest, OnConflict
 
 
-def claim(each: Judged, old: Alias | None, live: Live) -> Action:
-    """Claims a free name; gives up the old one when the manifest's key had another."""
+def claim(each: Judged, old: Alias | None, live: Live) -> Action | Finding:
+    """Claim a free name, and release the one that the key had; or say why that cannot be."""
+    if old is not None and old.is_blocked:
+        message = f"The key stands for {old.address}, which the operator suspended: take a new key."
+        return Finding(code="alias_suspended", address=each.address, message=message)
     domain, verdict = each.ruling.domain, each.ruling.verdict
     assert domain is not None  # noqa: S101 - only what can be had is claimed
     price, continues = releases.price(domain, verdict, live)
@@ -97,11 +100,12 @@ def delete(alias: Alias, live: Live) -> Action:
 
 
 def left_alone(alias: Alias) -> Finding:
-    """Says that a name which the manifest has no more is not given up."""
+    """Say that a name which the manifest has no more is not released."""
+    why = "the operator suspended it: it stays." if alias.is_blocked else "without prune it stays."
     return Finding(
-        code="left_alone",
+        code="alias_suspended" if alias.is_blocked else "left_alone",
         address=f"alias.{alias.manifest_key}",
-        message=f"{alias.address} is no longer in the manifest; without prune it stays.",
+        message=f"{alias.address} is no longer in the manifest; {why}",
     )
 
 

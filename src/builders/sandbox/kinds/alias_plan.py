@@ -23,7 +23,8 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Drafted:
     # What a key stood for is replaced by what it stands for now; what has lost its key is left over.
     replaced = {alias.manifest_key: alias for alias in dropped if alias.manifest_key in keys}
     left = [alias for alias in dropped if alias.manifest_key not in keys]
-    going = {alias.name for alias in (*replaced.values(), *(left if manifest.prune else ()))}
+    pruned = [alias for alias in left if not alias.is_blocked] if manifest.prune else []
+    going = {alias.name for alias in (*replaced.values(), *pruned) if not alias.is_blocked}
 
     routes = {name: on for name, on in live.routes.items() if name not in going}
     errors = list(checks.errors(wishes, routes, live.standings))
@@ -44,7 +45,7 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Drafted:
     homes = {each.address: each.home for each in wishes if each.home}
     errors += limits.refusals(planned, homes, live.sizes)
     errors += arrears.refusals(planned, live.overdue)
-    removed = [actions.delete(each, live) for each in left] if manifest.prune else []
+    removed = [actions.delete(each, live) for each in pruned]
     return Drafted(
         actions=tuple(planned),
         removed=tuple(removed),
@@ -52,7 +53,7 @@ def draft(manifest: Manifest, judged: Sequence[Judged], live: Live) -> Drafted:
         warnings=(
             *actions.cautions(manifest, wishes),
             *releases.warnings([*planned, *removed], live.releases),
-            *(() if manifest.prune else map(actions.left_alone, left)),
+            *(actions.left_alone(each) for each in left if each not in pruned),
         ),
     )
 
