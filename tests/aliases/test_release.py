@@ -25,6 +25,8 @@ async def test_a_released_name_is_in_quarantine(alice: Person, ada: UUID, conn: 
     assert (gone["status"], gone["managed_by"], gone["renews_at"], gone["version"]) == ("deleted", None, None, 2)
     until = datetime.fromisoformat(gone["quarantined_until"])
     assert timedelta(days=89) < until - clock.now() <= timedelta(days=90)
+    said = {name: gone.pop(name) for name in ("charges", "claim_undone", "free_reclaim")}
+    assert said == {"charges": [], "claim_undone": True, "free_reclaim": None}
     assert (await alice.get(f"{ALIASES}/{ada}")).json() == gone
     assert [name for name, _ in await told(conn, alice.account.id)] == ["alias.created", "alias.deleted"]
 

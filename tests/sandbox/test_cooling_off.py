@@ -98,6 +98,30 @@ async def test_a_release_by_hand_is_the_same(alice: Person, database: Database, 
     assert (await apply(alice, alias(f"grace@{domain}")))["invoices"] == []
 
 
+async def test_a_release_by_hand_says_what_became_of_the_charges(
+    alice: Person, database: Database, domain: str
+) -> None:
+    promotion = await apply(alice, *(alias(f"{each}@{domain}") for each in ("ada", "grace", "linus")))
+    ada, grace, linus = [f"/v1/aliases/{each['resource_id']}" for each in promotion["steps"]]
+
+    undone = (await alice.delete(ada)).json()
+    _, second = await issued(database, alice)
+    await pay(database, alice, second)
+    credited = (await alice.delete(grace)).json()
+    clock.move(COOLED_OFF)
+    kept = (await alice.delete(linus)).json()
+
+    outcomes = [(each["number"], each["outcome"]) for each in undone["charges"]]
+    assert (undone["claim_undone"], undone["free_reclaim"], outcomes[0][1]) == (True, None, "voided")
+    assert (credited["claim_undone"], credited["free_reclaim"]) == (True, None)
+    assert [each["outcome"] for each in credited["charges"]] == ["voided", "credited"]
+    assert (kept["claim_undone"], kept["charges"][-1]["outcome"]) == (False, "paid")
+    assert kept["charges"][-1]["number"] == second.number
+    assert kept["charges"][-1]["amount"] == {"amount": "12.00", "currency": "USD"}
+    assert kept["free_reclaim"] == {"until": kept["charges"][-1]["period_end"]}
+    assert (await alice.delete(linus)).json() == kept
+
+
 async def test_a_plan_outlives_its_cooling_off_period_stale(alice: Person, domain: str) -> None:
     await apply(alice, alias(f"ada@{domain}"))
     clock.move(timedelta(hours=23))

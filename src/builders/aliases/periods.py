@@ -47,6 +47,15 @@ class ReleaseTerms:
         return bool(self.charges) or self.period is not None or self.undoable_until is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedTerms:
+    """What the release of a name has meant for what was charged for it."""
+
+    charges: Sequence[Charge]  # for periods that have not ended, oldest first
+    is_undone: bool  # the claim
+    period: PaidPeriod | None  # in which claiming it again is free
+
+
 async def list_reclaims(
     conn: Conn, *, account_id: UUID, names: Collection[Name], lock: bool = False
 ) -> Mapping[Name, Reclaim]:
@@ -120,6 +129,16 @@ async def list_release_terms(
             undoable_until=each.claimed_at + cooling_off if is_undoable else None,
         )
     return terms
+
+
+async def get_released_terms(conn: Conn, *, account_id: UUID, alias: Alias) -> ReleasedTerms:
+    """Return what became of what was charged for a name that is released."""
+    found = await invoices.list_charges(conn, account_id=account_id, alias_ids=[alias.id])
+    charges = found.get(alias.id, ())
+    is_undone = await store.is_undone(conn, account_id=account_id, alias_id=alias.id)
+    goes_on = bool(alias.price.amount) and not is_undone
+    period = _period(charges, alias, clock.now()) if goes_on else None
+    return ReleasedTerms(charges=charges, is_undone=is_undone, period=period)
 
 
 def _is_withdrawable(charge: Charge) -> bool:

@@ -7,9 +7,12 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
+from builders.aliases.periods import ReleasedTerms
 from builders.aliases.records import Confirmation, Destination, Owned
+from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.bodies import Reply, WriteReply, by_example
 from builders.kit.members import Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.money import Money
 from builders.kit.pages import Page
 
 _AT = "2026-01-05T09:30:00Z"
@@ -34,6 +37,27 @@ _ALIAS: JsonDict = {
     "updated_at": _AT,
     "version": 1,
 }
+_RELEASE: JsonDict = {
+    **_ALIAS,
+    "status": "deleted",
+    "managed_by": None,
+    "enabled": False,
+    "renews_at": None,
+    "quarantined_until": "2026-05-05T09:30:00Z",
+    "version": 2,
+    "claim_undone": False,
+    "charges": [
+        {
+            "invoice_id": "0193a1b2-0000-7000-8000-000000000009",
+            "number": "INV-2026-000123",
+            "amount": {"amount": "12.00", "currency": "USD"},
+            "period_start": _AT,
+            "period_end": "2027-01-05T09:30:00Z",
+            "outcome": "paid",
+        }
+    ],
+    "free_reclaim": {"until": "2027-01-05T09:30:00Z"},
+}
 _DESTINATION: JsonDict = {
     "email": "ops@example.net",
     "verified": False,
@@ -41,6 +65,14 @@ _DESTINATION: JsonDict = {
     "asked_at": _AT,
     "asking_at": None,
     "created_at": _AT,
+}
+
+
+_OUTCOMES = {
+    InvoiceStatus.OPEN: "owed",
+    InvoiceStatus.UNCOLLECTIBLE: "owed",
+    InvoiceStatus.PAID: "paid",
+    InvoiceStatus.VOID: "voided",
 }
 
 
@@ -93,7 +125,7 @@ class AliasReply(Reply):
     enabled: Annotated[bool, Field(description="Whether you want mail forwarded; a suspended name forwards none.")]
     status: Annotated[
         Literal["active", "disabled", "suspended", "deleted"],
-        Field(description="`suspended`: until its invoice is paid. `deleted`: released."),
+        Field(description="`suspended`: until its invoice is paid, or by the operator. `deleted`: released."),
     ]
     note: Annotated[str | None, Field(description="Your own note; null without one.")]
     labels: Labels
@@ -106,6 +138,44 @@ class AliasReply(Reply):
     ]
     updated_at: UpdatedAt
     version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
+
+
+class ReleasedCharge(Reply):
+    """A line that charges for a name, and what became of it."""
+
+    invoice_id: Annotated[UUID, Field(description="Of the invoice that the line is on.")]
+    number: Annotated[str, Field(description="Of the invoice.")]
+    amount: Annotated[Money, Field(description="With tax.")]
+    period_start: Annotated[datetime, Field(description="When the period begins that the line pays for.")]
+    period_end: Annotated[datetime | None, Field(description="null for what is paid once and kept.")]
+    outcome: Annotated[
+        Literal["owed", "paid", "voided", "credited"],
+        Field(description="`voided`: it is not owed. `credited`: what was paid for it is credit of the account."),
+    ]
+
+
+class FreeReclaim(Reply):
+    """Until when claiming a released name again costs nothing."""
+
+    until: Annotated[datetime | None, Field(description="null for good.")]
+
+
+class AliasRelease(AliasReply):
+    """A released name, and what became of what was charged for it."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_RELEASE))
+
+    claim_undone: Annotated[bool, Field(description="Whether the release undid the claim, which is not owed.")]
+    charges: Annotated[
+        list[ReleasedCharge], Field(description="For periods that have not ended, oldest first, as they are now.")
+    ]
+    free_reclaim: Annotated[
+        FreeReclaim | None,
+        Field(
+            description="While claiming the name again costs nothing, as long as nobody else has it and its "
+            "invoice is paid in time; null when it costs its price."
+        ),
+    ]
 
 
 class AliasWritten(AliasReply, WriteReply):
@@ -163,6 +233,24 @@ def shown(owned: Owned, *, livemode: bool) -> AliasReply:
 def written(owned: Owned, *, livemode: bool) -> AliasWritten:
     """The answer to a change."""
     return AliasWritten.model_validate(_members(owned, livemode=livemode))
+
+
+def released(owned: Owned, terms: ReleasedTerms, *, livemode: bool) -> AliasRelease:
+    """The answer to a release."""
+    return AliasRelease.model_validate(
+        {
+            **_members(owned, livemode=livemode),
+            "claim_undone": terms.is_undone,
+            "charges": [_charge(each) for each in terms.charges],
+            "free_reclaim": None if terms.period is None else {"until": terms.period.until},
+        }
+    )
+
+
+def _charge(charge: Charge) -> dict[str, object]:
+    names = ("invoice_id", "number", "amount", "period_start", "period_end")
+    outcome = "credited" if charge.is_credited else _OUTCOMES[charge.status]
+    return {**{name: getattr(charge, name) for name in names}, "outcome": outcome}
 
 
 def page(found: Page[Owned], *, livemode: bool) -> Page[AliasReply]:

@@ -40,6 +40,7 @@ prune, end_kept, lock_unchanged = claiming.prune, claiming.end_kept, claiming.lo
 clear, count = clearing.clear, clearing.count
 list_reclaims, list_release_terms = periods.list_reclaims, periods.list_release_terms
 withdraw_charges, lock_claims = periods.withdraw_charges, periods.lock_claims
+get_released_terms = periods.get_released_terms
 
 # One by one, for their owners.
 list_owned, get, change, give_up = owning.list_owned, owning.get, owning.change, owning.give_up

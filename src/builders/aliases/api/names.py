@@ -103,14 +103,15 @@ async def change(
 
 @router.delete(
     "/{alias_id}",
-    response_model=replies.AliasReply,
-    responses={**WRITTEN, **problems(AliasNotFound, ImpersonationForbidden)},
+    response_model=replies.AliasRelease,
+    responses={**WRITTEN, **problems(AliasNotFound, AliasSuspended, ImpersonationForbidden)},
 )
 async def release(alias_id: AliasId, caller: Releaser, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
     """Release a name: for a while only you can claim it again. A second time changes nothing.
 
     Soon after the claim this undoes it, once for each name: it is not owed. Later the paid period is not refunded;
-    claiming the name again within it is free.
+    claiming the name again within it is free. `charges` says what became of each. A name that the operator
+    suspended is not released.
     """
     gone = await aliases.give_up(
         conn,
@@ -122,5 +123,6 @@ async def release(alias_id: AliasId, caller: Releaser, conn: Tx, settings: Confi
         quarantine=timedelta(days=settings.quarantine_days),
         cooling_off=timedelta(hours=settings.cooling_off_hours),
     )
-    reply = replies.shown(gone, livemode=caller.mode == "live")
+    terms = await aliases.get_released_terms(conn, account_id=caller.account_id, alias=gone.alias)
+    reply = replies.released(gone, terms, livemode=caller.mode == "live")
     return tagged(reply, of=gone.alias.id, version=gone.alias.version)

@@ -34,6 +34,7 @@ LIST_USED = """
       ON undone.domain = wanted.domain AND undone.key = wanted.key
     WHERE undone.account_id = %(account_id)s
 """
+IS_UNDONE = "SELECT FROM aliases_undone WHERE account_id = %(account_id)s AND alias_id = %(alias_id)s"
 MARK_UNDONE = """
     INSERT INTO aliases_undone (account_id, domain, key, alias_id, undone_at)
     SELECT account_id, domain, key, id, %(now)s FROM aliases
@@ -75,6 +76,12 @@ async def list_used(conn: Conn, *, account_id: UUID, names: Collection[Name]) ->
     """Return those of the names of which the account has undone a claim."""
     cursor = await conn.execute(LIST_USED, {"account_id": account_id, **_columns(names)})
     return frozenset(Name(*found) for found in await cursor.fetchall())
+
+
+async def is_undone(conn: Conn, *, account_id: UUID, alias_id: UUID) -> bool:
+    """Return whether the release of the alias undid its claim."""
+    found = await conn.execute(IS_UNDONE, {"account_id": account_id, "alias_id": alias_id})
+    return await found.fetchone() is not None
 
 
 async def mark_undone(
