@@ -1,6 +1,9 @@
 """An invoice that is issued again is as overdue as the one it stands for."""
 
+import asyncio
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -10,12 +13,12 @@ from builders.invoices.records import InvoiceStatus, Seller
 from builders.kit import clock
 from builders.kit.db import Conn, Database
 from tests.cast import Person
-from tests.invoices.make import pass_by, told
+from tests.invoices.make import pass_by, told, usd
 from tests.profile.make import Office
 from tests.sandbox.billed import issued, pay
-from tests.sandbox.make import alias, apply, findings, plan
+from tests.sandbox.make import Domains, alias, apply, findings, plan
 
-TAXED = Seller(name="Harbour Names Ltd")
+SELLER = Seller(name="Harbour Names Ltd")
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +36,7 @@ async def _renewed_together(database: Database, person: Person, domain: str) -> 
         await pay(database, person, each)
     clock.move(timedelta(days=336))  # 9 days before the one renews, 29 before the other
     async with database.transaction() as conn:
-        assert await aliases.renew(conn, account_id=person.account.id, seller=TAXED) == 2
+        assert await aliases.renew(conn, account_id=person.account.id, seller=SELLER) == 2
     steps = [*made["steps"], *later["steps"]]
     return {each["address"].removeprefix("alias."): each["resource_id"] for each in steps}
 
@@ -81,3 +84,46 @@ async def test_an_invoice_that_is_issued_again_keeps_its_days(
     await pass_by(database, timedelta(days=15 - days))
     async with database.reading() as conn:
         assert await invoices.find_arrears(conn, account_id=alice.account.id) == after.number
+
+
+async def test_an_invoice_that_is_issued_again_rounds_as_before(
+    alice: Person, database: Database, domains: Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tax of each line is rounded by itself, at the rate that was in force."""
+    state = alice.service.api.state
+    with monkeypatch.context() as taxed:
+        taxed.setattr(state, "settings", state.settings.model_copy(update={"tax_rate": Decimal("7.7")}))
+        name = await domains(price_amount="0.45")
+        three = await apply(alice, *(alias(f"{each}@{name}") for each in ("ada", "grace", "linus")))
+    (first,) = await issued(database, alice)
+    for step in three["steps"][:2]:
+        assert (await alice.delete(f"/v1/aliases/{step['resource_id']}")).status_code == 200
+    again = [each for each in await issued(database, alice) if each.status is InvoiceStatus.OPEN]
+    assert [(each.tax_rate, str(each.total)) for each in again] == [(first.tax_rate, "0.48 USD")]
+    assert str(first.total) == "1.44 USD"
+
+
+async def test_releases_and_payments_at_once_lose_no_money(alice: Person, database: Database, domain: str) -> None:
+    made = await apply(alice, *(alias(f"{each}@{domain}") for each in ("ada", "grace", "linus", "alan")))
+    (first,) = await issued(database, alice)
+    whose: dict[str, Any] = {"account_id": alice.account.id, "invoice_id": first.id, "method": "transfer"}
+
+    async def pay_part(reference: str) -> None:
+        async with database.transaction() as conn:
+            await invoices.pay(conn, **whose, reference=reference, amount=usd("16.00"))
+
+    async def release(alias_id: str) -> None:
+        assert (await alice.delete(f"/v1/aliases/{alias_id}")).status_code == 200
+
+    releases = [release(each["resource_id"]) for each in made["steps"][:3]]
+    await asyncio.gather(*releases, *(pay_part(str(at)) for at in range(4)))
+
+    found = [each for each in await issued(database, alice) if each.status is not InvoiceStatus.VOID]
+    kept = sum((each.credit_applied + each.amount_paid for each in found), usd("0.00"))
+    returned = [line for each in found for line in each.lines if line.credited_at]
+    async with database.reading() as conn:
+        credit = await invoices.get_credit(conn, account_id=alice.account.id)
+    balance = sum(credit.balances, usd("0.00"))
+    assert balance + kept - sum((each.amount for each in returned), usd("0.00")) == usd("64.00")
+    charged = [line.description for each in found for line in each.lines if not line.credited_at]
+    assert charged == [f"alan@{domain}"]

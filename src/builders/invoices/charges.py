@@ -61,6 +61,7 @@ async def list_charges(
         return {}
     now = clock.now()
     if lock:
+        await store.take_turn(conn, account_id=account_id)
         await store.lock_invoices(conn, account_id=account_id, alias_ids=alias_ids, now=now)
     found: defaultdict[UUID, list[Charge]] = defaultdict(list)
     for charge in await store.list_charges(conn, account_id=account_id, alias_ids=alias_ids, now=now):

@@ -32,6 +32,8 @@ async def withdraw(
     not. What was paid becomes credit, which the new invoices use. Publishes invoice.voided, and what `issue` does.
     Can be repeated. Call it last in a transaction: whoever issues an invoice next waits for its end.
     """
+    # In turn: who waits for the row of an invoice would not see the one that it is issued again as.
+    await charges.take_turn(conn, account_id=account_id)
     # All rows before the number and the credit balance: whoever pays one has its row, and waits for the balance.
     found = await store.lock_withdrawn(conn, account_id=account_id, alias_ids=alias_ids, undone=undone, at=at)
     lines = {each.id: await store.list_lines(conn, account_id=account_id, invoice_id=each.id) for each in found}

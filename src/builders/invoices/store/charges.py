@@ -12,6 +12,8 @@ from builders.invoices.records import Charge, InvoiceStatus, Stage
 from builders.kit.db import Conn
 from builders.kit.money import Money
 
+# For who locks several invoices of an account. A statement of its own: the next one sees what the other issued.
+TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))"
 # Whoever pays, voids or steps an invoice locks its row too: what is read after this holds until the commit.
 LOCK = """
     SELECT FROM invoices_invoices
@@ -49,6 +51,11 @@ def _charge(*, status: str, stage: int, currency: str, amount: Decimal, **column
     return Charge(
         status=InvoiceStatus(status), stage=Stage(stage), amount=Money(amount, currency).quantized(), **columns
     )
+
+
+async def take_turn(conn: Conn, *, account_id: UUID) -> None:
+    """Wait until nobody else withdraws charges of the account, or locks them; held until the transaction ends."""
+    await conn.execute(TAKE_TURN, {"account_id": account_id})
 
 
 async def lock_invoices(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime) -> None:
