@@ -1,6 +1,6 @@
 """Receivers of webhooks that never end a response, in a process of their own so that they slow no event loop.
 
-    python -m soak.hostile
+    python -m soak.hostile [PORT]
 
 Prints its port. The path says the kind: `/informational`, `/zeros`... Each connection has a thread, which sends at
 line rate until the peer closes.
@@ -32,9 +32,9 @@ KINDS = {
 _HEAD_LIMIT = 65_536  # bytes of a request that are read
 
 
-def serve() -> None:
+def serve(port: int) -> None:
     """Serve until the process is ended."""
-    server = socket.create_server((HOST, 0), backlog=256)
+    server = socket.create_server((HOST, port), backlog=256)
     print(server.getsockname()[1], flush=True)
     while True:
         peer, _ = server.accept()
@@ -50,9 +50,10 @@ def _flood(peer: socket.socket) -> None:
 
 
 @contextmanager
-def serving() -> Iterator[int]:
+def serving(port: int = 0) -> Iterator[int]:
     """Run the receivers in a process of their own; give their port."""
-    with subprocess.Popen([sys.executable, "-m", "soak.hostile"], stdout=subprocess.PIPE) as process:
+    command = [sys.executable, "-m", "soak.hostile", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             if process.stdout is None:
                 raise RuntimeError("The receivers have no output.")
@@ -62,4 +63,4 @@ def serving() -> Iterator[int]:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(int(sys.argv[1]) if len(sys.argv) > 1 else 0)

@@ -33,10 +33,10 @@ from builders.kit import ids
 from builders.kit.callers import OPERATOR
 from builders.kit.db import Database
 from builders.kit.settings import Settings
-from soak import slow_clients
+from soak import heavy_requests, slow_clients
 from soak.scenario import Scenario, Target
 
-MODULES = [slow_clients]
+MODULES = [slow_clients, heavy_requests]
 SCENARIOS = {each.name: each for module in MODULES for each in module.SCENARIOS}
 RATE = 50  # requests of the others in a second
 CONNECTIONS = 16  # of the others

@@ -33,6 +33,7 @@ from builders.kit.db import Database
 from builders.kit.edge import Edge
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.kit.front import Front
+from builders.kit.heavy import HeavyLoop
 from builders.kit.leases import Leases
 from builders.kit.outbound import Outbound
 from builders.kit.proxies import Proxies
@@ -165,6 +166,8 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     outbound = Outbound(settings)
     bearers = identity.make_bearers(database, keyring=keyring, settings=settings, outbound=outbound)
     authenticator = identity.make_authenticator(database, cache_s=settings.key_cache_s, bearers=bearers)
+    api.state.loop = asyncio.get_running_loop()
+    api.state.heavy = heavy_loop = HeavyLoop(settings)
     api.state.database = database
     api.state.outbound = outbound
     api.state.authenticate = authenticator
@@ -189,6 +192,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
             await authenticator.flush()
         if cache is not None:
             await cache.aclose()
+        await heavy_loop.close()
         await database.close()
 
 

@@ -8,14 +8,16 @@ anything but such a grant, and few do.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
 from typing import Protocol
 
+from fastapi import Request
 from starlette.types import Scope
 
 from builders.kit import clock
+from builders.kit.heavy import on_serving_loop
 from builders.kit.limits import FAILED_CREDENTIALS, Policy, RateLimited, Terms
 
 # Of the ASGI scope: where the front puts the limits of the process, and the edge finds an answer's headers.
@@ -110,6 +112,18 @@ class Limits:
                 scope[HEADERS] = (policies, header)
                 raise refusal
 
+    async def charge(self, policy: Policy, *, subject: Hashable, units: int) -> None:
+        """Count what a request costs beyond its first unit: all of it, or nothing. Raises RateLimited."""
+        meter = self._meters.setdefault(policy, Meter(policy, factor=self._factor))
+        now = clock.monotonic()
+        window = meter.find(subject, now) or meter.begin(subject, now, at_once=self.grants is None)
+        units = min(units, meter.quota - 1)  # what is larger than the quota passes when nothing else was spent
+        while window.left < units <= window.left + window.beyond and self.grants is not None:
+            await self.grants.extend(meter, subject, window)
+        if window.left < units:
+            raise _exceeded([(meter, window)], now)[0]
+        window.left -= units
+
     def spend_known(self, terms: Terms, scope: Scope, *, key: Hashable, account: Hashable) -> bool:
         """Counts a request if that takes no more than counting, as mostly; else it is `spend` that has to look."""
         counted = self._counted.get(terms)
@@ -178,6 +192,13 @@ def _exceeded(used_up: Sequence[tuple[Meter, Window]], now: float) -> tuple[Rate
         violated_policies=[meter.policy.name for meter, _ in used_up],
     )
     return refusal, _left(meter, last, now)
+
+
+async def charge(request: Request, policy: Policy, *, subject: Hashable, units: int) -> None:
+    """Count what a request costs beyond its first unit, where anything is counted. Raises RateLimited."""
+    limits: Limits | None = request.scope.get(LIMITS)
+    if limits is not None and units > 0:
+        await on_serving_loop(request, partial(limits.charge, policy, subject=subject, units=units))
 
 
 def client_of(scope: Scope, bits: int) -> str:

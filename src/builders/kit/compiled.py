@@ -22,6 +22,7 @@ from builders.kit import bodies, counterparts, db, error_pages, idempotency, lim
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, Problem, TookTooLong
+from builders.kit.heavy import Heavy, HeavyLoop
 from builders.kit.incoming import Incoming, LargestBody, limit_of
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
@@ -70,8 +71,9 @@ class Compiled:
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
         self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
+        self.heavy = next((each.call for each in dependant.dependencies if isinstance(each.call, Heavy)), None)
         for each in dependant.dependencies:
-            if not isinstance(each.call, (limits.Within, LargestBody)) and each.call not in _MARKS:
+            if not isinstance(each.call, (limits.Within, LargestBody, Heavy)) and each.call not in _MARKS:
                 self._supply(route, each)
         self.largest_body = limit_of(dependant, has_caller=self.needs is not None)
         self.terms = _terms_of(route, has_caller=self.needs is not None)
@@ -144,10 +146,14 @@ class Compiled:
             await _spend(self.terms, request, caller)
         if self.needs is not None and caller is not None:
             await self.needs.judge(caller, request)
+        if self.heavy is not None and caller is not None and self.heavy.takes(await _size(request, self.has_body)):
+            heavy_loop: HeavyLoop = request.app.state.heavy
+            with heavy_loop.one_of(caller.live_account_id) if self.heavy.is_alone else nullcontext():
+                return await heavy_loop.run(request, partial(self.respond_to, request, caller))
         return await self.respond_to(request, caller)
 
     async def respond_to(self, request: Request, caller: Caller | None) -> Response:
-        """Read the request and run the handler for a caller who may."""
+        """Read the request and run the handler for a caller who may, on whichever event loop this is."""
         values: Values = {} if caller is None else {self.caller_name: caller}
         body = await bodies.read(request, also=self.also) if self.has_body else None
         await self._read(request, body, values)
@@ -247,6 +253,11 @@ class Compiled:
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
         stored = self.reply.serializer.to_json(value, by_alias=True, exclude=_excluded(once)) if once else text
         return bodies.WrittenJson(text, self.status, headers), stored
+
+
+async def _size(request: Request, has_body: bool) -> int:
+    """Return the bytes of the body, which is read then."""
+    return len(await request.body()) if has_body else 0
 
 
 def _judge(field: Field) -> Callable[[object], Any]:

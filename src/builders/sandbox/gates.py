@@ -8,9 +8,12 @@ import asyncio
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-_gates: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
+_gates: WeakValueDictionary[tuple[UUID, asyncio.AbstractEventLoop], asyncio.Lock] = WeakValueDictionary()
 
 
 def gate(account_id: UUID) -> asyncio.Lock:
-    """That of a real account's sandbox, gone when nobody is at it. Other processes are met at the database."""
-    return _gates.setdefault(account_id, asyncio.Lock())
+    """Return the lock of a real account's sandbox, gone when nobody holds it.
+
+    Each event loop has its own; others, and other processes, are met at the database.
+    """
+    return _gates.setdefault((account_id, asyncio.get_running_loop()), asyncio.Lock())

@@ -1,16 +1,20 @@
 """/v1/sandbox: plans and their promotions."""
 
 from datetime import timedelta
+from math import ceil
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from builders.kit import ids, supplies
+from builders.kit.allowances import charge
 from builders.kit.bodies import Answer, size_of
 from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Pool, Reads
 from builders.kit.errors import problems
+from builders.kit.heavy import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.openapi import API_KEY
@@ -40,7 +44,10 @@ router.refuse("POST", "/plans", remedy="Make a plan of a manifest: POST /v1/sand
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 
 # A plan shows whether an address has a mailbox, masked: nobody should go through many of them.
-PLAN = declare(Policy(name="plan", quota=60, window_s=60, by="account", counts="Plans that are made."))
+PER_UNIT = 200  # resources of a manifest
+PLAN = declare(
+    Policy(name="plan", quota=60, window_s=60, by="account", counts="Plans, one for each 200 resources begun.")
+)
 
 REFUSALS = problems(
     LiveKeyRequired,
@@ -68,6 +75,15 @@ def bounded(request: Request) -> None:
 
 VARY = {"Vary": "Accept"}  # of answers that are JSON or text
 Bounded = Annotated[None, Depends(bounded)]
+
+
+async def charge_resources(
+    request: Request, policy: Policy, *, account_id: UUID, manifest: schemas.SandboxManifest
+) -> None:
+    """Count a manifest by its size; its request has been counted as one. Raises RateLimited."""
+    units = ceil(manifest.size / PER_UNIT) - 1
+    await charge(request, policy, subject=account_id, units=units)
+
 
 # What follows a plan, for clients that can follow (OpenAPI 3.1, "Link Object").
 PROMOTION: dict[int | str, dict[str, Any]] = {
@@ -101,8 +117,8 @@ async def get_manifest_schema(config: Config) -> Answer:
 @router.post(
     "/plan",
     response_model=replies.PlanReply,
-    responses={**problems(InFlight, ProjectArchived, errors.ManifestTooLarge), **PROMOTION},
-    dependencies=[within(PLAN)],
+    responses={**problems(InFlight, ProjectArchived, errors.ManifestTooLarge, HeavyRequestRunning), **PROMOTION},
+    dependencies=[within(PLAN), heavy(above=LARGE_BODY)],
 )
 async def make_plan(
     body: schemas.SandboxManifest,
@@ -118,6 +134,7 @@ async def make_plan(
     Nothing changes until the plan is promoted. The answer is JSON; with `Accept: text/plain` a text like a diff.
     """
     del bounds
+    await charge_resources(request, PLAN, account_id=caller.live_account_id, manifest=body)
     plan = await sandbox.make_plan(
         database,
         outbound=outbound,
@@ -146,6 +163,7 @@ async def list_plans(
     response_model=replies.PlanReply,
     responses=problems(errors.PlanNotFound),
     openapi_extra=BEYOND,
+    dependencies=[heavy(is_alone=False)],
 )
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> Answer | Response:
     """Read a plan: JSON, or a text like a diff with `Accept: text/plain`."""
@@ -158,6 +176,7 @@ async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Read
     response_model=promotion_replies.PromotionReply,
     responses=REFUSALS,
     openapi_extra={"x-security": [API_KEY]},
+    dependencies=[heavy(is_alone=False)],
 )
 async def promote(
     body: promotion_schemas.SandboxPromoteRequest,
@@ -186,6 +205,7 @@ async def promote(
     response_model=promotion_replies.PromotionReply,
     responses=problems(errors.PromotionNotFound),
     openapi_extra=BEYOND,
+    dependencies=[heavy(is_alone=False)],
 )
 async def get_promotion(
     promotion_id: PromotionId, caller: Reader, conn: Reads

@@ -3,10 +3,13 @@
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
+from fastapi import Request
+
 from builders.kit.callers import Actor, Caller, needs
 from builders.kit.crypto import Keyring
 from builders.kit.db import Database, Pool
 from builders.kit.errors import problems
+from builders.kit.heavy import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.outbound import Outbound
@@ -14,7 +17,7 @@ from builders.kit.routes import Router
 from builders.kit.supplies import Config, Keys, Outside
 from builders.sandbox import errors
 from builders.sandbox import service as sandbox
-from builders.sandbox.api.plans import Bounded
+from builders.sandbox.api.plans import Bounded, charge_resources
 from builders.sandbox.means import Means
 from builders.sandbox.replies import rehearsal as rehearsal_replies
 from builders.sandbox.replies import simulation as replies
@@ -27,18 +30,27 @@ router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 Writer = Annotated[Caller, needs("sandbox:write")]
 Simulated = EventSimulatedReply | ManifestSimulatedReply | ChecksSimulatedReply | ResetReply
 SIMULATE = declare(
-    Policy(name="simulate", quota=60, window_s=60, by="account", counts="Simulations, of whatever type.")
+    Policy(
+        name="simulate",
+        quota=60,
+        window_s=60,
+        by="account",
+        counts="Simulations of whatever type; of a manifest, one for each 200 resources begun.",
+    )
 )
 
 
 @router.post(
     "/simulate",
     response_model=Simulated,
-    responses=problems(sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight),
-    dependencies=[within(SIMULATE)],
+    responses=problems(
+        sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight, HeavyRequestRunning
+    ),
+    dependencies=[within(SIMULATE), heavy(above=LARGE_BODY)],
 )
 async def simulate(
     body: schemas.SandboxSimulateRequest,
+    request: Request,
     caller: Writer,
     database: Pool,
     keyring: Keys,
@@ -48,6 +60,9 @@ async def simulate(
 ) -> Simulated:
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""
     del bounds
+    if isinstance(body.root, schemas.SimulateManifest):
+        owner = caller.live_account_id
+        await charge_resources(request, SIMULATE, account_id=owner, manifest=body.root.manifest)
     supplies = _Supplies(
         database=database,
         outbound=outbound,

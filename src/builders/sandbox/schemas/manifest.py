@@ -98,6 +98,12 @@ class SandboxManifest(StrictBody):
     )
     resources: Annotated[ManifestResources, Field(description="The wanted resources, 2,000 of all kinds at most.")]
 
+    @property
+    def size(self) -> int:
+        """The number of resources."""
+        named = self.resources
+        return len(named.projects) + len(named.domains) + len(named.webhooks) + len(named.aliases)
+
     def manifest(self) -> Manifest:
         """The record."""
         return Manifest(
