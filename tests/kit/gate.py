@@ -15,6 +15,8 @@ class Gate:
         self._port = 0
         self._server: asyncio.Server | None = None
         self._passing: set[asyncio.Task[None]] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
 
     @property
     def conninfo(self) -> str:
@@ -33,6 +35,14 @@ class Gate:
         for task in self._passing:
             task.cancel()
         await asyncio.gather(*self._passing, return_exceptions=True)
+
+    def hang(self) -> None:
+        """Pass nothing on, and keep all connections: a server that is stopped."""
+        self._flowing.clear()
+
+    def resume(self) -> None:
+        """Pass on what came meanwhile, and what comes."""
+        self._flowing.set()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -53,7 +63,7 @@ class Gate:
             if self._server is not None and self._server.is_serving():  # else it was shut before this one's turn
                 there, back = await self._connect()
                 ends.append(back)
-                await asyncio.gather(_pump(reader, back), _pump(there, writer))
+                await asyncio.gather(_pump(reader, back, self._flowing), _pump(there, writer, self._flowing))
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:
@@ -68,8 +78,9 @@ class Gate:
         return await asyncio.open_connection(host, port)
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flowing: asyncio.Event) -> None:
     while some := await reader.read(65536):
+        await flowing.wait()
         writer.write(some)
         await writer.drain()
     writer.close()

@@ -14,6 +14,7 @@ from typing import Annotated
 import psycopg
 from fastapi import Depends, Request
 from psycopg import AsyncConnection
+from psycopg.abc import RV, PQGen
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
@@ -26,6 +27,7 @@ from builders.kit.settings import Settings
 Conn = AsyncConnection[TupleRow]
 PING = "SELECT 1"
 CLOSING_S = 2
+WAIT_INTERVAL_S = 0.1  # psycopg's own
 # A machine that vanished without a word is noticed within a minute.
 KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 50_000}
 AWAY = (psycopg.OperationalError, PoolTimeout, TooManyRequests)
@@ -33,6 +35,25 @@ _OPEN = {TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.
 BUSY = {"57014", "55P03", "40001", "40P01", "53300"}  # time limits, deadlock, serialization, too many clients
 
 _log = log.get_logger()
+
+
+class _Connection(AsyncConnection[TupleRow]):
+    """A connection that waits for the server within a limit, whatever the server does.
+
+    `statement_timeout` is kept by the server. One that hangs, or a machine that vanished, keeps nothing, and a
+    request to cancel hangs as well: the connection is closed.
+    """
+
+    deadline_s: float | None = None
+
+    async def wait(self, gen: PQGen[RV], interval: float = WAIT_INTERVAL_S, timeout: float | None = None) -> RV:
+        """Wait for the server. Raises OperationalError when it does not answer in time."""
+        try:
+            return await super().wait(gen, interval, self.deadline_s if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if self.deadline_s is not None and self.info.transaction_status is TransactionStatus.ACTIVE:
+                self.pgconn.finish()  # what it is doing is unknown: the pool replaces it
+            raise
 
 
 class Database:
@@ -52,9 +73,11 @@ class Database:
             **KEEPALIVE,
             options=" ".join(f"-c {name}={value}" for name, value in options.items()),
         )
+        self._answer_timeout_s = settings.database_answer_timeout_s
         self.pool: AsyncConnectionPool[Conn] = AsyncConnectionPool(
             self.conninfo,
-            configure=_configure,  # not by kwargs: the job queue opens its listener with those and its own
+            connection_class=_Connection,
+            configure=self._configure,  # not by kwargs: the job queue opens its listener with those and its own
             min_size=1,
             max_size=settings.pool_size,
             timeout=settings.pool_timeout_s,
@@ -69,6 +92,11 @@ class Database:
     def __repr__(self) -> str:
         """Without the conninfo, which may hold a password."""
         return "Database()"
+
+    async def _configure(self, conn: Conn) -> None:
+        await conn.set_autocommit(True)
+        if isinstance(conn, _Connection):
+            conn.deadline_s = self._answer_timeout_s
 
     async def open(self) -> None:
         """Starts the pool; does not wait for the server, whose absence each request reports."""
@@ -164,10 +192,6 @@ class _Reading(AbstractAsyncContextManager[Conn]):
 
 
 _innermost: ContextVar[_Reading | None] = ContextVar("db_innermost", default=None)
-
-
-async def _configure(conn: Conn) -> None:
-    await conn.set_autocommit(True)
 
 
 def database(request: Request) -> Database:

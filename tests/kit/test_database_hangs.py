@@ -1,0 +1,57 @@
+"""The database accepts connections and answers nothing: each request ends in time, and the service recovers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from pydantic import SecretStr
+
+from builders.app import Service, create_app, lifespan
+from builders.identity.records import Preset
+from builders.kit.settings import Settings
+from tests.cast import Person, make_person
+from tests.kit.gate import Gate
+from tests.kit.scratch import until
+
+ANSWER_S = 0.3
+NEW_KEY = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
+
+
+@pytest.fixture
+async def gate(conninfo: str) -> AsyncIterator[Gate]:
+    async with Gate(conninfo) as gate:
+        yield gate
+
+
+@pytest.fixture
+async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
+    """The whole service with its database behind the gate."""
+    behind = {
+        "database_url": SecretStr(gate.conninfo),
+        "database_answer_timeout_s": ANSWER_S,
+        "pool_timeout_s": 0.3,
+        "pool_size": 4,
+        "key_cache_s": 0,
+    }
+    app = create_app(settings.model_copy(update=behind))
+    async with lifespan(app.api):
+        yield app
+
+
+async def test_requests_end_within_the_limit_and_the_pool_recovers(house: Service, gate: Gate) -> None:
+    async with await make_person(house, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
+        gate.hang()
+        async with asyncio.timeout(5):
+            answers = await asyncio.gather(
+                *(ada.get("/v1/me") for _ in range(6)),
+                *(ada.post("/v1/api-keys", json=NEW_KEY) for _ in range(2)),
+            )
+        assert {each.status_code for each in answers} == {503}
+        assert all(int(each.headers["Retry-After"]) > 0 for each in answers)
+        gate.resume()
+
+        async def is_back() -> bool:
+            return (await ada.get("/v1/me")).status_code == 200
+
+        await until(is_back)
+        assert (await ada.post("/v1/api-keys", json=NEW_KEY)).status_code in {200, 201}
