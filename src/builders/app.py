@@ -161,7 +161,8 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     settings: Settings = api.state.settings
     if settings.database_url is None:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
-    database = Database(settings.database_url.get_secret_value(), settings)
+    within_s = settings.database_answer_timeout_s
+    database = Database(settings.database_url.get_secret_value(), settings, answer_timeout_s=within_s)
     keyring = crypto.keyring_of(settings)
     outbound = Outbound(settings)
     bearers = identity.make_bearers(database, keyring=keyring, settings=settings, outbound=outbound)

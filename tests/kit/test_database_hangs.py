@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.settings import Settings
-from tests.cast import Person, make_person
+from tests.cast import make_person
 from tests.kit.gate import Gate
 from tests.kit.scratch import until
 

@@ -6,6 +6,7 @@ from email_validator import EmailNotValidError, validate_email
 from pydantic import ConfigDict, Field, StrictBool
 
 from builders.aliases.records import MAX_LABELS, Patch
+from builders.kit import texts
 from builders.kit.bodies import Body, by_example
 from builders.kit.merge_patches import PatchBody
 from builders.kit.texts import checked
@@ -25,7 +26,7 @@ def _mailbox(written: str) -> str:
 Mailbox = Annotated[
     str, Field(max_length=254), checked(_mailbox, "email"), Field(json_schema_extra={"format": "email"})
 ]
-Label = Annotated[str, Field(max_length=40)]
+Label = Annotated[str, Field(max_length=40), texts.OneLine]
 
 
 def _no_default(schema: dict[str, Any]) -> None:
@@ -59,9 +60,12 @@ class AliasUpdate(PatchBody):
     enabled: Annotated[StrictBool, OPTIONAL, Field(description="Whether mail is forwarded; null enables.")] = (
         LEFT_OUT
     )
-    note: Annotated[str | None, Field(max_length=200, description="Your own note; null removes it.")] = None
+    note: Annotated[
+        Annotated[str, Field(max_length=200), texts.OneLine] | None,
+        Field(description="Your own note; null removes it."),
+    ] = None
     labels: Annotated[
-        dict[Label, Annotated[str, Field(max_length=500)] | None] | None,
+        dict[Label, Annotated[str, Field(max_length=500), texts.OneLine] | None] | None,
         Field(max_length=MAX_LABELS, description="Merged with those there; null removes a label, or all."),
     ] = None
 

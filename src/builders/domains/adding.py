@@ -42,13 +42,11 @@ from builders.kit.db import Conn
 from builders.kit.domain_names import MAX_OCTETS, find_a_label
 from builders.kit.errors import Invalid
 from builders.kit.pages import Page, PageRequest
+from builders.kit.special_names import is_special_use
 from builders.kit.versions import Expected
 
 _LONGEST = MAX_OCTETS - len(CHALLENGE) - 1  # so that there is room for the proof's label
 _TOKEN = 20  # bytes
-# Nobody's in public (RFC 6761, 6762, 7686, 9476; ICANN keeps `internal`): what our own network says of such names
-# is not for others to read.
-_NOBODYS = {"alt", "arpa", "internal", "local", "localhost", "onion"}
 
 
 async def add(
@@ -107,7 +105,7 @@ def read(text: str) -> str:
     label = find_a_label(text)
     if label is None:
         raise Invalid(("body", "domain"), "Not a domain; send one such as harbour.example.", "domain_name")
-    if label.rpartition(".")[2] in _NOBODYS:
+    if is_special_use(label):
         raise Invalid(("body", "domain"), "Nobody can have this domain in public.", "domain_name")
     if len(label) > _LONGEST:
         raise Invalid(("body", "domain"), f"A domain to be proved has up to {_LONGEST} characters.", "domain_name")

@@ -8,16 +8,14 @@ anything but such a grant, and few do.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
 from typing import Protocol
 
-from fastapi import Request
 from starlette.types import Scope
 
 from builders.kit import clock
-from builders.kit.heavy import on_serving_loop
 from builders.kit.limits import FAILED_CREDENTIALS, Policy, RateLimited, Terms
 
 # Of the ASGI scope: where the front puts the limits of the process, and the edge finds an answer's headers.
@@ -192,13 +190,6 @@ def _exceeded(used_up: Sequence[tuple[Meter, Window]], now: float) -> tuple[Rate
         violated_policies=[meter.policy.name for meter, _ in used_up],
     )
     return refusal, _left(meter, last, now)
-
-
-async def charge(request: Request, policy: Policy, *, subject: Hashable, units: int) -> None:
-    """Count what a request costs beyond its first unit, where anything is counted. Raises RateLimited."""
-    limits: Limits | None = request.scope.get(LIMITS)
-    if limits is not None and units > 0:
-        await on_serving_loop(request, partial(limits.charge, policy, subject=subject, units=units))
 
 
 def client_of(scope: Scope, bits: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -34,6 +34,7 @@ ALSO_READS = "x-also-reads"  # of an operation: media types whose body is read a
 LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
 LONGEST_LOOK_S = 5  # of the look for an id in the other mode
 _MARKS = {idempotency.every_time, prefetch.changes}  # dependencies that supply nothing
+T = TypeVar("T")
 _patience = Patience()
 
 
@@ -66,12 +67,11 @@ class Compiled:
             raise TypeError(f"{route.path}: a handler is an async function")
         _refuse_unknown(route, dependant)
         self.call: Callable[..., Awaitable[Any]] = dependant.call
-        self.needs = next((each.call for each in dependant.dependencies if isinstance(each.call, Needs)), None)
+        self.needs, self.heavy = _first(dependant, Needs), _first(dependant, Heavy)
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
         self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
-        self.heavy = next((each.call for each in dependant.dependencies if isinstance(each.call, Heavy)), None)
         for each in dependant.dependencies:
             if not isinstance(each.call, (limits.Within, LargestBody, Heavy)) and each.call not in _MARKS:
                 self._supply(route, each)
@@ -253,6 +253,11 @@ class Compiled:
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
         stored = self.reply.serializer.to_json(value, by_alias=True, exclude=_excluded(once)) if once else text
         return bodies.WrittenJson(text, self.status, headers), stored
+
+
+def _first(dependant: Dependant, kind: type[T]) -> T | None:
+    """Return the first dependency of this kind."""
+    return next((each.call for each in dependant.dependencies if isinstance(each.call, kind)), None)
 
 
 async def _size(request: Request, has_body: bool) -> int:

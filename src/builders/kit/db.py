@@ -46,7 +46,12 @@ class _Connection(AsyncConnection[TupleRow]):
 
     deadline_s: float | None = None
 
-    async def wait(self, gen: PQGen[RV], interval: float = WAIT_INTERVAL_S, timeout: float | None = None) -> RV:
+    async def wait(
+        self,
+        gen: PQGen[RV],
+        interval: float = WAIT_INTERVAL_S,
+        timeout: float | None = None,  # noqa: ASYNC109 - psycopg's own
+    ) -> RV:
         """Wait for the server. Raises OperationalError when it does not answer in time."""
         try:
             return await super().wait(gen, interval, self.deadline_s if timeout is None else timeout)
@@ -59,7 +64,7 @@ class _Connection(AsyncConnection[TupleRow]):
 class Database:
     """A pool of autocommit connections with time limits; says 503 when the server is away."""
 
-    def __init__(self, conninfo: str, settings: Settings) -> None:
+    def __init__(self, conninfo: str, settings: Settings, *, answer_timeout_s: float | None = None) -> None:
         options = {
             "statement_timeout": f"{settings.statement_timeout_s}s",
             "lock_timeout": f"{settings.lock_timeout_s}s",
@@ -73,7 +78,7 @@ class Database:
             **KEEPALIVE,
             options=" ".join(f"-c {name}={value}" for name, value in options.items()),
         )
-        self._answer_timeout_s = settings.database_answer_timeout_s
+        self._answer_timeout_s = answer_timeout_s  # of requests; jobs have statements that take longer
         self.pool: AsyncConnectionPool[Conn] = AsyncConnectionPool(
             self.conninfo,
             connection_class=_Connection,

@@ -12,14 +12,17 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from fastapi import Depends, Request
 from starlette.datastructures import State
 
+from builders.kit.allowances import LIMITS, Limits
 from builders.kit.db import Database
 from builders.kit.errors import Problem
+from builders.kit.limits import Policy
 from builders.kit.outbound import Outbound
 from builders.kit.settings import Settings
 
@@ -124,7 +127,8 @@ class HeavyLoop:
             raise RuntimeError("No database: set BUILDERS_DATABASE_URL.")
         size = min(CONNECTIONS, self._settings.pool_size)
         settings = self._settings.model_copy(update={"pool_size": size})
-        self._database = Database(url.get_secret_value(), settings)
+        within_s = settings.database_answer_timeout_s
+        self._database = Database(url.get_secret_value(), settings, answer_timeout_s=within_s)
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
         await self._database.open()
         self._stack.push_async_callback(self._database.close)
@@ -140,3 +144,10 @@ async def on_serving_loop(request: Request, work: Callable[[], Awaitable[T]]) ->
         return await work()
 
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(do(), serving))
+
+
+async def charge(request: Request, policy: Policy, *, subject: Hashable, units: int) -> None:
+    """Count what a request costs beyond its first unit, where anything is counted. Raises RateLimited."""
+    limits: Limits | None = request.scope.get(LIMITS)
+    if limits is not None and units > 0:
+        await on_serving_loop(request, partial(limits.charge, policy, subject=subject, units=units))

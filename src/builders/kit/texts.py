@@ -14,6 +14,12 @@ MAX_URL = 2048  # characters
 _STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INVISIBLE = {"Cf", "Mn", "Zs"}
+# Characters without a width, which make two texts look alike. Joiners stand between letters of scripts and emoji
+# that need them, and so never beside ASCII or at an end.
+_ZERO_WIDTH = re.compile(
+    r"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]"
+    r"|[\U000e0000-\U000e0fff]|(?:^|[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?:$|[\x00-\x7f])"
+)
 
 # RFC 5646, 2.1, without the grandfathered tags, all of which have a better form today.
 _LOCALE = re.compile(
@@ -50,9 +56,16 @@ def plain(text: str) -> str:
     kinds = {unicodedata.category(char) for char in text}
     if kinds & _STEERING or not _DIRECTIONS.isdisjoint(text):
         raise ValueError("Text must not contain control characters, nor what turns the direction of reading.")
+    if _ZERO_WIDTH.search(text):
+        raise ValueError("Text must not contain characters without a width.")
     if kinds <= _INVISIBLE:
         raise ValueError("There is nothing to see in this text.")
     return text
+
+
+def one_line(text: str) -> str:
+    """Return text for one line as `plain` does; it may be empty."""
+    return plain(text) if text else text
 
 
 def cleaned(text: str) -> str:
@@ -93,3 +106,7 @@ def _repeats(match: re.Match[str]) -> bool:
     variants = match["variants"].split("-")[1:]
     letters = [each for each in match["extensions"].split("-") if len(each) == 1]
     return len({*variants}) < len(variants) or len({*letters}) < len(letters)
+
+
+Plain = checked(plain, "text_form")  # of a label or a name
+OneLine = checked(one_line, "text_form")  # of a note or the value of a label

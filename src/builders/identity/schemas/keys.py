@@ -12,6 +12,7 @@ from pydantic.config import JsonDict
 from builders.identity import networks
 from builders.identity.records import MAX_LABEL, MAX_NETWORKS, ApiKey, KeyKind, NewApiKey, Preset
 from builders.identity.scopes import DESCRIPTIONS, of_preset
+from builders.kit import texts
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
 
 _ITEM: JsonDict = {
@@ -62,6 +63,7 @@ class ApiKeyCreate(Body):
     label: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
+        texts.Plain,
         Field(description="What you call it."),
     ]
     key_kind: Annotated[

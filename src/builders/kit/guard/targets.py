@@ -15,6 +15,7 @@ import idna
 
 from builders.kit.errors import Invalid
 from builders.kit.guard.addresses import Address, is_public
+from builders.kit.special_names import is_special_use
 
 LONGEST = 2048  # characters of a URL
 PORTS = {"http": 80, "https": 443}
@@ -31,8 +32,6 @@ CLOSED_PORTS = frozenset(
         *(1080, 3128, 3389, 5900, 5985, 5986),
     )
 )
-CLOSED_NAMES = frozenset({"localhost", "metadata", "instance-data"})
-CLOSED_ENDS = (".localhost", ".local", ".internal", ".home.arpa", ".onion")
 
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\xa0\\\s]")  # controls, blanks, and what some read as a slash
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?]*)([^?]*)(\?.*)?", re.DOTALL)
@@ -220,5 +219,5 @@ def _name(host: str) -> str:
 
 
 def _judge_name(name: str) -> None:
-    if "." not in name or name in CLOSED_NAMES or name.endswith(CLOSED_ENDS):
+    if "." not in name or is_special_use(name):
         raise UrlRefused(Rule.HOST, "The URL's host is not a public name.")

@@ -9,12 +9,11 @@ from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from builders.kit import ids, supplies
-from builders.kit.allowances import charge
 from builders.kit.bodies import Answer, size_of
 from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.heavy import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.heavy import LARGE_BODY, HeavyRequestRunning, charge, heavy
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.openapi import API_KEY

@@ -60,9 +60,7 @@ async def simulate(
 ) -> Simulated:
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""
     del bounds
-    if isinstance(body.root, schemas.SimulateManifest):
-        owner = caller.live_account_id
-        await charge_resources(request, SIMULATE, account_id=owner, manifest=body.root.manifest)
+    await _charge(request, caller.live_account_id, body.root)
     supplies = _Supplies(
         database=database,
         outbound=outbound,
@@ -71,6 +69,11 @@ async def simulate(
         actor=caller.actor,
     )
     return await _answer(supplies, body.root, account_id=caller.live_account_id)
+
+
+async def _charge(request: Request, account_id: UUID, asked: schemas.Asked) -> None:
+    if isinstance(asked, schemas.SimulateManifest):
+        await charge_resources(request, SIMULATE, account_id=account_id, manifest=asked.manifest)
 
 
 class _Supplies(NamedTuple):

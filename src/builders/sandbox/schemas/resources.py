@@ -107,7 +107,10 @@ class ManifestAlias(StrictBody):
         Field(description="Project that the name belongs to; left out: the `project` of the manifest."),
     ] = None
     enabled: Annotated[StrictBool, Field(description="Whether mail is forwarded.")] = True
-    note: Annotated[str | None, Field(max_length=200, description="Your own note, kept with the name.")] = None
+    note: Annotated[
+        Annotated[str, Field(max_length=200), texts.OneLine] | None,
+        Field(description="Your own note, kept with the name."),
+    ] = None
     labels: Annotated[Labels, Field(description="Your own pairs of text, kept with the name.")] = Field(
         default_factory=dict
     )
@@ -187,6 +190,7 @@ class ManifestWebhook(StrictBody):
     label: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"\S"),
+        texts.Plain,
         Field(description="Your name for the destination."),
     ]
     url: Annotated[

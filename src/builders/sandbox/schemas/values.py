@@ -11,6 +11,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from builders.kit import texts
+
 
 def _mailbox(written: str) -> str:
     """An address that mail can be sent to (RFC 5321), its domain as an A-label."""
@@ -32,5 +34,8 @@ Mailbox = Annotated[
     str, Field(max_length=254), AfterValidator(_mailbox), Field(json_schema_extra={"format": "email"})
 ]
 Labels = Annotated[
-    dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=500)]], Field(max_length=20)
+    dict[
+        Annotated[str, Field(max_length=40), texts.OneLine], Annotated[str, Field(max_length=500), texts.OneLine]
+    ],
+    Field(max_length=20),
 ]

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 from pydantic.config import JsonDict
 
+from builders.kit import texts
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.members import CreatedAt, Livemode, UpdatedAt, Version
 from builders.kit.merge_patches import PatchBody
@@ -50,7 +51,11 @@ def _no_default(schema: dict[str, Any]) -> None:
 
 OPTIONAL = Field(json_schema_extra=_no_default)
 LEFT_OUT: Any = None  # no value of the member: null is refused
-Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S")]
+Label = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
+    texts.Plain,
+]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL)]
 Events = Annotated[list[str], Field(min_length=1, max_length=MOST)]
 Secret = Annotated[

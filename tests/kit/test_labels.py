@@ -1,0 +1,35 @@
+"""No label holds a character that steers a terminal, turns the direction of reading or has no width."""
+
+import pytest
+
+from builders.kit import texts
+from tests.cast import Person
+from tests.sandbox.make import PLAN, alias, manifest
+from tests.webhooks.make import PATH, WANTED
+
+UNFIT = ["a\x1b[2Jb", "a\u202eb", "a\u200bb", "\ufeffab", "a\u2060b", "a\u00adb", "a\u200db", "ab\u200c", "a\nb"]
+FIT = ["Ada's hook", "Größe", "👩\u200d💻 build", "\u0645\u06cc\u200c\u062e", "日本"]
+KEY = {"key_kind": "test", "preset": "developer_full"}
+
+
+@pytest.mark.parametrize("label", UNFIT)
+async def test_it_is_a_422_wherever_a_label_is_sent(label: str, alice: Person) -> None:
+    webhook = {"key": "hook", "label": label, "url": WANTED["url"], "events": ["alias.*"]}
+    aliased = alias("ada@unknown.example", note=label)
+    labelled = alias("ada@unknown.example", labels={"team": label})
+    answers = [
+        await alice.post("/v1/api-keys", json={**KEY, "label": label}),
+        await alice.post(PATH, json=WANTED | {"label": label}),
+        await alice.post("/v1/builders/projects", json={"name": label}),
+        await alice.post(PLAN, json=manifest([], resources={"webhooks": [webhook]})),
+        await alice.post(PLAN, json=manifest([aliased])),
+        await alice.post(PLAN, json=manifest([labelled])),
+    ]
+    assert [each.status_code for each in answers] == [422] * 6
+    assert {each.json()["detail"][0]["type"] for each in answers} == {"text_form"}
+
+
+@pytest.mark.parametrize("label", FIT)
+def test_other_text_may_stand(label: str) -> None:
+    assert texts.one_line(label) == label
+    assert texts.one_line("") == ""
