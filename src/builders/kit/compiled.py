@@ -22,7 +22,7 @@ from builders.kit import bodies, counterparts, db, error_pages, idempotency, lim
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, Problem, TookTooLong
-from builders.kit.heavy import Heavy, HeavyLoop
+from builders.kit.heavy import Heavy, body_size
 from builders.kit.incoming import Incoming, LargestBody, limit_of
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
@@ -146,10 +146,11 @@ class Compiled:
             await _spend(self.terms, request, caller)
         if self.needs is not None and caller is not None:
             await self.needs.judge(caller, request)
-        if self.heavy is not None and caller is not None and self.heavy.takes(await _size(request, self.has_body)):
-            heavy_loop: HeavyLoop = request.app.state.heavy
-            with heavy_loop.one_of(caller.live_account_id) if self.heavy.is_alone else nullcontext():
-                return await heavy_loop.run(request, partial(self.respond_to, request, caller))
+        if caller and self.heavy and self.heavy.takes(await body_size(request, has_body=self.has_body)):
+            alone = caller.live_account_id if self.heavy.is_alone else None
+            return await request.app.state.heavy.run(
+                request, partial(self.respond_to, request, caller), alone=alone
+            )
         return await self.respond_to(request, caller)
 
     async def respond_to(self, request: Request, caller: Caller | None) -> Response:
@@ -258,11 +259,6 @@ class Compiled:
 def _first(dependant: Dependant, kind: type[T]) -> T | None:
     """Return the first dependency of this kind."""
     return next((each.call for each in dependant.dependencies if isinstance(each.call, kind)), None)
-
-
-async def _size(request: Request, has_body: bool) -> int:
-    """Return the bytes of the body, which is read then."""
-    return len(await request.body()) if has_body else 0
 
 
 def _judge(field: Field) -> Callable[[object], Any]:

@@ -10,7 +10,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -86,8 +86,15 @@ class HeavyLoop:
         finally:
             self._running.discard(account)
 
-    async def run(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
-        """Do the work of a request on the second loop; what it finds in `app.state` belongs to that loop."""
+    async def run(self, request: Request, work: Callable[[], Awaitable[T]], *, alone: Hashable | None) -> T:
+        """Do the work of a request on the second loop, `alone` of its account where one is named.
+
+        What the work finds in `app.state` belongs to that loop. Raises HeavyRequestRunning.
+        """
+        with nullcontext() if alone is None else self.one_of(alone):
+            return await self._run(request, work)
+
+    async def _run(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
         loop = await asyncio.shield(self._starting)
@@ -132,6 +139,11 @@ class HeavyLoop:
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
         await self._database.open()
         self._stack.push_async_callback(self._database.close)
+
+
+async def body_size(request: Request, *, has_body: bool) -> int:
+    """Return the bytes of the body, which is read then."""
+    return len(await request.body()) if has_body else 0
 
 
 async def on_serving_loop(request: Request, work: Callable[[], Awaitable[T]]) -> T:
