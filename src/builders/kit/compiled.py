@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
-from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
-from typing import Any, NamedTuple, TypeGuard, TypeVar
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -26,7 +26,16 @@ from builders.kit.heavy import Heavy, body_size
 from builders.kit.incoming import Incoming, LargestBody, limit_of
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
-from builders.kit.parameters import Field, Parameters, Values, list_unknown, note_ignored
+from builders.kit.parameters import (
+    Field,
+    Parameters,
+    Values,
+    find_dependency,
+    is_plain,
+    list_unknown,
+    note_ignored,
+    refuse_unknown,
+)
 from builders.kit.patience import Patience
 
 LARGE_BODY = 64 * 1024  # bytes
@@ -34,7 +43,6 @@ ALSO_READS = "x-also-reads"  # of an operation: media types whose body is read a
 LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
 LONGEST_LOOK_S = 5  # of the look for an id in the other mode
 _MARKS = {idempotency.every_time, prefetch.changes}  # dependencies that supply nothing
-T = TypeVar("T")
 _patience = Patience()
 
 
@@ -65,9 +73,9 @@ class Compiled:
         dependant = route.dependant
         if dependant.call is None or not iscoroutinefunction(dependant.call):
             raise TypeError(f"{route.path}: a handler is an async function")
-        _refuse_unknown(route, dependant)
+        refuse_unknown(route, dependant)
         self.call: Callable[..., Awaitable[Any]] = dependant.call
-        self.needs, self.heavy = _first(dependant, Needs), _first(dependant, Heavy)
+        self.needs, self.heavy = find_dependency(dependant, Needs), find_dependency(dependant, Heavy)
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[db.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
@@ -107,10 +115,10 @@ class Compiled:
             self.caller_name = name
         elif name is not None and call in _CONNECTIONS and not self.conn_name:
             self.connect, self.conn_name = _CONNECTIONS[call], name
-        elif name is None or not _plain(call) or dependency.dependencies or dependency.body_params:
+        elif name is None or not is_plain(call) or dependency.dependencies or dependency.body_params:
             raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
         else:
-            _refuse_unknown(route, dependency)
+            refuse_unknown(route, dependency)
             parameters = Parameters(dependency)
             is_async = iscoroutinefunction(call)  # asked once: to ask for each request takes 3 µs
             self.solved.append(
@@ -256,11 +264,6 @@ class Compiled:
         return bodies.WrittenJson(text, self.status, headers), stored
 
 
-def _first(dependant: Dependant, kind: type[T]) -> T | None:
-    """Return the first dependency of this kind."""
-    return next((each.call for each in dependant.dependencies if isinstance(each.call, kind)), None)
-
-
 def _judge(field: Field) -> Callable[[object], Any]:
     """What FastAPI's field asks of a value, without the two layers around it."""
     adapter = field._type_adapter  # noqa: SLF001 - a second one could judge otherwise
@@ -297,15 +300,3 @@ def _terms_of(route: APIRoute, *, has_caller: bool) -> Terms | None:
 
 
 _EMPTY = {204, 205}  # answers without a body
-# What FastAPI would inject and a compiled handler does not get.
-_UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
-
-
-def _refuse_unknown(route: APIRoute, dependant: Dependant) -> None:
-    for what in _UNKNOWN:
-        if getattr(dependant, f"{what}_param_name"):
-            raise TypeError(f"{route.path}: the parameter for {what} cannot be compiled")
-
-
-def _plain(call: object) -> TypeGuard[Callable[..., Any]]:
-    return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)

@@ -7,13 +7,15 @@ test_routes.py holds both ways against each other.
 
 from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
+from inspect import isasyncgenfunction, isfunction, isgeneratorfunction
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
 from urllib.parse import quote, unquote, unquote_to_bytes
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_params_to_args
+from fastapi.routing import APIRoute
 from pydantic_core import PydanticUndefined
 from starlette.types import Scope
 
@@ -141,3 +143,27 @@ def _plain(field: Field) -> _Plain:
 def _as_it_is(text: str) -> tuple[str, Sequence[Any]]:
     """What pydantic says of a text without bounds, which was decoded from UTF-8 and so has no surrogates."""
     return text, ()
+
+
+T = TypeVar("T")
+
+
+def find_dependency(dependant: Dependant, kind: type[T]) -> T | None:
+    """Return the first dependency of this kind."""
+    return next((each.call for each in dependant.dependencies if isinstance(each.call, kind)), None)
+
+
+# What FastAPI would inject and a compiled handler does not get.
+_UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
+
+
+def refuse_unknown(route: APIRoute, dependant: Dependant) -> None:
+    """Raise TypeError for a parameter that only FastAPI itself would supply."""
+    for what in _UNKNOWN:
+        if getattr(dependant, f"{what}_param_name"):
+            raise TypeError(f"{route.path}: the parameter for {what} cannot be compiled")
+
+
+def is_plain(call: object) -> TypeGuard[Callable[..., Any]]:
+    """Whether a dependency is a function that returns its value."""
+    return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)

@@ -85,7 +85,7 @@ class Settings(BaseSettings):
     )
     statement_timeout_s: float = Field(10.0, gt=0, le=600, description="Longest run of one SQL statement.")
     database_answer_timeout_s: float = Field(
-        10.0, gt=0, le=900, description="Seconds a request waits for the answer to one statement before 503."
+        10.0, gt=0, le=900, description="Longest wait for the database to answer."
     )
     lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
     worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
