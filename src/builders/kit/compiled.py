@@ -22,7 +22,7 @@ from builders.kit import bodies, counterparts, db, error_pages, idempotency, lim
 from builders.kit.allowances import LIMITS, Limits
 from builders.kit.callers import Caller, Needs
 from builders.kit.errors import Invalid, Problem, TookTooLong
-from builders.kit.heavy import Heavy, body_size
+from builders.kit.heavy import Heavy
 from builders.kit.incoming import Incoming, LargestBody, limit_of
 from builders.kit.limits import Terms
 from builders.kit.pages import JsonPage
@@ -154,12 +154,10 @@ class Compiled:
             await _spend(self.terms, request, caller)
         if self.needs is not None and caller is not None:
             await self.needs.judge(caller, request)
-        if caller and self.heavy and self.heavy.takes(await body_size(request, has_body=self.has_body)):
-            alone = caller.live_account_id if self.heavy.is_alone else None
-            return await request.app.state.heavy.run(
-                request, partial(self.respond_to, request, caller), alone=alone
-            )
-        return await self.respond_to(request, caller)
+        work = partial(self.respond_to, request, caller)
+        if self.heavy is not None and caller is not None:
+            return await self.heavy.run(request, work, account=caller.live_account_id, has_body=self.has_body)
+        return await work()
 
     async def respond_to(self, request: Request, caller: Caller | None) -> Response:
         """Read the request and run the handler for a caller who may, on whichever event loop this is."""

@@ -49,9 +49,15 @@ class Heavy:
     def __call__(self) -> None:
         """Do nothing: the compiled handler looks for the mark (kit/compiled.py)."""
 
-    def takes(self, body_size: int) -> bool:
-        """Whether a request with a body of this size is heavy."""
-        return self.above is None or body_size > self.above
+    async def run(
+        self, request: Request, work: Callable[[], Awaitable[T]], *, account: Hashable, has_body: bool
+    ) -> T:
+        """Do the work of a request, on the second event loop when it is heavy. Raises HeavyRequestRunning."""
+        size = len(await request.body()) if has_body else 0
+        if self.above is not None and size <= self.above:
+            return await work()
+        loop: HeavyLoop = request.app.state.heavy
+        return await loop.run(request, work, alone=account if self.is_alone else None)
 
 
 def heavy(*, above: int | None = None, is_alone: bool = True) -> Any:  # Depends has no public type
@@ -139,11 +145,6 @@ class HeavyLoop:
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
         await self._database.open()
         self._stack.push_async_callback(self._database.close)
-
-
-async def body_size(request: Request, *, has_body: bool) -> int:
-    """Return the bytes of the body, which is read then."""
-    return len(await request.body()) if has_body else 0
 
 
 async def on_serving_loop(request: Request, work: Callable[[], Awaitable[T]]) -> T:

@@ -1,4 +1,4 @@
-"""Hosts as settings name them: name servers with a port, and names of hosts."""
+"""Hosts as settings name them: name servers with a port, names of hosts, and origins of pages."""
 
 import re
 from ipaddress import ip_address
@@ -9,6 +9,8 @@ from builders.kit.domain_names import find_a_label
 DNS_PORT = 53
 MAX_PORT = 65_535
 _WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?")
+
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
 
 
 class Resolver(NamedTuple):
@@ -38,3 +40,10 @@ def read_host(text: str) -> str:
     if name is None:
         raise ValueError("write the whole name of a host: mx1.builders.example")
     return name
+
+
+def read_origin(text: str) -> str:
+    """Return the origin of a page. Raises ValueError."""
+    if not _ORIGIN.fullmatch(text):
+        raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
+    return text

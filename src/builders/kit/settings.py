@@ -239,10 +239,7 @@ class Settings(BaseSettings):
     @field_validator("lander_origins")
     @classmethod
     def _read_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for each in value:
-            if not re.fullmatch(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?", each):
-                raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
-        return value
+        return tuple(map(hosts.read_origin, value))
 
     @field_validator(
         "secret_keys",
