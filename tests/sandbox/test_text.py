@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from builders.kit.db import Conn
 from builders.sandbox.replies.rendering import wants_text
 from tests.cast import Person
 from tests.sandbox.make import PLAN, alias, apply, manifest, plan
@@ -46,9 +47,12 @@ async def test_with_a_test_key_mailboxes_are_masked(alice: Person, domain: str) 
     assert "private" not in answer.text
 
 
-async def test_no_text_of_ours_steers_a_terminal(alice: Person, domain: str) -> None:
-    wanted = alias(f"ada@{domain}", note="\u202e\u001b[2Jgone\u009b\r\n+ create alias.fake")
-    answer = await alice.post(PLAN, json=manifest([wanted]), headers=TEXT)
+async def test_no_stored_text_steers_a_terminal(alice: Person, domain: str, conn: Conn) -> None:
+    await apply(alice, alias(f"ada@{domain}", note="plain"))
+    note = "\u202e\u001b[2Jgone\u009b\r\n+ create alias.fake"
+    await conn.execute("UPDATE aliases SET note = %s WHERE account_id = %s", [note, alice.account.id])
+    answer = await alice.post(PLAN, json=manifest([alias(f"ada@{domain}", note="new")]), headers=TEXT)
+    assert "gone" in answer.text
     assert {char for char in answer.text if not char.isprintable()} == {"\n"}
     assert "\n+ create" not in answer.text
 
