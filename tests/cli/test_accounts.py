@@ -88,7 +88,7 @@ def test_a_link_that_is_wrong_is_seen_and_undone(
     assert (listed["issuer"], listed["subject"]) == (issuer, email)
     assert shown.endswith(f"Z  {issuer}  {email}\n")
     assert undone.stdout == f"The subject {email} speaks for {account} no more.\n"
-    assert (again.exit_code, again.stderr.endswith("is not linked to this account.\n")) == (1, True)
+    assert (again.exit_code, "is not linked to this account.\n" in again.stderr) == (1, True)
     assert builders("accounts", "links", "--account", account).stdout == "No links.\n"
 
 

@@ -121,7 +121,8 @@ def test_anothers_key_is_not_revoked(builders: Cli, account: str) -> None:
 
     answers = [builders("keys", "revoke", "--account", other, each) for each in (key["id"], "x")]
 
-    assert {(each.exit_code, each.stderr) for each in answers} == {(1, "Error: There is no such API key.\n")}
+    refusal = "Error: There is no such API key.\nList the keys: GET /v1/api-keys.\n"
+    assert {(each.exit_code, each.stderr) for each in answers} == {(1, refusal)}
     assert json.loads(builders("keys", "list", "--account", account, "--json").stdout)[0]["revoked_at"] is None
 
 

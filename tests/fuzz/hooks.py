@@ -45,6 +45,7 @@ BEYOND_A_SCHEMA = {
     "nul_character",  # in no text
     "patch_empty",  # at least one member that is known
     "result_mismatch",  # each kind has its own
+    "return_to",  # a path of this service
     "secret_not_allowed",  # base64 of so many bytes behind a prefix, or any text without it
     "text_form",  # something to see, nothing that steers
     "timezone",  # of a closed list
@@ -108,6 +109,8 @@ def filter_failure(
     del context, case
     if isinstance(failure, RejectedPositiveData) and response.status_code == 422:
         return not {error["type"] for error in response.json()["detail"]} <= BEYOND_A_SCHEMA
+    if isinstance(failure, RejectedPositiveData) and response.status_code == 412:
+        return False  # no schema says which version the record has
     if isinstance(failure, RejectedPositiveData) and response.status_code == 400:
         return response.json().get("code") not in NOT_OURS
     return True

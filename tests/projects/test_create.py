@@ -58,11 +58,11 @@ async def test_domains_are_kept_as_a_labels_and_mailboxes_in_lower_case(alice: P
 
 
 async def test_a_member_that_is_not_known_is_named_and_ignored(alice: Person) -> None:
-    made = await create(alice, alias_limits=5)
+    made = await create(alice, alias_lim=5)
 
     [warning] = made["warnings"]
     assert (warning["field"], warning["did_you_mean"], made["alias_limit"]) == (
-        "alias_limits",
+        "alias_lim",
         "alias_limit",
         None,
     )

@@ -25,7 +25,14 @@ from tests.sandbox.simulating import event, rows_of, simulate
 from tests.webhooks.make import create, deliveries, send_due
 
 # What the sandbox account keeps: the history of events, its turns at credit, and the steps of its onboarding.
-KEPT = {"kit_outbox", "invoices_purses", "profile_profiles", "profile_steps"}
+KEPT = {
+    "kit_outbox",
+    "invoices_purses",
+    "profile_profiles",
+    "profile_steps",
+    "webhooks_feed",
+    "webhooks_feed_heads",
+}
 NOTHING = {"aliases": 0, "projects": 0, "domains": 0, "invoices": 0, "webhooks": 0, "deliveries": 0}
 
 

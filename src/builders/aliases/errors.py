@@ -29,7 +29,7 @@ class AliasesChanged(Problem):
 
 
 class PricesChanged(Problem):
-    """Some of the names have another price: a paid period that they continue ended, or one goes on."""
+    """The price of a name changed between plan and claim."""
 
     status, code = 409, "prices_changed"
 

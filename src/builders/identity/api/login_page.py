@@ -37,10 +37,11 @@ _FORM = forms.body(
     {
         "type": "object",
         "description": "The token of the link, or the code with the address it was mailed to.",
+        "anyOf": [{"required": ["token"]}, {"required": ["email", "code"]}],
         "properties": {
             "token": {"type": "string", "minLength": 1},
-            "email": {"type": "string"},
-            "code": {"type": "string"},
+            "email": {"type": "string", "minLength": 3},
+            "code": {"type": "string", "minLength": 1},
             "return_to": {"type": "string", "description": "A path of this service."},
         },
         "examples": [{"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}],
@@ -106,7 +107,7 @@ async def show_login(
 
 def _address_page(request: Request, return_to: str | None) -> Response:
     if not html.wants_html(request):
-        raise Invalid(("query", "token"), "Field required", "missing")
+        raise Invalid(("query", "token"), "A program sends the token of the mailed link.", "login_form")
     return html.page("Sign in to Builders", button=error_pages.sign_in_form(return_to), links=[html.HOME])
 
 
