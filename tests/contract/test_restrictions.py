@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from builders.app import create_app
-from builders.kit.restrictions import RESTRICTIONS
+from builders.kit.restrictions import KIND, RESTRICTIONS
 from builders.kit.settings import Settings
 from tests.cast import Client, Person
 from tests.contract.document import operations, parameters
@@ -96,3 +96,17 @@ def test_the_page_lists_every_name() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("| --- | --- |\n")[2].splitlines()
 
     assert table == rows
+
+
+async def test_a_refusal_is_of_the_size_of_what_it_refuses(anyone: Client) -> None:
+    wide: dict[str, Any] = {f"max_{number}": 1 for number in range(200)}
+    deep = wide
+    for _ in range(130):
+        deep = {"x" * 80: deep}
+    for body in (wide, deep, {"max": deep}):
+        sent = json.dumps({"email": "ada@example.net", "more": body})
+        headers = {"Content-Type": "application/json"}
+        answer = await anyone.post("/v1/leads", content=sent, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (422, KIND)
+        assert len(answer.content) < 16 * len(sent)
+        assert len(answer.content) < 200_000

@@ -57,6 +57,15 @@ async def test_an_end_in_the_past_is_refused(alice: Person, moment: dict[str, in
     assert answer.json()["detail"][0]["loc"] == ["body", "expires_at"]
 
 
+@pytest.mark.parametrize("value", ["9999-12-31T23:59:59-12:00", "9999-12-31T23:59:59.999999-00:01"])
+async def test_an_end_in_a_year_that_nothing_can_show_is_refused(alice: Person, value: str) -> None:
+    answer = await alice.post(PATH, json=WANTED | {"expires_at": value})
+
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "expires_at_far"
+    assert (await mint(alice, expires_at="9999-12-31T23:59:59Z"))["expires_at"] == "9999-12-31T23:59:59Z"
+
+
 @pytest.mark.parametrize("value", ["2099-01-01T00:00:00", "tomorrow", True])
 async def test_an_end_is_a_moment(alice: Person, value: object) -> None:
     answer = await alice.post(PATH, json=WANTED | {"expires_at": value})

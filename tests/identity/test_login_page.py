@@ -144,7 +144,7 @@ async def test_the_button_works_once(anyone: Client, letter: Letter) -> None:
         {"data": {"token": ""}},
         {"json": {"token": "x" * 40}},
         {"content": b"token=%ff%00&token=", "headers": {"Content-Type": "application/x-www-form-urlencoded"}},
-        {"content": b"a&" * 10_000},
+        {"content": b"a&" * 8_000},
         {"content": b"&".join(b"a%d=1" % n for n in range(20))},
     ],
 )

@@ -82,12 +82,36 @@ async def test_the_page_is_the_same_for_an_address_that_nobody_has(anyone: Clien
     assert answers[0] == answers[1]
 
 
-async def test_what_is_no_address_is_said_on_a_page(anyone: Client) -> None:
-    page = await anyone.get(LOGIN, headers={"Accept": ACCEPT})
-    answer = await fill_in(anyone, page, email="nobody")
+@pytest.mark.parametrize("email", ["nobody", '"><script>alert(1)</script>', "a@" + "x" * 300])
+async def test_a_wrong_address_is_corrected_in_the_same_form(
+    anyone: Client, alice: Person, postbox: Postbox, email: str
+) -> None:
+    refused = await anyone.get(WANTED, headers={"Accept": ACCEPT})
+    wrong = await fill_in(anyone, refused, email=email)
 
-    assert (answer.status_code, answer.headers["content-type"]) == (422, "text/html; charset=utf-8")
-    assert f'href="{LOGIN}"' in answer.text
+    assert (wrong.status_code, wrong.headers["content-type"]) == (422, "text/html; charset=utf-8")
+    assert 'role="alert"' in wrong.text
+    assert "<script>" not in wrong.text
+    assert read_form(wrong) == (LOGIN, {"return_to": WANTED, "email": email})
+    asked = await fill_in(anyone, wrong, email=alice.account.email)
+    answer = await fill_in(anyone, asked, code=(await postbox.newest_for(alice.account.email)).code)
+    assert (answer.status_code, answer.headers["location"]) == (303, WANTED)
+
+
+@pytest.mark.parametrize("form", [{"email": "nobody", "code": "x"}, {"email": "a@example.net"}, {}])
+async def test_a_form_that_cannot_be_read_leads_to_one_that_can(anyone: Client, form: dict[str, str]) -> None:
+    sent = {**form, "return_to": WANTED}
+    answer = await anyone.post(f"{LOGIN}/page", content=urlencode(sent), headers=BROWSER)
+
+    assert answer.status_code == 422
+    assert read_form(answer) == (LOGIN, {"return_to": WANTED, "email": form.get("email", "")})
+
+
+async def test_a_refused_form_keeps_no_path_of_another_site(anyone: Client) -> None:
+    for path in (LOGIN, f"{LOGIN}/page"):
+        form = urlencode({"email": "nobody", "return_to": "//evil.example"})
+        answer = await anyone.post(path, content=form, headers=BROWSER)
+        assert read_form(answer) == (LOGIN, {"email": "nobody"})
 
 
 @pytest.mark.parametrize(

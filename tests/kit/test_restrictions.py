@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from builders.kit import restrictions
 from builders.kit.bodies import Body, StrictBody
+from builders.kit.errors import MOST_ERRORS
 
 ASKED = (
     *("dry_run", "dryRun", "dry-run", "DRY_RUN", "simulate", "test", "test_mode", "preview", "draft"),
@@ -85,6 +86,18 @@ def test_unknown_members_at_any_depth_are_looked_at() -> None:
         ("body", "options", "list", 0, "ttl"),
         ("body", "parts", 1, "only"),
     ]
+
+
+def test_what_is_in_a_refused_member_is_not_looked_at() -> None:
+    assert errors({"max": {"only": 1}}) == [("body", "max")]
+    assert errors({"options": {"max": {"only": 1}}}) == [("body", "options", "max")]
+
+
+def test_of_very_many_limits_the_first_are_told() -> None:
+    many = {f"max_{number}": 1 for number in range(5000)}
+
+    assert len(restrictions.in_bodies([Lamp.model_validate(many)])) == MOST_ERRORS
+    assert len([*restrictions.in_query(many)]) == MOST_ERRORS
 
 
 def test_a_body_may_have_limits_of_its_own_that_it_does_not_offer() -> None:

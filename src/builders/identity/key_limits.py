@@ -4,12 +4,14 @@ A limited key makes no key that is less limited than itself, or its limits would
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from builders.identity import networks
 from builders.identity.errors import KeyLimited
 from builders.identity.records import ApiKey
 from builders.kit.errors import Invalid
+
+LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)  # an offset can name a later one, which PostgreSQL keeps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +29,13 @@ def limits_of(key: ApiKey) -> KeyLimits:
 
 
 def check(asked: KeyLimits, *, now: datetime) -> None:
-    """Refuse an end in the past. Raises Invalid."""
-    if asked.expires_at is not None and asked.expires_at <= now:
+    """Refuse an end in the past, or in a year that Python does not have. Raises Invalid."""
+    if asked.expires_at is None:
+        return
+    if asked.expires_at <= now:
         raise Invalid(("body", "expires_at"), "A key cannot end in the past.", "expires_at_past")
+    if asked.expires_at > LAST:
+        raise Invalid(("body", "expires_at"), "A key ends in the year 9999 (UTC) at the latest.", "expires_at_far")
 
 
 def inherit(asked: KeyLimits, *, minter: ApiKey) -> KeyLimits:

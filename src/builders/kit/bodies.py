@@ -219,7 +219,7 @@ async def read(request: Request, *, also: Collection[str] = ()) -> Json:
         if essence not in also:
             return raw
         if essence == forms.MEDIA_TYPE:
-            return forms.parse(raw)
+            return forms.read(request, raw)
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:

@@ -234,7 +234,8 @@ class Compiled:
             if errors:
                 return errors
         sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
-        return await asyncio.to_thread(_restrictions, sent) if is_large else _restrictions(sent)
+        looking = restrictions.in_bodies
+        return await asyncio.to_thread(looking, sent) if is_large else looking(sent)
 
     def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
         """The response, and its body as it may be kept for a replay: without secrets."""
@@ -266,10 +267,6 @@ def _judge(field: Field) -> Callable[[object], Any]:
     """What FastAPI's field asks of a value, without the two layers around it."""
     adapter = field._type_adapter  # noqa: SLF001 - a second one could judge otherwise
     return partial(adapter.validator.validate_python, from_attributes=True)
-
-
-def _restrictions(sent: Sequence[object]) -> list[Any]:
-    return [error for body in sent for error in restrictions.in_body(body)]
 
 
 def _excluded(once: Collection[str] | Mapping[str, Any]) -> set[str] | dict[str, Any]:

@@ -24,6 +24,7 @@ _STEPS: Mapping[int, str] = {
 }
 _LATER = "Try again {when}."
 _TOLD_IN_SECONDS = 90  # a longer wait is told in minutes
+SIGN_IN_TITLE = "Sign in to Builders"
 MOST_SHOWN = 10  # errors of one form
 
 
@@ -86,9 +87,19 @@ def _invalid(scope: Scope, refusal: Invalid) -> Response:
         ]
         return html.page("This link is not complete", said, links=[html.HOME], status=422)
     said = [_said(error) for error in refusal.errors[:MOST_SHOWN]]
-    back = forms.own_path(scope["path"]) if scope["method"] == "POST" else None
-    links = [Link(href=back, label="Back to the form")] if back else [html.HOME]
+    sent: Mapping[str, str] | None = scope.get(forms.SENT)
+    if sent is not None and scope["path"].startswith(forms.SIGN_IN):
+        form = sign_in_form(forms.own_path(sent.get("return_to")), email=sent.get("email", ""))
+        return html.page(SIGN_IN_TITLE, alert=" ".join(said), button=form, links=[html.HOME], status=422)
+    links = [_back(scope) or html.HOME]
     return html.page("Something in the request is not right", said, links=links, status=422)
+
+
+def _back(scope: Scope) -> Link | None:
+    """Link to the form that was posted; None where the path shows none."""
+    path = forms.own_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
+    has_form = path is not None and "GET" in scope["app"].state.table.methods(path)
+    return Link(href=path, label="Back to the form") if path is not None and has_form else None
 
 
 def _said(error: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from structlog.contextvars import get_contextvars
 
 PROBLEM_JSON = "application/problem+json"
 LONGEST_NAME = 80  # characters of a member's name that are shown
+DEEPEST = 16  # parts of a place that are shown; no body of ours has as many
 CODES = "x-codes"  # of a response in `responses`; kit/openapi.py makes examples of them
 MOST_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
 MIXED = "validation_failed"  # the code of a 422 whose errors are of several types
@@ -158,8 +159,7 @@ class Invalid(Exception):
         """
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
-            {"loc": [_shown(each) for each in error["loc"]], "msg": error["msg"], "type": error["type"]}
-            | _hint(error)
+            {"loc": _shown_loc(error["loc"]), "msg": error["msg"], "type": error["type"]} | _hint(error)
             for error in errors[:MOST_ERRORS]
         ]
         return invalid
@@ -200,6 +200,13 @@ def _hint(error: Mapping[str, Any]) -> dict[str, Any]:
 def _place(loc: Sequence[str | int]) -> str:
     """Write a place as a path: `body.items.3.name`."""
     return ".".join(map(str, loc)) or "the request"
+
+
+def _shown_loc(loc: Sequence[str | int]) -> list[str | int]:
+    """Return a place, shortened in the middle: unknown members can be nested deeply, and errors repeat it."""
+    if len(loc) > DEEPEST:
+        loc = (*loc[: DEEPEST // 2], "...", *loc[-DEEPEST // 2 + 1 :])
+    return [_shown(each) for each in loc]
 
 
 def _shown(name: str | int) -> str | int:

@@ -12,6 +12,7 @@ from builders.kit.errors import INVALID, BodyTooLarge, Invalid, problems
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 MOST_FIELDS = 10
+SENT = "builders.form"  # where the scope of a request holds the fields of its form, for the page of a refusal
 SIGN_IN = "/v1/auth/login"
 LONGEST_PATH = 1000  # characters of a path to return to
 # One slash and then no second one: a browser takes // and /\ as the start of another host's address. No space,
@@ -52,9 +53,15 @@ def parse(raw: bytes) -> dict[str, str]:
     return {name: values[0] for name, values in form.items()}
 
 
+def read(request: Request, raw: bytes) -> dict[str, str]:
+    """Return the fields of the form, and keep them for the page of a refusal. Raises Invalid."""
+    request.scope[SENT] = fields = parse(raw)
+    return fields
+
+
 async def posted(request: Request) -> Mapping[str, str]:
     """The fields of the form in the request. Raises Invalid."""
-    return parse(await request.body())
+    return read(request, await request.body())
 
 
 async def posted_token(request: Request) -> str:

@@ -8,6 +8,7 @@ case they were sent in, and the value is not looked at: `dry_run: false` is refu
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
+from itertools import islice
 from typing import Any, NamedTuple, get_args
 
 from fastapi import Request
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from builders.kit.bodies import Body, Json
+from builders.kit.errors import MOST_ERRORS
 
 Field = Any  # FastAPI's ModelField, which it does not publish
 Error = Mapping[str, Any]  # in pydantic's form
@@ -120,9 +122,13 @@ def _errors(loc: Loc, own: Mapping[str, str]) -> Iterator[Error]:
 
 
 def in_query(names: Iterable[str]) -> Iterator[Error]:
-    """Yield the errors of the unknown parameters of a query string."""
-    for name in names:
-        yield from _errors(("query", name), {})
+    """Yield the first errors of the unknown parameters of a query string."""
+    return islice((error for name in names for error in _errors(("query", name), {})), MOST_ERRORS)
+
+
+def in_bodies(sent: Iterable[object]) -> list[Error]:
+    """Return the first errors of the validated bodies of a request."""
+    return list(islice((error for body in sent for error in in_body(body)), MOST_ERRORS))
 
 
 def in_body(body: object, loc: Loc = ("body",)) -> Iterator[Error]:
@@ -134,8 +140,8 @@ def in_body(body: object, loc: Loc = ("body",)) -> Iterator[Error]:
         return
     own = body.not_offered if isinstance(body, Body) else {}
     for name, value in (body.model_extra or {}).items():
-        yield from _errors((*loc, name), own)
-        yield from _in_value(value, (*loc, name))
+        found = [*_errors((*loc, name), own)]
+        yield from found or _in_value(value, (*loc, name))
     for name, inner in vars(body).items():
         if isinstance(inner, (BaseModel, list, tuple)):
             yield from in_body(inner, (*loc, name))
@@ -150,8 +156,10 @@ def _in_value(value: Json, loc: Loc) -> Iterator[Error]:
         at, each = waiting.pop()
         if isinstance(each, Mapping):
             for name, inner in each.items():
-                yield from _errors((*at, name), {})
-                waiting.append(((*at, name), inner))
+                found = [*_errors((*at, name), {})]
+                yield from found
+                if not found:
+                    waiting.append(((*at, name), inner))
         elif isinstance(each, list):
             waiting += [((*at, n), inner) for n, inner in enumerate(each)]
 

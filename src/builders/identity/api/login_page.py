@@ -108,13 +108,13 @@ async def show_login(
 def _address_page(request: Request, return_to: str | None) -> Response:
     if not html.wants_html(request):
         raise Invalid(("query", "token"), "A program sends the token of the mailed link.", "login_form")
-    return html.page("Sign in to Builders", button=error_pages.sign_in_form(return_to), links=[html.HOME])
+    return html.page(error_pages.SIGN_IN_TITLE, button=error_pages.sign_in_form(return_to), links=[html.HOME])
 
 
 def _link_page(address: str, *, token: str, return_to: str | None) -> Response:
     fields = {"token": token} | ({"return_to": return_to} if return_to else {})
     button = html.Form(action=TO, label="Sign in", fields=fields)
-    return html.page("Sign in to Builders", [f"As {address}, in this browser."], button=button)
+    return html.page(error_pages.SIGN_IN_TITLE, [f"As {address}, in this browser."], button=button)
 
 
 def posted_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
@@ -122,7 +122,8 @@ def posted_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
     if "token" in form:
         return MailedLink(token=form["token"])
     if "code" not in form or "email" not in form:
-        raise Invalid(("body", "token"), "Field required", "missing")
+        missing = "code" if "email" in form else "token"
+        raise Invalid(("body", missing), "Field required", "missing")
     try:
         return MailedCode(email=canonical(form["email"]), code=form["code"])
     except ValueError as error:
