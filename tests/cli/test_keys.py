@@ -41,6 +41,36 @@ def test_a_key_of_each_kind_and_preset_is_minted(
         assert conn.execute(DIGEST, [text.public_id]).fetchone() == (hashlib.sha256(text.text.encode()).digest(),)
 
 
+def test_a_key_is_minted_with_limits(builders: Cli, account: str) -> None:
+    words = ("--expires-at", "2099-01-31T01:00:00+01:00", "--allow-ip", "192.0.2.7", "--allow-ip", "2001:db8::/48")
+    key = created(builders, account, *words)
+
+    assert (key["expires_at"], key["allowed_ips"]) == ("2099-01-31T00:00:00Z", ["192.0.2.7/32", "2001:db8::/48"])
+    [item] = json.loads(builders("keys", "list", "--account", account, "--json").stdout)
+    assert (item["expires_at"], item["allowed_ips"]) == (key["expires_at"], key["allowed_ips"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--expires-at", "2099-01-31T00:00:00"), "write a time with its offset"),
+        (("--expires-at", "soon"), "write a time with its offset"),
+        (("--expires-at", "2020-01-31T00:00:00Z"), "A key cannot end in the past."),
+        (("--expires-at", "9999-12-31T23:59:59-12:00"), "in the year 9999"),
+        (("--allow-ip", "192.0.2.1/24"), "did you mean 192.0.2.0/24?"),
+        (("--allow-ip", ""), "Not a network in CIDR notation"),
+        (("--allow-ip", "192.0.2.1") * 51, "A key has 1 to 50 networks"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_refused(builders: Cli, account: str, words: tuple[str, ...], said: str) -> None:
+    usual = ("--account", account, "--kind", "live", "--preset", "developer_full")
+    result = builders("keys", "create", *usual, *words)
+
+    assert result.exit_code in {1, 2}
+    assert said in result.stderr
+    assert json.loads(builders("keys", "list", "--account", account, "--json").stdout) == []
+
+
 def test_for_people_the_secret_alone_is_printed(builders: Cli, account: str) -> None:
     result = builders("keys", "create", "--account", account, "--kind", "test", "--preset", "developer_full")
 

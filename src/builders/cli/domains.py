@@ -6,13 +6,12 @@ from typing import Any
 import click
 
 from builders.cli.accounts import account_option
-from builders.cli.session import fail, json_option, run, show, table
+from builders.cli.session import json_option, run, show, table
 from builders.domains import service as door
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
 from builders.identity import service as identity
 from builders.kit import crypto
 from builders.kit.db import Database
-from builders.kit.errors import Invalid
 from builders.kit.settings import Settings
 
 Item = dict[str, Any]  # a domain as programs read it
@@ -46,10 +45,7 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
                 source=DomainSource(source),
             )
 
-    try:
-        assigned = run(work)
-    except Invalid as invalid:
-        fail(str(invalid.errors[0]["msg"]))
+    assigned = run(work)
     show(_item(assigned), as_json=as_json, text=f"{assigned.domain} is live at {email} ({assigned.source}).")
 
 
@@ -64,10 +60,7 @@ def unassign(domain: str, *, release_names: bool, as_json: bool) -> None:
         async with database.transaction() as conn:
             return await door.unassign(conn, domain=domain, with_names=release_names)
 
-    try:
-        released = run(work)
-    except Invalid as invalid:
-        fail(str(invalid.errors[0]["msg"]))
+    released = run(work)
     show(_item(released), as_json=as_json, text=f"{released.domain} is nobody's.")
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from datetime import datetime
 from typing import Any
 
 import click
@@ -33,13 +34,36 @@ def _label(_context: click.Context, _parameter: click.Parameter, value: str) -> 
     return label
 
 
+def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise click.BadParameter("write a time with its offset, such as 2027-01-31T00:00:00Z")
+    return moment
+
+
 @keys.command()
 @account_option
 @click.option("--kind", type=click.Choice([kind.value for kind in KeyKind]), required=True)
 @click.option("--preset", type=click.Choice([preset.value for preset in Preset]), required=True)
 @click.option("--label", default="made by the operator", show_default=True, callback=_label)
+@click.option("--expires-at", callback=_moment, help="When it ends (RFC 3339); never when absent.")
+@click.option("--allow-ip", "networks", multiple=True, help="A network (CIDR) that it works from; repeatable.")
 @json_option
-def create(email: str, kind: str, preset: str, label: str, *, as_json: bool) -> None:
+def create(
+    email: str,
+    kind: str,
+    preset: str,
+    label: str,
+    expires_at: datetime | None,
+    networks: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
     """Mint a key. Its secret is printed here and never again."""
 
     async def work(database: Database, _: Settings) -> NewApiKey:
@@ -53,6 +77,8 @@ def create(email: str, kind: str, preset: str, label: str, *, as_json: bool) -> 
                 preset=Preset(preset),
                 minted_by=KeyKind.LIVE,
                 actor=OPERATOR,
+                expires_at=expires_at,
+                allowed_ips=networks or None,
             )
 
     new = run(work)

@@ -20,7 +20,7 @@ from builders.kit import doctor, log, migrate
 from builders.kit.db import Database
 from builders.kit.embedded.errors import EmbeddedFailed
 from builders.kit.embedded.server import Embedded
-from builders.kit.errors import Problem
+from builders.kit.errors import Invalid, Problem
 from builders.kit.settings import Settings
 
 T = TypeVar("T")
@@ -189,6 +189,8 @@ def run(work: Callable[[Database, Settings], Coroutine[Any, Any, T]]) -> T:
     except Problem as problem:
         next_action = problem.members.get("next_action")
         raise CommandFailed(problem.detail, code=problem.code, next_action=next_action) from None
+    except Invalid as invalid:
+        raise CommandFailed(str(invalid.errors[0]["msg"]), code=invalid.code) from None
 
 
 def show(value: object, *, as_json: bool, text: str) -> None:

@@ -3,12 +3,13 @@
 A limited key makes no key that is less limited than itself, or its limits would bound nobody who holds it.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from builders.identity import networks
 from builders.identity.errors import KeyLimited
-from builders.identity.records import ApiKey
+from builders.identity.records import MAX_NETWORKS, ApiKey
 from builders.kit.errors import Invalid
 
 LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)  # an offset can name a later one, which PostgreSQL keeps
@@ -28,14 +29,27 @@ def limits_of(key: ApiKey) -> KeyLimits:
     return KeyLimits(expires_at=key.asked_expires_at, allowed_ips=allowed)
 
 
-def check(asked: KeyLimits, *, now: datetime) -> None:
-    """Refuse an end in the past, or in a year that Python does not have. Raises Invalid."""
-    if asked.expires_at is None:
-        return
-    if asked.expires_at <= now:
+def read(*, expires_at: datetime | None, allowed_ips: Sequence[str] | None, now: datetime) -> KeyLimits:
+    """Return the limits that are asked for, each network once and in its normal form. Raises Invalid.
+
+    An end in the past is refused, and one in a year that Python does not have.
+    """
+    if expires_at is not None and expires_at <= now:
         raise Invalid(("body", "expires_at"), "A key cannot end in the past.", "expires_at_past")
-    if asked.expires_at > LAST:
+    if expires_at is not None and expires_at > LAST:
         raise Invalid(("body", "expires_at"), "A key ends in the year 9999 (UTC) at the latest.", "expires_at_far")
+    allowed = None if allowed_ips is None else tuple(dict.fromkeys(_networks(allowed_ips)))
+    return KeyLimits(expires_at=expires_at, allowed_ips=allowed)
+
+
+def _networks(texts: Sequence[str]) -> Iterator[str]:
+    if not 0 < len(texts) <= MAX_NETWORKS:
+        raise Invalid(("body", "allowed_ips"), f"A key has 1 to {MAX_NETWORKS} networks, or null for any.")
+    for at, text in enumerate(texts):
+        try:
+            yield str(networks.parse(text))
+        except ValueError as error:
+            raise Invalid(("body", "allowed_ips", at), str(error)) from None
 
 
 def inherit(asked: KeyLimits, *, minter: ApiKey) -> KeyLimits:

@@ -116,13 +116,10 @@ async def create_key(
 ) -> NewApiKey:
     """Mint a key of a real account, with its limits; publishes api_key.created and mails the account.
 
-    The limits of the minter's own key, `minter_id`, hold for it too. Raises Invalid for an end in the past,
+    The limits of the minter's own key, `minter_id`, hold for it too. Raises Invalid for limits that cannot be,
     LiveKeyRequired when a test key asks for a live one, KeyLimited, KeyLimit.
     """
-    asked = KeyLimits(
-        expires_at=expires_at, allowed_ips=None if allowed_ips is None else tuple(dict.fromkeys(allowed_ips))
-    )
-    key_limits.check(asked, now=clock.now())
+    asked = key_limits.read(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
     if minter_id is not None:
         asked = key_limits.inherit(asked, minter=await get_key(conn, account_id=account_id, key_id=minter_id))
     shape = Shape(label=label, kind=kind, preset=preset, limits=asked)
