@@ -30,6 +30,7 @@ BEYOND_A_SCHEMA = {
     "entity_tag",  # quotes, and commas between
     "event_form",  # either kind or events
     "event_unknown",  # of an open list
+    "expires_at_past",  # a time that moves
     "fail_at_unknown",  # an action of the plan
     "override_unknown",  # a member of the event
     "override_wrong",  # as the event's data schema says, which depends on the event
@@ -42,6 +43,7 @@ BEYOND_A_SCHEMA = {
     "local_part_required",  # of a claim
     "metadata_full",  # with the pairs that are there already
     "login_form",  # either email and code, or token
+    "network",  # in CIDR notation
     "nul_character",  # in no text
     "patch_empty",  # at least one member that is known
     "result_mismatch",  # each kind has its own

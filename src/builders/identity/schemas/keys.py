@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
 
 from builders.identity import networks
@@ -14,6 +14,7 @@ from builders.identity.records import MAX_LABEL, MAX_NETWORKS, ApiKey, KeyKind, 
 from builders.identity.scopes import DESCRIPTIONS, of_preset
 from builders.kit import texts
 from builders.kit.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.texts import checked
 
 _ITEM: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-000000000001",
@@ -80,7 +81,7 @@ class ApiKeyCreate(Body):
         AwareDatetime | None, Field(description="When the key ends, in the future; null: never.")
     ] = None
     allowed_ips: Annotated[
-        list[Annotated[str, AfterValidator(_cidr)]] | None,
+        list[Annotated[str, checked(_cidr, "network")]] | None,
         Field(
             min_length=1,
             max_length=MAX_NETWORKS,
