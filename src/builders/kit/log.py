@@ -24,6 +24,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 from builders.kit import clock, log_console
+from builders.kit.log_repeats import Repeats
 
 Style = Literal["auto", "json", "console"]
 MASK = "***"
@@ -217,6 +218,13 @@ class Lines:
 lines = Lines()  # of this process; what is configured is where they go
 
 
+def _write_count(event: EventDict) -> None:
+    lines.write(line(None, "warning", _timestamp(None, "warning", event)))
+
+
+repeats = Repeats(_write_count, _readable)
+
+
 class _Handler(logging.Handler):
     """Brings stdlib records to the same lines."""
 
@@ -227,6 +235,8 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = self.format(record)
+        except structlog.DropEvent:
+            return
         except Exception:  # noqa: BLE001 - logging's own way out prints the record's arguments, unmasked
             text = _written({"level": "error", "logger": record.name, "event": "log_record_unreadable"})
         lines.write(text)
@@ -250,7 +260,9 @@ def configure(*, level: str = "info", stream: TextIO | None = None, style: Style
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         _timestamp,
+        repeats,
     ]
+    repeats.clear()
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, line],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
