@@ -42,6 +42,7 @@ from builders.leads import api as leads_api
 from builders.mail import api as mail_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.probes import api as probes_api
+from builders.probes import service as probes
 from builders.profile import api as profile_api
 from builders.projects import api as projects_api
 from builders.sandbox.api import plans as sandbox_plans_api
@@ -179,6 +180,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.catalog = catalog.Shelf(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = catalog.Funnel(database)
     api.state.hits = hits = tracking.Recorder(database, keyring=keyring)
+    api.state.write_check = write_check = probes.WriteCheck(database)
     api.state.feed_waiters = waiters = webhooks.FeedWaiters(database)
     await database.open()
     flushing = asyncio.create_task(_flush(authenticator))
@@ -193,6 +195,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
             await authenticator.flush()
         if cache is not None:
             await cache.aclose()
+        await write_check.close()
         await heavy_loop.close()
         await database.close()
 

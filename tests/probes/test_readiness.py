@@ -1,7 +1,10 @@
 import re
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 
+import psycopg
 import pytest
 
 from builders.aliases.events import ALIAS_CREATED
@@ -130,3 +133,91 @@ async def test_an_outbox_that_cannot_be_looked_at_is_named_and_it_is_ready_all_t
     assert answer.status_code == 200
     assert answer.json()["detail"] == "ready; outbox: could not be looked at"
     assert answer.json()["checks"]["outbox"] == {"status": "degraded", "latency_ms": None}
+
+
+NO_SPACE = """
+    CREATE FUNCTION refuse_for_lack_of_space() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        RAISE EXCEPTION 'could not extend file "base/1/2": No space left on device' USING ERRCODE = 'disk_full';
+    END $$
+"""
+
+
+@pytest.fixture
+async def full(conn: psycopg.AsyncConnection[Any]) -> AsyncIterator[Callable[[str], Awaitable[None]]]:
+    """Makes the disk full for a table."""
+    tables: list[str] = []
+    await conn.execute(NO_SPACE)
+
+    async def fill(table: str) -> None:
+        tables.append(table)
+        await conn.execute(
+            f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} EXECUTE FUNCTION refuse_for_lack_of_space()"
+        )
+
+    yield fill
+    await conn.execute("DROP FUNCTION refuse_for_lack_of_space() CASCADE")
+
+
+@pytest.mark.parametrize(
+    ("table", "check"),
+    [("probes_writes", "database"), ("kit_outbox_pending", "outbox"), ("kit_outbox", "outbox")],
+)
+async def test_a_full_disk_is_named_and_it_is_not_ready_until_there_is_room(
+    anyone: Client,
+    conn: psycopg.AsyncConnection[Any],
+    full: Callable[[str], Awaitable[None]],
+    table: str,
+    check: str,
+) -> None:
+    assert (await anyone.get("/readyz")).status_code == 200
+    await full(table)
+    clock.move(timedelta(seconds=5))
+
+    answer = await anyone.get("/readyz")
+
+    assert answer.status_code == 503
+    assert int(answer.headers["Retry-After"]) > 0
+    assert (answer.json()["status"], answer.json()["detail"]) == ("not_ready", f"{check}: cannot be written")
+    assert answer.json()["checks"][check]["status"] == "degraded"
+    await conn.execute(f"DROP TRIGGER full_disk ON {table}")
+    clock.move(timedelta(seconds=5))
+    assert (await anyone.get("/readyz")).json()["detail"] == "ready"
+
+
+async def test_a_database_that_only_reads_is_not_ready(
+    asker: MakeAsker, relay: Relay, conn: psycopg.AsyncConnection[Any]
+) -> None:
+    name = conn.info.dbname
+    await conn.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    try:
+        answer = await (await asker(database_url=relay.conninfo)).get("/readyz")
+    finally:
+        await conn.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "database: cannot be written; outbox: cannot be written"
+
+
+async def test_what_is_tried_leaves_nothing_and_is_tried_once_in_some_seconds(
+    anyone: Client, conn: psycopg.AsyncConnection[Any], full: Callable[[str], Awaitable[None]]
+) -> None:
+    assert (await anyone.get("/readyz")).status_code == 200
+    cursor = await conn.execute(
+        "SELECT count(*) FROM (SELECT id FROM kit_outbox_pending UNION ALL "
+        "SELECT account_id FROM kit_outbox WHERE name = 'kit.write_probe' UNION ALL "
+        "SELECT NULL FROM probes_writes) AS found"
+    )
+    assert await cursor.fetchone() == (0,)
+    await full("kit_outbox")
+    assert (await anyone.get("/readyz")).status_code == 200
+    clock.move(timedelta(seconds=5))
+    assert (await anyone.get("/readyz")).status_code == 503
+
+
+async def test_a_table_that_another_process_probes_is_no_full_disk(
+    anyone: Client, conn: psycopg.AsyncConnection[Any]
+) -> None:
+    async with conn.transaction(force_rollback=True):
+        await conn.execute("LOCK TABLE probes_writes")
+        assert (await anyone.get("/readyz")).status_code == 200

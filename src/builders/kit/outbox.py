@@ -28,6 +28,15 @@ INSERT = """
     INSERT INTO kit_outbox_pending (id, created_at) SELECT id, created_at FROM event
 """
 
+INSERT_PROBE = """
+    WITH event AS (
+        INSERT INTO kit_outbox (id, created_at, account_id, name, version, data)
+        VALUES (%(id)s, %(now)s, %(account_id)s, 'kit.write_probe', 1, '{}')
+        RETURNING id, created_at
+    )
+    INSERT INTO kit_outbox_pending (id, created_at) SELECT id, created_at FROM event
+"""
+
 FORGET = """
     DELETE FROM kit_outbox
     WHERE account_id = %(account_id)s AND name = %(name)s AND data::json ->> %(member)s = %(value)s
@@ -109,6 +118,11 @@ async def publish_many(conn: Conn, event: Event, happened: Iterable[tuple[UUID, 
             "data": [data for _, data in rows],
         },
     )
+
+
+async def insert_probe(conn: Conn) -> None:
+    """Insert an event that no subscriber gets, since the caller rolls it back: can the outbox be written?"""
+    await conn.execute(INSERT_PROBE, {"id": ids.new(), "account_id": ids.new(), "now": clock.now()})
 
 
 async def forget(conn: Conn, event: Event, *, account_id: UUID, member: str, value: str) -> None:

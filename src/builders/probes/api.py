@@ -29,11 +29,18 @@ async def health() -> schemas.LivenessReply:
     "/readyz",
     response_model=schemas.ReadinessReply,
     dependencies=[UNLIMITED],
-    responses={503: {"model": schemas.ReadinessReply, "description": "Not ready: the database is away."}},
+    responses={
+        503: {
+            "model": schemas.ReadinessReply,
+            "description": "Not ready: the database is away, or it or the outbox cannot be written.",
+        }
+    },
 )
 async def readyz(request: Request, database: Pool) -> Response:
     """Bounded readiness: core database required; cache store checked when configured."""
-    found = await probes.examine(database, cache=request.app.state.cache)
+    found = await probes.examine(
+        database, cache=request.app.state.cache, write_check=request.app.state.write_check
+    )
     reply = schemas.readiness(found)
     status, headers = (200, NO_STORE) if reply.status == "ready" else (503, {**NO_STORE, "Retry-After": "5"})
     return Response(reply.model_dump_json(), status, headers, "application/json")

@@ -17,7 +17,8 @@ class Readiness:
     """Whether requests can be answered."""
 
     status: Literal["ready", "not_ready"]
-    database: Check
+    refused: tuple[str, ...]  # checks whose writing failed
+    database: Check  # degraded: it can be read and not written
     cache: Check
     outbox: Check  # degraded: events are not relayed, because no worker runs for example
     outbox_s: int | None  # that the oldest event waits for its relay; None when the outbox could not be read

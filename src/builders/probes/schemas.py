@@ -34,11 +34,14 @@ class ProbeReply(Reply):
 class ChecksReply(Reply):
     """All of them."""
 
-    database: Annotated[ProbeReply, Field(description="PostgreSQL; required.")]
+    database: Annotated[
+        ProbeReply,
+        Field(description="PostgreSQL; required. `degraded`: it cannot be written, as when its disk is full."),
+    ]
     cache: Annotated[
         ProbeReply, Field(description="Redis, where configured; without it each process counts rate limits alone.")
     ]
-    outbox: Annotated[ProbeReply, Field(description="Whether events are dispatched in time.")]
+    outbox: Annotated[ProbeReply, Field(description="Whether events can be written and are dispatched in time.")]
 
 
 class ReadinessReply(Reply):
@@ -68,10 +71,12 @@ class ReadinessReply(Reply):
 
 def readiness(found: Readiness) -> ReadinessReply:
     """The answer, naming in words what is away."""
-    words = ["ready" if found.status == "ready" else "database: away"]
+    words = ["ready"] if found.status == "ready" else [f"{name}: cannot be written" for name in found.refused]
+    if not words:
+        words = ["database: away"]
     if found.cache.status == "degraded":
         words.append("cache: degraded")
-    if found.outbox.status == "degraded":
+    if found.outbox.status == "degraded" and "outbox" not in found.refused:
         said = "could not be looked at" if found.outbox_s is None else f"events wait for {found.outbox_s} s"
         words.append(f"outbox: {said}")
     checks = {"database": found.database, "cache": found.cache, "outbox": found.outbox}

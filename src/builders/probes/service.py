@@ -12,6 +12,7 @@ from builders.kit import clock, news
 from builders.kit.db import Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.probes.records import Check, Readiness
+from builders.probes.write_check import WriteCheck as WriteCheck
 
 DATABASE_S = 1.2
 CACHE_S = 0.3
@@ -19,15 +20,25 @@ OUTBOX_S = 0.3
 STUCK = timedelta(minutes=1)  # that no event waits where a worker runs
 
 
-async def examine(database: Database, *, cache: redis.Redis | None) -> Readiness:
-    """Looks at the database, which is required, and at the cache and the outbox, which are not."""
+async def examine(database: Database, *, cache: redis.Redis | None, write_check: WriteCheck) -> Readiness:
+    """Check what requests need: the database, and that it and the outbox can be written; and the cache."""
     database_check, cache_check = await asyncio.gather(
         _timed(database.ping, limit_s=DATABASE_S), _examine_cache(cache)
     )
-    ready = database_check.status == "ok"
-    outbox_check, waited = await _examine_outbox(database) if ready else (Check(status="skipped"), None)
+    is_there = database_check.status == "ok"
+    refused: frozenset[str] = frozenset()
+    outbox_check, waited = Check(status="skipped"), None
+    if is_there:
+        (outbox_check, waited), refused = await asyncio.gather(
+            _examine_outbox(database), write_check.list_refused()
+        )
+    if "database" in refused:
+        database_check = Check(status="degraded")
+    if "outbox" in refused:
+        outbox_check = Check(status="degraded")
     return Readiness(
-        status="ready" if ready else "not_ready",
+        status="ready" if is_there and not refused else "not_ready",
+        refused=tuple(sorted(refused)),
         database=database_check,
         cache=cache_check,
         outbox=outbox_check,
