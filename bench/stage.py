@@ -22,7 +22,7 @@ from builders.kit.db import Conn, Database
 from builders.kit.embedded.server import Embedded
 from builders.kit.settings import Settings
 
-KEYS = 300
+KEYS = 100  # as many as an account may have
 CROWD = 2_000  # claimed names that nobody asks for
 
 

@@ -23,12 +23,25 @@ Json = dict[str, Any]
 @asynccontextmanager
 async def endless_responses(target: Target) -> AsyncIterator[None]:
     """20 clients test-send to receivers that answer with endless `HTTP/1.1 100`, each again and again."""
+    async with _test_sends(target, "informational"):
+        yield
+
+
+@asynccontextmanager
+async def ordinary_responses(target: Target) -> AsyncIterator[None]:
+    """The control of `endless_responses`: as many test sends, to receivers that answer `ok`."""
+    async with _test_sends(target, "ordinary"):
+        yield
+
+
+@asynccontextmanager
+async def _test_sends(target: Target, kind: str) -> AsyncIterator[None]:
     with hostile.serving(target.receiver_port) as port:
         async with _client(target, target.hostile_key) as client:
             made = []
             for _ in range(SENDERS):
-                url = f"http://{hostile.HOST}:{port}/informational"
-                body = {"label": "endless", "url": url, "enabled": True, "events": ["alias.*"]}
+                url = f"http://{hostile.HOST}:{port}/{kind}"
+                body = {"label": kind, "url": url, "enabled": True, "events": ["alias.*"]}
                 answer = (await client.post(WEBHOOKS, json=body)).raise_for_status()
                 made.append(answer.json()["id"])
             async with _looping([partial(client.post, f"{WEBHOOKS}/{at}/test") for at in made]):
@@ -93,6 +106,11 @@ SCENARIOS = [
         name="endless-1xx",
         description=f"{SENDERS} test sends at a time to endless informational responses",
         attack=endless_responses,
+    ),
+    Scenario(
+        name="ordinary-sends",
+        description=f"{SENDERS} test sends at a time to receivers that answer at once (control)",
+        attack=ordinary_responses,
     ),
     Scenario(
         name="plan-loops",

@@ -158,8 +158,9 @@ async def probe(port: int, key: str, seconds: float) -> Latency:
     return Latency(centiles[49], centiles[98], max(took), failures)
 
 
-def _attack(name: str, target: Target, attacking: Event, over: Event) -> None:
-    """The other process: attack until it is over."""
+def _attack(name: str, target: Target, attacking: Event, over: Event, niceness: int) -> None:
+    """The other process: attack until it is over, at the priority that leaves the processor to the service."""
+    os.nice(niceness)
 
     async def attack() -> None:
         async with SCENARIOS[name].attack(target):
@@ -169,7 +170,7 @@ def _attack(name: str, target: Target, attacking: Event, over: Event) -> None:
     asyncio.run(attack())
 
 
-def measure(scenario: Scenario, built: stage.Built, keys: tuple[str, str], seconds: float) -> None:
+def measure(scenario: Scenario, built: stage.Built, keys: tuple[str, str], seconds: float, niceness: int) -> None:
     """Run one scenario against a process of its own and print its lines."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         receiver_port = int(free.getsockname()[1])
@@ -189,7 +190,7 @@ def measure(scenario: Scenario, built: stage.Built, keys: tuple[str, str], secon
         before = memory.now()
         context = get_context("spawn")
         attacking, over = context.Event(), context.Event()
-        attacker = context.Process(target=_attack, args=(scenario.name, target, attacking, over))
+        attacker = context.Process(target=_attack, args=(scenario.name, target, attacking, over, niceness))
         with memory.sampled():
             attacker.start()
             try:
@@ -237,12 +238,12 @@ async def make_hostile_keys(built: stage.Built) -> tuple[str, str]:
         await database.close()
 
 
-def run(names: Sequence[str], seconds: float) -> None:
+def run(names: Sequence[str], seconds: float, niceness: int) -> None:
     """Run the scenarios one after another on one database."""
     with stage.built() as built:
         keys = asyncio.run(make_hostile_keys(built))
         for name in names:
-            measure(SCENARIOS[name], built, keys, seconds)
+            measure(SCENARIOS[name], built, keys, seconds, niceness)
 
 
 def main() -> None:
@@ -250,8 +251,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Latency of others and memory under attack.")
     parser.add_argument("names", nargs="*", choices=[*SCENARIOS, []], metavar="NAME", help=", ".join(SCENARIOS))
     parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--nice", type=int, default=0, help="priority of the attackers, to tell load from stalls")
     given = parser.parse_args()
-    run(given.names or list(SCENARIOS), given.seconds)
+    run(given.names or list(SCENARIOS), given.seconds, given.nice)
 
 
 if __name__ == "__main__":
