@@ -2,12 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from tests.aliases.make import Owner, fresh
 from tests.cast import Client, Person
 from tests.contract.document import operations
+from tests.invoices import make as invoices
 from tests.published import published
+from tests.webhooks import make as webhooks
 
 Json = dict[str, Any]
 
@@ -33,13 +37,44 @@ async def make_webhook(client: Client) -> str:
     return await post(client, "/v1/notifications/webhooks", wanted)
 
 
-Make = Callable[[Client], Awaitable[str]]
+def account_of(person: Person, client: Client) -> UUID:
+    return person.account.sandbox_id if client is person.test else person.account.id
+
+
+async def make_alias(person: Person, client: Client) -> str:
+    owner = (Owner.twin_of if client is person.test else Owner.of)(person.service.api.state.database, person)
+    return str(await owner.claim_one("ada", fresh()))
+
+
+async def make_invoice(person: Person, client: Client) -> str:
+    database = person.service.api.state.database
+    account_id = account_of(person, client)
+    made = await invoices.make_invoice(database, account_id=account_id, is_test=client is person.test)
+    return str(made.id)
+
+
+async def make_delivery(person: Person, client: Client) -> str:
+    await webhooks.create(client)
+    await webhooks.happen(person.service.api.state.database, account_of(person, client))
+    [delivery] = (await client.get(webhooks.DELIVERIES)).json()["items"]
+    return str(delivery["id"])
+
+
+def by_request(make: Callable[[Client], Awaitable[str]]) -> "Make":
+    return lambda _, client: make(client)
+
+
+Make = Callable[[Person, Client], Awaitable[str]]
 MAKERS: dict[str, Make] = {
-    "/v1/builders/projects/{project_id}": make_project,
-    "/v1/domains/{id}": make_domain,
-    "/v1/notifications/webhooks/{webhook_id}": make_webhook,
+    "/v1/aliases/{alias_id}": make_alias,
+    "/v1/invoices/{invoice_id}": make_invoice,
+    "/v1/notifications/deliveries/{id}": make_delivery,
+    "/v1/builders/projects/{project_id}": by_request(make_project),
+    "/v1/domains/{id}": by_request(make_domain),
+    "/v1/notifications/webhooks/{webhook_id}": by_request(make_webhook),
 }
 CHANGES = {
+    "/v1/aliases/{alias_id}": {"enabled": False},
     "/v1/builders/projects/{project_id}": {"name": "x"},
     "/v1/domains/{id}": {"catch_all": None},
     "/v1/notifications/webhooks/{webhook_id}": {"enabled": False},
@@ -57,16 +92,20 @@ async def test_an_id_of_the_other_mode_is_a_404_that_says_so(
     alice: Person, method: str, path: str, root: str
 ) -> None:
     for owner, other, mode in ((alice, alice.test, "live"), (alice.test, alice, "test")):
-        there = path.replace(root, root[: root.index("{")] + await MAKERS[root](owner))
+        there = path.replace(root, root[: root.index("{")] + await MAKERS[root](alice, owner))
+        own = path.replace(root, "")
+        before = await owner.get(there.removesuffix(own))
         answer = await other.request(method, there, json=CHANGES[root] if method == "PATCH" else None)
+        after = await owner.get(there.removesuffix(own))
 
         assert (answer.status_code, answer.json().get("exists_in_mode")) == (404, mode), answer.text
         assert f"{mode} key" in answer.json()["next_action"]
+        assert (before.status_code, after.status_code, before.json()) == (200, 200, after.json())  # is not touched
 
 
 def test_operations_of_each_resource_are_asked() -> None:
     assert {root for *_, root in CASES} == MAKERS.keys()
-    assert len(CASES) > 9
+    assert len(CASES) > 17
 
 
 async def test_an_id_in_a_body_counts_too(dana: Person) -> None:
@@ -79,7 +118,7 @@ async def test_an_id_in_a_body_counts_too(dana: Person) -> None:
 async def test_what_a_stranger_has_is_not_said(alice: Person, bob: Person, root: str) -> None:
     path = root[: root.index("{")]
     for owner in (alice, alice.test):
-        there = path + await MAKERS[root](owner)
+        there = path + await MAKERS[root](alice, owner)
         for stranger in (bob, bob.test):
             answer = await stranger.get(there)
             unknown = await stranger.get(path + "01890a5d-ac96-774b-bcce-b302099a8057")

@@ -63,3 +63,12 @@ async def test_any_name_is_a_header_that_can_be_sent(anyone: Client, name: str) 
     url = httpx.URL("http://builders.test/v1/catalog/categories?" + quote(name, safe=""))
     answer = await anyone.get(url)
     assert ITEM.fullmatch(answer.headers[HEADER]), answer.headers[HEADER]
+
+
+def test_each_operation_declares_the_header() -> None:
+    for name, operation in OPERATIONS.items():
+        found = [
+            each for status, each in operation["responses"].items() if status.startswith("2") or status == "422"
+        ]
+        assert found, name
+        assert all(HEADER in each["headers"] for each in found), name

@@ -61,3 +61,15 @@ async def test_where_no_page_is_named_none_may(anyone: Client, path: str) -> Non
     answer = await anyone.post(path, json={}, headers={"Origin": OURS})
     assert "Access-Control-Allow-Origin" not in answer.headers
     assert (await anyone.options(path, headers={"Origin": OURS})).status_code == 405
+
+
+async def test_a_lander_may_read_what_was_ignored_and_when_to_ask_again(open_to_landers: Client) -> None:
+    answer = await open_to_landers.post("/v1/leads?utm_source=x", json={"email": "x"}, headers={"Origin": OURS})
+    elsewhere = await open_to_landers.post(
+        "/v1/leads", json={"email": "x"}, headers={"Origin": "https://a.example"}
+    )
+
+    assert answer.headers["Ignored-Parameters"] == '"utm_source"'
+    exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
+    assert {"Ignored-Parameters", "Retry-After", "X-Request-Id"} <= {*exposed}
+    assert "Access-Control-Expose-Headers" not in elsewhere.headers

@@ -10,6 +10,8 @@ from fastapi import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _ALLOW = b"access-control-allow-origin"
+# What a page may read of a response besides its body; the rest of the headers it does not need.
+_EXPOSED = "Ignored-Parameters, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
 _KNOWN_FOR_S = "86400"  # what a browser was told of a path
 
 
@@ -46,9 +48,10 @@ class Cors:
         return Response(status_code=204, headers={**headers, "Allow": f"OPTIONS, {self.paths[path]}"})
 
     def _marking(self, origin: str | None, send: Send) -> Send:
-        added = [
-            (name.lower().encode(), value.encode("latin-1")) for name, value in self._readable(origin).items()
-        ]
+        readable = dict(self._readable(origin))
+        if origin in self.origins:
+            readable["Access-Control-Expose-Headers"] = _EXPOSED
+        added = [(name.lower().encode(), value.encode("latin-1")) for name, value in readable.items()]
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":

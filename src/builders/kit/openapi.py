@@ -46,6 +46,12 @@ to be done, such as a recipient's confirmation.
 - **Changes** within `v1` are additive: ignore members, events and enum values that you do not know. `x-beyond`
   marks operations that are not part of the base specification.
 """.strip()
+IGNORED_PARAMETERS = "Ignored-Parameters"
+_IGNORED: Json = {
+    "description": "The query parameters that the operation does not have and ignored: a list of strings "
+    "(RFC 9651), each with `did_you_mean` where one is similar. Absent when there are none.",
+    "schema": {"type": "string", "examples": ['"limt";did_you_mean="limit"']},
+}
 _REFERENCE = re.compile(r'"\$ref": "([^"]+)"')
 API_KEY = "ApiKey"
 SECURITY_SCHEMES: Mapping[str, Json] = {
@@ -119,6 +125,8 @@ def _complete(document: Json, webhooks: Webhooks) -> Json:
         _secure(operation)
         _drop_null(operation)
         _list_codes(operation)
+        _declare_headers(operation)
+    components["headers"] = {IGNORED_PARAMETERS: _IGNORED}
     used = _references(document["paths"]) | _references(document["webhooks"])
     components["examples"] = {
         each.code: _problem_example(each)
@@ -202,6 +210,14 @@ def _drop_null(operation: Json) -> None:
         if len(choices) == 1:
             del schema["anyOf"]
             parameter["schema"] = {**choices[0], **schema}
+
+
+def _declare_headers(operation: Json) -> None:
+    """Declare the header that any response to a query can have, where a client looks for it."""
+    for status, response in operation["responses"].items():
+        if status.startswith("2") or status == "422":
+            reference = {"$ref": f"#/components/headers/{IGNORED_PARAMETERS}"}
+            response["headers"] = {**response.get("headers", {}), IGNORED_PARAMETERS: reference}
 
 
 def _list_codes(operation: Json) -> None:
