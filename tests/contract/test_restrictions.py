@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from builders.app import create_app
 from builders.kit.restrictions import KIND, RESTRICTIONS
@@ -110,3 +111,20 @@ async def test_a_refusal_is_of_the_size_of_what_it_refuses(anyone: Client) -> No
         assert (answer.status_code, answer.json()["code"]) == (422, KIND)
         assert len(answer.content) < 16 * len(sent)
         assert len(answer.content) < 200_000
+
+
+PATCHED = sorted(name.split()[1] for name in OPERATIONS if name.startswith("PATCH "))
+
+
+@pytest.mark.parametrize("path", PATCHED)
+async def test_an_object_can_be_sent_back_as_it_was_read(alice: Person, path: str) -> None:
+    """A client that changes one member of what it read asks for nothing with the others."""
+    operation = OPERATIONS[f"PATCH {path}"]
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    shown = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+    sent = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    others = shown.keys() - DOCUMENT["components"]["schemas"][sent]["properties"].keys()
+    answer = await ask(alice, f"PATCH {path}", body=dict.fromkeys(others) | example(operation))
+
+    assert others
+    assert answer.status_code != 422, answer.text

@@ -103,6 +103,7 @@ class Compiled:
         self.judge = None if self.whole is None else _judge(self.whole)
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.model = route.response_model
+        self.shown = restrictions.shown_by(route.methods or (), self.model)
         self.status = route.status_code or 200
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
@@ -235,7 +236,7 @@ class Compiled:
                 return errors
         sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
         looking = restrictions.in_bodies
-        return await asyncio.to_thread(looking, sent) if is_large else looking(sent)
+        return await asyncio.to_thread(looking, sent, self.shown) if is_large else looking(sent, self.shown)
 
     def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
         """The response, and its body as it may be kept for a replay: without secrets."""

@@ -6,7 +6,7 @@ case they were sent in, and the value is not looked at: `dry_run: false` is refu
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from itertools import islice
 from typing import Any, NamedTuple, get_args
@@ -126,12 +126,22 @@ def in_query(names: Iterable[str]) -> Iterator[Error]:
     return islice((error for name in names for error in _errors(("query", name), {})), MOST_ERRORS)
 
 
-def in_bodies(sent: Iterable[object]) -> list[Error]:
-    """Return the first errors of the validated bodies of a request."""
-    return list(islice((error for body in sent for error in in_body(body)), MOST_ERRORS))
+def in_bodies(sent: Iterable[object], shown: Collection[str] = ()) -> list[Error]:
+    """Return the first errors of the validated bodies of a request, but for members that are `shown`."""
+    return list(islice((error for body in sent for error in in_body(body, shown=shown)), MOST_ERRORS))
 
 
-def in_body(body: object, loc: Loc = ("body",)) -> Iterator[Error]:
+def shown_by(methods: Collection[str], reply: object) -> Collection[str]:
+    """Return the members of a patch that its reply shows: whoever sends an object back asks for nothing.
+
+    What else changes something takes no representation of its reply: there such a member asks for what it says.
+    """
+    if "PATCH" in methods and isinstance(reply, type) and issubclass(reply, BaseModel):
+        return frozenset(reply.model_fields)
+    return ()
+
+
+def in_body(body: object, loc: Loc = ("body",), *, shown: Collection[str] = ()) -> Iterator[Error]:
     """Yield the errors of the unknown members of a validated body, and of the bodies in it."""
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
@@ -140,6 +150,8 @@ def in_body(body: object, loc: Loc = ("body",)) -> Iterator[Error]:
         return
     own = body.not_offered if isinstance(body, Body) else {}
     for name, value in (body.model_extra or {}).items():
+        if name in shown:
+            continue
         found = [*_errors((*loc, name), own)]
         yield from found or _in_value(value, (*loc, name))
     for name, inner in vars(body).items():
