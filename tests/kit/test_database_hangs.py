@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
+from builders.kit import clock
+from builders.kit.db import Conn, Database, DeadlineConnection
 from builders.kit.settings import Settings
 from tests.cast import make_person
 from tests.kit.gate import Gate
@@ -36,6 +39,31 @@ async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
     app = create_app(settings.model_copy(update=behind))
     async with lifespan(app.api):
         yield app
+
+
+@pytest.mark.parametrize("waited_s", [0.0, 1.9, 2.0, 2.5, 3.0])
+async def test_the_waits_for_a_connection_and_for_its_answer_add_up_to_twelve_seconds(
+    conninfo: str, settings: Settings, waited_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = {name: Settings.model_fields[name].default for name in ("pool_timeout_s", "database_answer_timeout_s")}
+    assert waited_s <= usual["pool_timeout_s"]
+    own = settings.model_copy(update=usual)
+    database = Database(conninfo, own, answer_timeout_s=own.database_answer_timeout_s)
+    await database.open()
+    take = database.pool.getconn
+
+    async def take_late() -> Conn:
+        clock.move(timedelta(seconds=waited_s))
+        return await take()
+
+    try:
+        monkeypatch.setattr(database.pool, "getconn", take_late)
+        async with database.reading() as conn:
+            assert isinstance(conn, DeadlineConnection)
+            assert conn.deadline_s is not None
+            assert 9 < waited_s + conn.deadline_s <= 12
+    finally:
+        await database.close()
 
 
 async def test_requests_end_within_the_limit_and_the_pool_recovers(house: Service, gate: Gate) -> None:

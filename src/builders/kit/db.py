@@ -20,7 +20,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
-from builders.kit import log
+from builders.kit import clock, log
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem
 from builders.kit.settings import Settings
 
@@ -28,6 +28,7 @@ Conn = AsyncConnection[TupleRow]
 PING = "SELECT 1"
 CLOSING_S = 2
 WAIT_INTERVAL_S = 0.1  # psycopg's own
+POOL_SLACK_S = 2  # of the wait for a connection; what is beyond shortens the wait for the server's answer
 # A machine that vanished without a word is noticed within a minute.
 KEEPALIVE = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 50_000}
 AWAY = (psycopg.OperationalError, PoolTimeout, TooManyRequests)
@@ -37,7 +38,7 @@ BUSY = {"57014", "55P03", "40001", "40P01", "53300"}  # time limits, deadlock, s
 _log = log.get_logger()
 
 
-class _Connection(AsyncConnection[TupleRow]):
+class DeadlineConnection(AsyncConnection[TupleRow]):
     """A connection that waits for the server within a limit, whatever the server does.
 
     `statement_timeout` is kept by the server. One that hangs, or a machine that vanished, keeps nothing, and a
@@ -81,7 +82,7 @@ class Database:
         self._answer_timeout_s = answer_timeout_s  # of requests; jobs have statements that take longer
         self.pool: AsyncConnectionPool[Conn] = AsyncConnectionPool(
             self.conninfo,
-            connection_class=_Connection,
+            connection_class=DeadlineConnection,
             configure=self._configure,  # not by kwargs: the job queue opens its listener with those and its own
             min_size=1,
             max_size=settings.pool_size,
@@ -100,8 +101,13 @@ class Database:
 
     async def _configure(self, conn: Conn) -> None:
         await conn.set_autocommit(True)
-        if isinstance(conn, _Connection):
-            conn.deadline_s = self._answer_timeout_s
+        self.limit_wait(conn, waited_s=0)
+
+    def limit_wait(self, conn: Conn, *, waited_s: float) -> None:
+        """Bound the wait for the server, so that it and the wait for the connection end together in time."""
+        limit = self._answer_timeout_s
+        if limit is not None and isinstance(conn, DeadlineConnection):
+            conn.deadline_s = limit if waited_s <= POOL_SLACK_S else max(limit + POOL_SLACK_S - waited_s, 1)
 
     async def open(self) -> None:
         """Starts the pool; does not wait for the server, whose absence each request reports."""
@@ -171,10 +177,12 @@ class _Reading(AbstractAsyncContextManager[Conn]):
 
     async def __aenter__(self) -> Conn:
         database = self._database
+        asked = clock.monotonic()
         try:
             conn = self.conn = await database.pool.getconn()
         except AWAY as error:
             raise database.refusal(error) from error
+        database.limit_wait(conn, waited_s=clock.monotonic() - asked)
         database.held += 1
         outer = _innermost.get()
         while outer is not None and outer.conn is None:
