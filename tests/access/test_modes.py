@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from starlette.types import Message
 
 from tests.aliases.make import Owner, fresh
 from tests.cast import Client, Person
@@ -138,3 +139,27 @@ async def test_an_id_that_nobody_has_is_of_no_mode(alice: Person) -> None:
     for path in ("01890a5d-ac96-774b-bcce-b302099a8057", "x", "%00", "none"):
         answer = await alice.test.get(f"/v1/builders/projects/{path}")
         assert "exists_in_mode" not in answer.json()
+
+
+async def test_a_body_that_an_operation_does_not_have_is_not_waited_for(alice: Person) -> None:
+    """A client that announces one and does not send it gets its 404 at once."""
+    sent: list[Message] = []
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "query_string": b"",
+        "path": f"/v1/builders/projects/{await make_project(alice)}",
+        "headers": [
+            *((b"host", b"builders.test"), (b"x-api-key", alice.test.headers["X-API-Key"].encode())),
+            *((b"content-type", b"application/json"), (b"content-length", b"100")),
+        ],
+    }
+
+    async def receive() -> Message:
+        raise AssertionError("the body was asked for")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await alice.service(scope, receive, send)
+
+    assert sent[0]["status"] == 404
+    assert b'"exists_in_mode":"live"' in sent[1]["body"]

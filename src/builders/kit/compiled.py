@@ -144,8 +144,9 @@ class Compiled:
             return await _patience.run(self.respond(request), longest_s=LONGEST_S)
         except (Problem, Invalid) as refusal:
             if isinstance(refusal, Problem) and refusal.collection is not None:
+                look = counterparts.explain(refusal, request, has_body=self.has_body)
                 with suppress(TookTooLong):
-                    await _patience.run(counterparts.explain(refusal, request), longest_s=LONGEST_LOOK_S)
+                    await _patience.run(look, longest_s=LONGEST_LOOK_S)
             return error_pages.respond(request.scope, refusal)
 
     async def respond(self, request: Request) -> Response:

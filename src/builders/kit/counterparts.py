@@ -24,23 +24,23 @@ _ELSEWHERE = {
 }
 
 
-async def explain(refusal: Problem, request: Request) -> None:
+async def explain(refusal: Problem, request: Request, *, has_body: bool) -> None:
     """Add to a 404 that the account's other mode has the id, when it does."""
     caller: Caller | None = request.scope.get(CALLER)
     if caller is None or refusal.collection is None:
         return
     # The 404 stands, whatever keeps us from saying more.
     with suppress(Problem, Invalid):
-        sought = [each async for each in _sought(request)]
+        sought = [each async for each in _sought(request, has_body=has_body)]
         authenticate: Authenticate = request.app.state.authenticate
         other = await authenticate.find_counterpart(caller) if sought else None
         if other is not None and await _has_any(request, other, refusal.collection, sought[:MOST_IDS]):
             refusal.members |= {"exists_in_mode": other.mode, "next_action": _ELSEWHERE[other.mode]}
 
 
-async def _sought(request: Request) -> AsyncIterator[str]:
-    """Yield the ids in the path and among the members of the body."""
-    body = await bodies.read(request) if request.headers.get("content-type") else PydanticUndefined
+async def _sought(request: Request, *, has_body: bool) -> AsyncIterator[str]:
+    """Yield the ids in the path and among the members of the body, which an operation with one has read before."""
+    body = await bodies.read(request) if has_body else PydanticUndefined
     members = body.values() if isinstance(body, dict) else ()
     for each in (*request.path_params.values(), *members):
         if isinstance(each, str) and ids.find(each) is not None:
