@@ -145,7 +145,11 @@ async def test_a_body_that_an_operation_does_not_have_is_not_waited_for(alice: P
     """A client that announces one and does not send it gets its 404 at once."""
     sent: list[Message] = []
     scope = {
-        "type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "query_string": b"",
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "query_string": b"",
         "path": f"/v1/builders/projects/{await make_project(alice)}",
         "headers": [
             *((b"host", b"builders.test"), (b"x-api-key", alice.test.headers["X-API-Key"].encode())),
