@@ -61,6 +61,17 @@ async def test_without_stripe_or_after_payment_there_is_no_button(
     assert (answer.status_code, answer.headers["content-type"]) == (503, "text/html; charset=utf-8")
 
 
+@pytest.mark.parametrize("accept", [None, ACCEPT, "application/pdf"])
+async def test_each_form_says_that_there_are_others(alice: Person, invoice: Invoice, accept: str | None) -> None:
+    answer = await alice.get(f"/v1/invoices/{invoice.id}", headers={"Accept": accept} if accept else {})
+
+    assert (answer.status_code, answer.headers["vary"], answer.headers["cache-control"]) == (
+        200,
+        "Accept",
+        "no-store",
+    )
+
+
 async def test_anothers_invoice_is_not_there(anyone: Client, bob: Person, invoice: Invoice) -> None:
     await sign_in(anyone, bob)
     for path in (f"/v1/invoices/{invoice.id}", f"/v1/invoices/{invoice.id}/pdf"):

@@ -19,9 +19,10 @@ from builders.invoices.errors import (
     StripeRefused,
 )
 from builders.invoices.records import Checkout, Invoice, InvoiceStatus
-from builders.invoices.schemas import InvoiceDetail, InvoiceItem
+from builders.invoices.schemas import InvoiceItem
 from builders.kit import html, ids
 from builders.kit.allowances import HEADERS, LIMITS, Limits
+from builders.kit.bodies import Answer
 from builders.kit.callers import Caller, LiveKeyRequired, needs
 from builders.kit.db import Database, Pool, Reads
 from builders.kit.errors import problems
@@ -76,14 +77,14 @@ async def list_invoices(
 )
 async def get_invoice(
     invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool, settings: Config
-) -> InvoiceDetail | Response:
+) -> Answer | Response:
     """Read an invoice: JSON, or by `Accept` a page to print (`text/html`) or a PDF (`application/pdf`)."""
     form = html.preferred(request, PAGE, PDF)
     if form == PDF:
         await _count_pdf(request, caller)
     invoice = await _read(database, caller, invoice_id)
     if form is None:
-        return schemas.whole(invoice)
+        return Answer(schemas.whole(invoice), html.NEGOTIATED)
     return await _pdf(invoice, font=settings.invoice_font) if form == PDF else _page(invoice, caller, settings)
 
 
