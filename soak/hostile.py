@@ -27,9 +27,9 @@ KINDS = {
     "extensions": (CHUNKED + b"5;a=", b"a" * 65_536),
     "zeros": (CHUNKED, b"0" * 65_536),
     "trailers": (CHUNKED + b"0\r\n", b"A: b\r\n" * 10_000),
-    "ordinary": (HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\nok", b""),  # a control: it ends
     "body": (HEAD + b"\r\n", b"a" * 65_536),
 }
+ORDINARY = {"ordinary": (HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\nok", b"")}  # a control: it ends
 _HEAD_LIMIT = 65_536  # bytes of a request that are read
 
 
@@ -44,7 +44,7 @@ def serve(port: int) -> None:
 
 def _flood(peer: socket.socket) -> None:
     with peer, suppress(OSError, KeyError):
-        once, again = KINDS[peer.recv(_HEAD_LIMIT).split(b" ", 2)[1].decode().strip("/")]
+        once, again = (KINDS | ORDINARY)[peer.recv(_HEAD_LIMIT).split(b" ", 2)[1].decode().strip("/")]
         peer.sendall(once)
         while again:
             peer.sendall(again)

@@ -14,6 +14,7 @@ from builders.kit.settings import Settings
 from soak import hostile
 from tests.cast import Person
 from tests.webhooks.make import PATH, create
+from tests.webhooks.reaching import calling_by
 
 PARSED = 128 * 1024  # bytes that the parser may see of one response: head, 16 KB of body, framing
 FREE_MS = 50  # beside ten times the idle latency: no measure, but far below the seconds of an unbounded response
@@ -60,18 +61,13 @@ async def _test_send(person: Person, url: str) -> str:
 async def test_a_test_send_to_it_ends_by_its_bytes_and_slows_no_other_account(
     kind: str, alice: Person, bob: Person, service: Service, port: int, parsed: list[int]
 ) -> None:
-    state = service.api.state
-    before = state.outbound
-    settings = Settings(outbound_allow=(f"{hostile.HOST}:{port}",), base_url="https://builders.test")
-    async with opened(settings) as outbound:
-        state.outbound = outbound
-        try:
-            idle = await _median_ms(bob, times=5)
-            sending = asyncio.create_task(_test_send(alice, f"http://{hostile.HOST}:{port}/{kind}"))
-            busy = await _median_ms(bob, times=15)
-            error = await sending
-        finally:
-            state.outbound = before
+    allow = f"{hostile.HOST}:{port}"
+    settings = Settings(outbound_allow=(allow,), base_url="https://builders.test")
+    async with opened(settings) as outbound, calling_by(service, outbound, allow=allow):
+        idle = await _median_ms(bob, times=5)
+        sending = asyncio.create_task(_test_send(alice, f"http://{hostile.HOST}:{port}/{kind}"))
+        busy = await _median_ms(bob, times=15)
+        error = await sending
     assert error != "timeout"
     assert sum(parsed) <= PARSED
     assert busy <= 10 * idle + FREE_MS

@@ -1,6 +1,7 @@
 """A developer's key tries its webhook too; what a sample is, is in the tests of the portfolio's notifications."""
 
 import json
+import threading
 
 from standardwebhooks.webhooks import Webhook
 
@@ -59,3 +60,11 @@ async def test_bob_tries_none_of_alices(alice: Person, bob: Person, anyone: Clie
         assert (answer.status_code, answer.json()["code"]) == (404, "webhook_not_found")
     assert (await anyone.post(f"{PATH}/{made['id']}/test")).status_code == 401
     assert receiver.requests == []
+
+
+async def test_it_is_sent_beside_the_loop_that_serves_others(
+    alice: Person, receiver: Receiver, sending_threads: set[int]
+) -> None:
+    made = await create(alice, url=receiver.url)
+    assert (await alice.post(f"{PATH}/{made['id']}/test")).status_code == 200
+    assert len(sending_threads - {threading.get_ident()}) == len(sending_threads) == 1

@@ -4,7 +4,10 @@ import pytest
 
 from builders.app import Service
 from tests.kit.outbound.receivers import Receiver
-from tests.webhooks.reaching import reachable
+from tests.webhooks.reaching import (
+    reachable,
+    sending_threads,  # noqa: F401 - a fixture
+)
 
 
 @pytest.fixture

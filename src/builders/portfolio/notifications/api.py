@@ -8,6 +8,7 @@ from builders.kit import ids
 from builders.kit.callers import Caller, needs
 from builders.kit.db import Pool
 from builders.kit.errors import problems
+from builders.kit.heavy import heavy
 from builders.kit.idempotency import InFlight
 from builders.kit.limits import Policy, declare, within
 from builders.kit.pages import Listing
@@ -46,6 +47,7 @@ async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
     "/webhooks/{webhook_id}/test",
     response_model=schemas.WebhookTestReply,
     responses=REFUSALS,
+    dependencies=[heavy(is_alone=False)],
 )
 async def send_sample(
     webhook_id: WebhookId,
@@ -71,7 +73,7 @@ async def send_sample(
     "/notifications/test",
     response_model=schemas.NotificationTestReply,
     responses=REFUSALS,
-    dependencies=[within(SAMPLES)],
+    dependencies=[within(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
     body: schemas.NotificationTest, caller: Writer, database: Pool, keyring: Keys, outbound: Outside

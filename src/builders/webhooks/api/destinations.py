@@ -10,6 +10,7 @@ from builders.kit.bodies import Answer
 from builders.kit.callers import Caller, needs
 from builders.kit.db import Pool, Reads, Tx
 from builders.kit.errors import problems
+from builders.kit.heavy import heavy
 from builders.kit.idempotency import InFlight
 from builders.kit.pages import Page, PageQuery, PageReply
 from builders.kit.routes import BEYOND, Router
@@ -146,6 +147,7 @@ async def rotate_secret(
     response_model=delivery_schemas.DeliveryRetried,
     responses=problems(WebhookNotFound, TooManyTests, DeliveryInFlight, InFlight),
     openapi_extra=BEYOND,
+    dependencies=[heavy(is_alone=False)],
 )
 async def send_sample(
     webhook_id: WebhookId,
