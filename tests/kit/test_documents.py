@@ -6,7 +6,7 @@ import pytest
 
 from builders.app import Service
 from builders.kit.documents import make_app
-from builders.kit.openapi import REVISION
+from builders.kit.version import REVISION
 from tests.cast import Client
 
 

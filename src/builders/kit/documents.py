@@ -16,7 +16,8 @@ from starlette.staticfiles import StaticFiles
 from builders.kit import error_pages
 from builders.kit.absent import not_found
 from builders.kit.errors import BadRequest, Invalid, MethodNotAllowed, NotFound, Problem, Unexpected
-from builders.kit.openapi import REVISION, TITLE
+from builders.kit.openapi import TITLE
+from builders.kit.version import REVISION
 
 ASSETS = "/docs/assets"
 # The pages run their own inline start script and the package's files, and ask this service only.

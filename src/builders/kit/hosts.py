@@ -1,13 +1,15 @@
 """Hosts as settings name them: name servers with a port, names of hosts, and origins of pages."""
 
 import re
-from ipaddress import ip_address
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
 from builders.kit.domain_names import find_a_label
 
 DNS_PORT = 53
 MAX_PORT = 65_535
+UNIX = "unix"  # peers without an address: those of a Unix socket
 _WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?")
 
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
@@ -47,3 +49,8 @@ def read_origin(text: str) -> str:
     if not _ORIGIN.fullmatch(text):
         raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
     return text
+
+
+def read_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the networks of trusted peers, without `unix`. Raises ValueError."""
+    return tuple(ip_network(each, strict=False) for each in texts if each != UNIX)

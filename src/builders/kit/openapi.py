@@ -16,10 +16,11 @@ from fastapi.openapi.utils import get_openapi
 from builders.kit.callers import COOKIE
 from builders.kit.error_schemas import PROBLEM_SCHEMA, VALIDATION_SCHEMAS
 from builders.kit.errors import CODES, PROBLEM_JSON, Problem, catalog
+from builders.kit.version import REVISION
 
 Json = dict[str, Any]  # a part of the document
 
-TITLE, REVISION = "Builders Automation API", "0.2.54"
+TITLE = "Builders Automation API"
 DESCRIPTION = """
 Claim names such as `ada@harbour.example` on a catalog of curated domains. Write the names you want into a
 manifest; a test key turns it into a plan, and a live key promotes exactly that plan.

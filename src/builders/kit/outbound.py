@@ -25,8 +25,8 @@ from builders.kit.guard.failures import Failure, OutboundFailed
 from builders.kit.guard.lookups import find
 from builders.kit.guard.targets import Rule, Target, UrlRefused
 from builders.kit.guard.wire import Asked, Call, Wire
-from builders.kit.openapi import REVISION
 from builders.kit.settings import Settings
+from builders.kit.version import REVISION
 
 __all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused", "opened"]
 

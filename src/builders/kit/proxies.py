@@ -10,13 +10,14 @@ peer's own counts. Where it is known which kind the proxies write, the other is 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import repeat
 from typing import Literal, NamedTuple
 
 from starlette.types import Scope
 
-UNIX = "unix"  # trusts peers without an address: those of a Unix socket
+from builders.kit.hosts import UNIX, read_networks
+
 MOST_HOPS = 32
 LONGEST = 4_096  # characters of a header that are read, from its end
 SCHEMES = ("http", "https")
@@ -49,7 +50,7 @@ class Proxies:
 
     def __init__(self, trusted: Sequence[str], *, kind: Kind = "both") -> None:
         self._kind: Kind = kind
-        self._networks = tuple(ip_network(each, strict=False) for each in trusted if each != UNIX)
+        self._networks = read_networks(trusted)
         self._trusts_unix = UNIX in trusted
         self._is_trusted = lru_cache(maxsize=1_024)(self._contains)
 

@@ -11,7 +11,6 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_valid
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from builders.kit import hosts, issuers
-from builders.kit.proxies import Proxies
 
 
 class Settings(BaseSettings):
@@ -216,7 +215,7 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _read_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        Proxies(value)
+        hosts.read_networks(value)
         return value
 
     @field_validator("dns_resolvers")

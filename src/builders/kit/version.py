@@ -1,0 +1,3 @@
+"""The revision of the interface that this service implements."""
+
+REVISION = "0.2.54"
