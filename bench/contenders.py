@@ -13,8 +13,8 @@ import uvicorn
 from bench import limit, usual
 from builders.app import Service, create_app, settle
 from builders.cli import protocol
-from builders.kit import log
-from builders.kit.settings import Settings
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
 
 
 def make_service(data_dir: Path, conninfo: str) -> Service:

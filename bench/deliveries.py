@@ -29,12 +29,12 @@ from bench.run import cores
 from builders.aliases.events import ALIAS_CREATED
 from builders.cli.session import conninfo_of
 from builders.identity import service as identity
-from builders.kit import clock, ids, news, outbox
-from builders.kit.crypto import keyring_of
-from builders.kit.db import Database
-from builders.kit.settings import Settings
-from builders.webhooks import jobs as webhooks_jobs
-from builders.webhooks import sealing
+from builders.kit.db.connections import Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.process.secret_keys import keyring_of
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.webhooks import jobs as webhooks_jobs, sealing
 from builders.webhooks.store import destinations
 
 AIM = 0.4
@@ -112,7 +112,7 @@ async def deliver(settings: Settings, *, count: int) -> float:
     await database.open()
     began = time.perf_counter()
     working = [
-        asyncio.create_task(news.run(database)),
+        asyncio.create_task(dispatcher.run(database)),
         asyncio.create_task(webhooks_jobs.run(database, settings)),
     ]
     try:

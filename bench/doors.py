@@ -24,10 +24,10 @@ from bench import load, run, stage
 from bench.contenders import CONTENDERS, pin
 from bench.scenarios import DOMAINS
 from builders.identity import service as identity
-from builders.kit import clock, ids
-from builders.kit.crypto import keyring_of
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.secret_keys import keyring_of
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.records import WebhookDisabled
 

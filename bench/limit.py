@@ -25,8 +25,9 @@ from builders.identity import scopes
 from builders.identity.records import Preset
 from builders.identity.service import LAST_ID
 from builders.identity.store import keys as key_store
-from builders.kit import clock, cursors
-from builders.kit.settings import Settings
+from builders.kit.http import cursors
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 Query = Mapping[str, str]
 

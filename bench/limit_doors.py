@@ -13,7 +13,7 @@ from uuid import UUID
 from starlette.types import Receive, Scope, Send
 
 from bench.staff import Staff
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
 
 HIT = """

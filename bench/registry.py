@@ -1,7 +1,6 @@
 """The registry of names as the usual stack asks it."""
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 
 from sqlalchemy import ARRAY, DateTime, Text, and_, bindparam, column, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from bench.tables import AliasLook, AliasName
 from builders.aliases.records import LIVE
 from builders.catalog.scoring import Candidate
-from builders.kit import clock
+from builders.kit.values import clock
 
 Name = tuple[str, str]  # a domain and a key
 

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from builders.catalog.service import Shelf
-from builders.kit.crypto import Keyring, keyring_of
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.secret_keys import Keyring, keyring_of
+from builders.kit.process.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,13 @@ from builders.catalog import service as catalog
 from builders.demo import service as demo
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
-from builders.kit import ids, migrate
-from builders.kit.callers import OPERATOR
-from builders.kit.crypto import keyring_of
-from builders.kit.db import Conn, Database
-from builders.kit.embedded.server import Embedded
-from builders.kit.settings import Settings
+from builders.kit.db import migrations
+from builders.kit.db.connections import Conn, Database
+from builders.kit.db.embedded.server import Embedded
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process.secret_keys import keyring_of
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 
 KEYS = 100  # as many as an account may have
 CROWD = 2_000  # claimed names that nobody asks for
@@ -42,7 +43,7 @@ def database(*, durable: bool = False) -> Iterator[tuple[Path, str]]:
     folder.chmod(0o711)  # ours and new; as root PostgreSQL's user has to pass through
     try:
         with Embedded(folder, durable=durable) as embedded:
-            migrate.migrate(embedded.conninfo)
+            migrations.migrate(embedded.conninfo)
             yield folder, embedded.conninfo
     finally:
         shutil.rmtree(folder, ignore_errors=True)

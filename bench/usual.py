@@ -36,9 +36,10 @@ from builders.identity import scopes
 from builders.identity.records import Preset
 from builders.identity.schemas.keys import ApiKeyItem, ApiKeyReply
 from builders.identity.service import LAST_ID
-from builders.kit import clock, cursors
-from builders.kit.pages import PageReply
-from builders.kit.settings import Settings
+from builders.kit.http import cursors
+from builders.kit.http.pagination import PageReply
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 KEY_CACHE_S = 5.0
 HEADERS = [

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from bench.limit_doors import GIF
 from bench.staff import Staff
 from bench.tables import Table
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
 
 router = APIRouter(tags=["doors"])

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import annotated_types
 import click
 import psycopg
 from procrastinate import RetryStrategy
@@ -26,9 +25,13 @@ from builders.app import create_app
 from builders.cli.main import main as command_line
 from builders.identity import service as identity
 from builders.identity.records import Preset
-from builders.kit import errors, jobs, limits, migrate, outbox
-from builders.kit.embedded.server import Embedded
-from builders.kit.settings import Settings
+from builders.kit import errors
+from builders.kit.db import migrations
+from builders.kit.db.embedded.server import Embedded
+from builders.kit.events import outbox
+from builders.kit.jobs import queue
+from builders.kit.limits import policies
+from builders.kit.process.settings import Settings
 
 REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
@@ -55,6 +58,7 @@ INDEXES = """
 PARTITION = "SELECT coalesce(pg_get_partkeydef(to_regclass(%s)), '')"
 _TABLE = re.compile(r"\s*CREATE TABLE (?:IF NOT EXISTS )?(\w+) \(")
 _COLUMN = re.compile(r"\s+(\w+) [^-]*(?:-- (.*))?$")
+_BOUNDS = {"ge": "from", "gt": "above", "le": "to"}
 # What PostgreSQL writes, and what a person would.
 _PLAIN = (
     (re.compile(r"CREATE (UNIQUE )?INDEX \w+ ON (?:ONLY )?\S+ USING btree "), r"\1INDEX "),
@@ -88,16 +92,8 @@ def _default(field: FieldInfo) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    said = []
-    for each in field.metadata:
-        match each:
-            case annotated_types.Ge(low):
-                said.append(f"from {low}")
-            case annotated_types.Gt(low):
-                said.append(f"above {low}")
-            case annotated_types.Le(high):
-                said.append(f"to {high}")
-    return " ".join(said)
+    bounds = ((word, getattr(each, name, None)) for each in field.metadata for name, word in _BOUNDS.items())
+    return " ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
 
 
 def scopes() -> str:
@@ -134,7 +130,7 @@ def events() -> str:
 
 def job_list() -> str:
     """Every job of ours; the queue brings a few of its own."""
-    when = {name: task.cron for (name, _), task in jobs.app.periodic_registry.periodic_tasks.items()}
+    when = {name: task.cron for (name, _), task in queue.app.periodic_registry.periodic_tasks.items()}
     rows = [
         (
             f"`{name}`",
@@ -142,7 +138,7 @@ def job_list() -> str:
             (inspect.getdoc(task.func) or "").splitlines()[0],
             _tries(task.retry_strategy),
         )
-        for name, task in sorted(jobs.names().items())
+        for name, task in sorted(queue.names().items())
         if task.func.__module__.startswith(f"{worker.__package__}.")
     ]
     return table(("Job", "When", "Does", "Tries"), rows)
@@ -175,7 +171,7 @@ def document() -> Mapping[str, Any]:
 
 def rate_limits() -> str:
     """Every policy of the rate limits."""
-    known = limits.list_policies()
+    known = policies.list_policies()
     rows = [(f"`{each.name}`", str(each.quota), str(each.window_s), each.by, each.counts) for each in known]
     return table(("Limit", "Requests", "In seconds", "For each", "Counts"), rows)
 
@@ -211,7 +207,7 @@ def tables(conninfo: str) -> str:
 
 def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
     """Each table in the order of the migrations, with the comments on its columns; its own is under ''."""
-    for text in (migrate.TABLE, *(each.text for each in migrate.ours())):
+    for text in (migrations.TABLE, *(each.text for each in migrations.ours())):
         name, notes, above = "", dict[str, str](), list[str]()
         for line in text.splitlines():
             if line.strip().startswith("--"):
@@ -278,7 +274,7 @@ def render() -> Mapping[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
         with Embedded(Path(folder), durable=False) as embedded:
-            migrate.migrate(embedded.conninfo)
+            migrations.migrate(embedded.conninfo)
             blocks = {SCHEMA: tables(embedded.conninfo)} | {name: write() for name, write in BLOCKS.items()}
     return {DOCUMENT: openapi()} | {name: fill(read(name), block) for name, block in blocks.items()}
 

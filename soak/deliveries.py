@@ -27,11 +27,13 @@ from pydantic import SecretStr
 
 from builders.aliases.events import ALIAS_CREATED
 from builders.identity import service as identity
-from builders.kit import clock, ids, migrate, outbox
-from builders.kit.crypto import Keyring, keyring_of
-from builders.kit.db import Database
-from builders.kit.embedded.server import Embedded
-from builders.kit.settings import Settings
+from builders.kit.db import migrations
+from builders.kit.db.connections import Database
+from builders.kit.db.embedded.server import Embedded
+from builders.kit.events import outbox
+from builders.kit.process.secret_keys import Keyring, keyring_of
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.webhooks import sealing
 from builders.webhooks.store import destinations
 from soak.receivers import BAD, HOST, Receivers
@@ -267,7 +269,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)
         with Embedded(Path(folder)) as embedded:
-            migrate.migrate(embedded.conninfo)
+            migrations.migrate(embedded.conninfo)
             told = asyncio.run(soak(embedded.conninfo, Path(folder), plan))
     mb = [round(each / 2**20) for each in (told.most_rss, *told.rss_halves)]
     print(f"{told.kills} kills; {told.arrived} deliveries to healthy receivers, {told.again} of them twice")

@@ -24,10 +24,11 @@ import psycopg
 from bench import doors
 from bench.scenarios import DOMAINS
 from builders.catalog import service as catalog
-from builders.kit import clock, ids, migrate
-from builders.kit.db import Database
-from builders.kit.embedded.server import Embedded
-from builders.kit.settings import Settings
+from builders.kit.db import migrations
+from builders.kit.db.connections import Database
+from builders.kit.db.embedded.server import Embedded
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from tests.catalog.crowd import fill
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"}
@@ -141,7 +142,7 @@ def main() -> None:
         folder = Path(name)
         folder.chmod(0o711)
         with Embedded(folder) as embedded:
-            migrate.migrate(embedded.conninfo)
+            migrations.migrate(embedded.conninfo)
             is_good = asyncio.run(work(folder, embedded.conninfo, given))
     print("doors: good" if is_good else "doors: LOST")
     raise SystemExit(0 if is_good else 1)

@@ -29,10 +29,10 @@ import psutil
 from bench import stage
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
-from builders.kit import ids
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from soak import heavy_requests, slow_clients
 from soak.scenario import Scenario, Target
 

@@ -27,7 +27,7 @@ import httpx
 import psutil
 import psycopg
 
-from builders.kit.embedded.server import Embedded
+from builders.kit.db.embedded.server import Embedded
 
 DOMAIN = "harbour.example"
 NAMES_IN_A_PLAN = 25

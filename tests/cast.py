@@ -8,8 +8,8 @@ import httpx
 from builders.app import Service
 from builders.identity import service as identity
 from builders.identity.records import Account, KeyKind, NewSession, Preset, SessionKind
-from builders.kit.callers import COOKIE, OPERATOR, Impersonation
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import COOKIE, OPERATOR, Impersonation
 from tests.published import published
 
 

@@ -17,10 +17,12 @@ from psycopg.conninfo import make_conninfo
 
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
-from builders.kit import clock, log, migrate
-from builders.kit.db import Database
-from builders.kit.embedded.server import Embedded
-from builders.kit.settings import Settings
+from builders.kit.db import migrations
+from builders.kit.db.connections import Database
+from builders.kit.db.embedded.server import Embedded
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests import redis as redis_server
 from tests.cast import Client, Person, make_person
 from tests.redis import Redis
@@ -71,7 +73,7 @@ def conninfo(server: str) -> Iterator[str]:
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     own = make_conninfo(server, dbname=name)
-    migrate.migrate(own)
+    migrations.migrate(own)
     yield own
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

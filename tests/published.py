@@ -9,7 +9,7 @@ import httpx
 import jsonschema_rs
 
 from builders.app import create_app
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 
 # What every operation may answer, whatever its own list says.
 EVERYWHERE = {"500"}

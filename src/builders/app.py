@@ -10,52 +10,53 @@ from redis import asyncio as redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from builders.aliases.api import destinations as alias_destinations_api
-from builders.aliases.api import names as aliases_api
-from builders.catalog import api as catalog_api
-from builders.catalog import service as catalog
+from builders.aliases.api import destinations as alias_destinations_api, names as aliases_api
+from builders.catalog import api as catalog_api, service as catalog
 from builders.domains import api as domains_api
 from builders.home import api as home_api
 from builders.identity import service as identity
-from builders.identity.api import audit as audit_api
-from builders.identity.api import jwks as jwks_api
-from builders.identity.api import keys as keys_api
-from builders.identity.api import login as login_api
-from builders.identity.api import login_page as login_page_api
-from builders.identity.api import sessions as sessions_api
-from builders.invoices.api import billing as billing_api
-from builders.invoices.api import invoices as invoices_api
-from builders.invoices.api import stripe as stripe_api
-from builders.kit import crypto, documents, log, openapi
-from builders.kit.allowances import Limits
-from builders.kit.cors import Cors
-from builders.kit.db import Database
-from builders.kit.edge import Edge
+from builders.identity.api import (
+    audit as audit_api,
+    jwks as jwks_api,
+    keys as keys_api,
+    login as login_api,
+    login_page as login_page_api,
+    sessions as sessions_api,
+)
+from builders.invoices.api import billing as billing_api, invoices as invoices_api, stripe as stripe_api
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.front import Front
-from builders.kit.heavy import HeavyLoop
-from builders.kit.leases import Leases
-from builders.kit.outbound import Outbound
-from builders.kit.proxies import Proxies
-from builders.kit.settings import Settings
+from builders.kit.http import documents, openapi
+from builders.kit.http.cors import Cors
+from builders.kit.http.heavy_requests import HeavyLoop
+from builders.kit.http.middleware import Edge
+from builders.kit.http.proxies import Proxies
+from builders.kit.http.router import Front
+from builders.kit.limits.distributed_quota import Leases
+from builders.kit.limits.rate_limiter import Limits
+from builders.kit.outbound.client import Outbound
+from builders.kit.process import log, secret_keys
+from builders.kit.process.settings import Settings
 from builders.leads import api as leads_api
 from builders.mail import api as mail_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
-from builders.probes import api as probes_api
-from builders.probes import service as probes
+from builders.probes import api as probes_api, service as probes
 from builders.profile import api as profile_api
 from builders.projects import api as projects_api
-from builders.sandbox.api import plans as sandbox_plans_api
-from builders.sandbox.api import simulation as sandbox_simulation_api
-from builders.sandbox.api import status as sandbox_status_api
-from builders.tracking import api as tracking_api
-from builders.tracking import service as tracking
+from builders.sandbox.api import (
+    plans as sandbox_plans_api,
+    simulation as sandbox_simulation_api,
+    status as sandbox_status_api,
+)
+from builders.tracking import api as tracking_api, service as tracking
 from builders.webhooks import service as webhooks
-from builders.webhooks.api import deliveries as deliveries_api
-from builders.webhooks.api import destinations as destinations_api
-from builders.webhooks.api import event_requests as event_requests_api
-from builders.webhooks.api import events as events_api
-from builders.webhooks.api import feed as feed_api
+from builders.webhooks.api import (
+    deliveries as deliveries_api,
+    destinations as destinations_api,
+    event_requests as event_requests_api,
+    events as events_api,
+    feed as feed_api,
+)
 
 ROUTERS = [
     home_api.router,
@@ -164,7 +165,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
     within_s = settings.database_answer_timeout_s
     database = Database(settings.database_url.get_secret_value(), settings, answer_timeout_s=within_s)
-    keyring = crypto.keyring_of(settings)
+    keyring = secret_keys.keyring_of(settings)
     outbound = Outbound(settings)
     bearers = identity.make_bearers(database, keyring=keyring, settings=settings, outbound=outbound)
     authenticator = identity.make_authenticator(database, cache_s=settings.key_cache_s, bearers=bearers)

@@ -10,9 +10,11 @@ from builders.catalog import jobs as catalog_jobs
 from builders.domains import jobs as domains_jobs
 from builders.identity import jobs as identity_jobs
 from builders.invoices import jobs as invoices_jobs
-from builders.kit import jobs, log, news
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.events import dispatcher
+from builders.kit.jobs import queue
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
 from builders.profile import jobs as profile_jobs
@@ -22,8 +24,8 @@ from builders.webhooks import jobs as webhooks_jobs
 
 # Importing a room's jobs declares them.
 JOBS = [
-    jobs,
-    news,
+    queue,
+    dispatcher,
     identity_jobs,
     mail_jobs,
     profile_jobs,
@@ -51,10 +53,10 @@ async def main(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    loops = (news.run(database), jobs.run(database, settings), webhooks_jobs.run(database, settings))
+    loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run(database, settings))
     working = [asyncio.create_task(each) for each in loops]
     waiting = asyncio.create_task(stopping.wait())
-    _log.info("worker_started", jobs=sorted(jobs.names()))
+    _log.info("worker_started", jobs=sorted(queue.names()))
     done, _ = await asyncio.wait([*working, waiting], return_when=asyncio.FIRST_COMPLETED)
     for task in (*working, waiting):
         task.cancel()

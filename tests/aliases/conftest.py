@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from tests.aliases.make import Office, Owner, fresh
 from tests.cast import Person
 

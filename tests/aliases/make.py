@@ -9,12 +9,11 @@ from uuid import UUID
 
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Alias, AliasChange, AliasSpec, Name, Wanted
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from tests.cast import Client, Person
-from tests.profile.make import Office as ProfileOffice
-from tests.profile.make import text
+from tests.profile.make import Office as ProfileOffice, text
 
 ALIASES, DESTINATIONS = "/v1/aliases", "/v1/aliases/destinations"
 RESEND, CONFIRM = f"{DESTINATIONS}/resend", f"{DESTINATIONS}/confirm"

@@ -10,7 +10,7 @@ import pytest
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import GIVEN_UP, GRACE, Invoice
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import ALIASES, QUARANTINE, Json, Office, Owner, change, spec, told, wish
 from tests.cast import Person
 from tests.invoices.make import line, make_invoice, pass_by

@@ -8,9 +8,11 @@ from pathlib import Path
 from builders.aliases import service as aliases
 from builders.aliases.asking import MOST_TO_READER
 from builders.aliases.records import AliasSpec
-from builders.kit import clock, crypto, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.process import secret_keys
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.events import MAIL_BOUNCED, MailBounced
 from builders.mail.records import Topic, VerifyDestination
@@ -48,7 +50,7 @@ async def test_an_address_gets_one_mail_in_a_quarter_of_an_hour_over_all_account
 
 async def ask(database: Database, settings: Settings) -> None:
     """What the job does each minute."""
-    await aliases.ask_due(database, keyring=crypto.keyring_of(settings), settings=settings)
+    await aliases.ask_due(database, keyring=secret_keys.keyring_of(settings), settings=settings)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:
@@ -134,7 +136,7 @@ async def test_an_address_that_mail_came_back_from_is_not_asked_again_for_a_week
 async def test_a_reader_who_wants_no_more_is_not_asked_again(
     alice: Person, owner: Owner, database: Database, settings: Settings, office: Office, domain: str
 ) -> None:
-    email, keyring = somebody(), crypto.keyring_of(settings)
+    email, keyring = somebody(), secret_keys.keyring_of(settings)
     await owner.claim_one("ada", domain, email)
     (letter,) = await office.letters(email)
     assert "unsubscribe" in letter["List-Unsubscribe"]

@@ -7,10 +7,10 @@ import pytest
 
 from builders.aliases import service as aliases
 from builders.aliases.records import Patch
-from builders.kit import ids
-from builders.kit.callers import Actor
-from builders.kit.db import Conn, Database
-from builders.kit.versions import Expected
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import Actor
+from builders.kit.http.etags import Expected
+from builders.kit.values import ids
 from tests.aliases.make import ALIASES, Json, Owner, somebody, told
 from tests.cast import Client, Person
 from tests.kit.locks import waiting

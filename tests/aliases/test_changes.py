@@ -7,9 +7,9 @@ import pytest
 
 from builders.aliases import service as aliases
 from builders.aliases.service import AliasesChanged, KeysTaken
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from tests.aliases.make import Owner, change, fresh, spec
 
 

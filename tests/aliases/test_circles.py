@@ -1,12 +1,11 @@
 """Circles of names: found whatever their form, and nothing else is taken for one."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.aliases import circles
 from builders.aliases.local_parts import key
 from builders.aliases.records import Alias, Name, SeparatorPolicy
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 
 NAMES = [Name("harbour.example", each) for each in "abcdefgh"]
 graphs = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES), max_size=3))

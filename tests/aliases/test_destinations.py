@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from builders.mail import service as mail
 from tests.aliases.make import (
     ALIASES,

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 import psycopg
 import pytest
 
-from builders.aliases import exporting, postfix
-from builders.aliases import service as aliases
+from builders.aliases import exporting, postfix, service as aliases
 from builders.aliases.errors import SerialAhead
 from builders.aliases.local_parts import key
 from builders.aliases.records import Entry, SeparatorPolicy
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import PROGRAM, Office, Owner, change, fresh, overtake, somebody, spec
 from tests.cast import Client, Person
 

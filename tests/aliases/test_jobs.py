@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from builders.aliases import jobs as aliases_jobs
-from builders.aliases import service as aliases
-from builders.kit import clock, jobs
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.aliases import jobs as aliases_jobs, service as aliases
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.aliases.make import Owner, fresh, registry, wish
 
 
@@ -19,6 +19,6 @@ async def test_names_whose_hold_is_over_are_freed_however_many(
     assert len(await registry(conn, domain)) == many
     clock.move(timedelta(hours=1))
     async with database.transaction() as own:
-        await jobs.defer(own, aliases_jobs.prune, timestamp=0)
-    await jobs.drain(database, settings)
+        await queue.defer(own, aliases_jobs.prune, timestamp=0)
+    await queue.drain(database, settings)
     assert await registry(conn, domain) == {}

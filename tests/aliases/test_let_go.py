@@ -1,7 +1,7 @@
 """Holds that end before their time."""
 
 from builders.aliases.records import Name
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from tests.aliases.make import ALIASES, Owner, fresh, registry, spec, wish
 from tests.cast import Person
 

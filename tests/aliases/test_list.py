@@ -4,9 +4,9 @@ import pytest
 
 from builders.aliases import service as aliases
 from builders.aliases.records import Filters
-from builders.kit import ids
-from builders.kit.db import Database
-from builders.kit.pages import PageRequest
+from builders.kit.db.connections import Database
+from builders.kit.http.pagination import PageRequest
+from builders.kit.values import ids
 from tests.aliases.make import ALIASES, Json, Owner, fresh, somebody, spec
 from tests.cast import Client, Person
 

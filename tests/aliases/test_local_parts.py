@@ -3,8 +3,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from builders.aliases.local_parts import DEFAULT_RULES, RESERVED, judge, key
 from builders.aliases.lookalikes import skeleton, squash

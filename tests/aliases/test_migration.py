@@ -9,7 +9,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from builders.kit import ids, migrate
+from builders.kit.db import migrations
+from builders.kit.values import ids
 from tests.profile.test_migration import migrate_to
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -43,7 +44,7 @@ def test_readers_of_before_are_asked_but_for_those_who_need_not(before: str) -> 
         ):
             conn.execute(DESTINATION, [account, email, verified, AT])
 
-        migrate.migrate(before)
+        migrations.migrate(before)
 
         rows = conn.execute("SELECT account_id, email, verified_at, ask_at FROM aliases_destinations").fetchall()
     assert {(row[0], row[1]): (row[2], row[3]) for row in rows} == {

@@ -9,8 +9,8 @@ import pytest
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Name, Reason
 from builders.aliases.service import NamesRefused
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from tests.aliases.make import Owner, fresh, prune, registry, spec, wish
 
 HOLD = timedelta(minutes=15)

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from tests.aliases.make import ALIASES, Owner, prune, spec, told, wish
 from tests.cast import Client, Person
 

@@ -7,19 +7,18 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.aliases import renewals
-from builders.aliases import service as aliases
+from builders.aliases import renewals, service as aliases
 from builders.aliases.jobs import renew as renew_job
 from builders.aliases.records import Alias
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, InvoiceStatus, Seller
-from builders.kit import clock, ids, jobs
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseAway
-from builders.kit.money import Money
+from builders.kit.jobs import queue
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from tests.aliases.make import ALIASES, Office, Owner, fresh, spec, told
 from tests.cast import Person
 
@@ -173,7 +172,7 @@ async def test_the_job_renews_every_account_and_mails_the_invoice(
     clock.move(timedelta(days=350))
     for _ in range(2):
         async with database.transaction() as other_conn:
-            await jobs.defer(other_conn, renew_job, timestamp=0)
+            await queue.defer(other_conn, renew_job, timestamp=0)
         await office.work()
     for each in (owner, other):
         (invoice,) = await billed(database, each)

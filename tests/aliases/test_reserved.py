@@ -1,8 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from builders.aliases.local_parts import RESERVED, judge
 from builders.aliases.lookalikes import skeleton, squash, unmask

@@ -9,8 +9,8 @@ import pytest
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import GRACE
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from tests.aliases.make import QUARANTINE, Owner, fresh, spec
 from tests.aliases.test_renewals import SELLER
 from tests.aliases.wire import counted

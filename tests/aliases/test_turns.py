@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from builders.aliases import service as aliases
-from builders.aliases import turns
+from builders.aliases import service as aliases, turns
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
-from builders.kit import clock, crypto
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process import secret_keys
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.aliases.make import ALIASES, DESTINATIONS, RESEND, Json, Owner, destinations, fresh, somebody, spec
 from tests.aliases.wire import counted
 from tests.cast import Person, make_person
@@ -54,7 +54,7 @@ def hers(database: Database, ada: Person) -> Owner:
 
 async def ask(database: Database, settings: Settings) -> None:
     """What the job does each minute."""
-    await aliases.ask_due(database, keyring=crypto.keyring_of(settings), settings=settings)
+    await aliases.ask_due(database, keyring=secret_keys.keyring_of(settings), settings=settings)
 
 
 async def mailed(conn: Conn, owner: Owner) -> set[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from psycopg.pq import Trace
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # What the frontend sends to have something executed: a simple query, or a portal of the extended protocol.
 SENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)

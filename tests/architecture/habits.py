@@ -10,18 +10,22 @@ IMPORTERS = {"import_module", "__import__"}
 BROAD = {"Exception", "BaseException"}
 # Where every error is met on purpose: file and function, and why.
 MAY_CATCH_ALL: Mapping[str, str] = {
-    "builders/kit/edge.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
-    "builders/kit/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
+    "builders/kit/http/middleware.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
+    "builders/kit/db/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
     "builders/sandbox/runner.py:_advance": "a batch that always fails would bar its account for ever",
     "builders/sandbox/carrying.py:finish": "an end that always fails would do so too, and is given up",
     "builders/sandbox/finishing.py:give_up": "whatever is wrong with one part of an end, the promotion must end",
-    "builders/kit/news.py:_relayed": "a relay that fails gets its events again one by one; nobody waits for it",
+    "builders/kit/events/dispatcher.py:_relayed": "a relay that fails gets its events again one by one",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
-    "builders/kit/log.py:_readable": "any object may be logged, and logging never raises",
-    "builders/kit/log.py:emit": "as above, for records of the standard library",
+    "builders/kit/process/log.py:_readable": "any object may be logged, and logging never raises",
+    "builders/kit/process/log.py:emit": "as above, for records of the standard library",
     "builders/mail/delivery.py:_carried": "what goes wrong with a message is noted, else it is tried for ever",
 }
-OUTBOUND, CLOCK, IDS = {"builders/kit/guard/wire.py"}, {"builders/kit/clock.py"}, {"builders/kit/ids.py"}
+OUTBOUND, CLOCK, IDS = (
+    {"builders/kit/outbound/connections.py"},
+    {"builders/kit/values/clock.py"},
+    {"builders/kit/values/ids.py"},
+)
 # The only modules that may make such a call, or import such a name.
 SOLE_CALLS = {
     **dict.fromkeys(("datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time"), CLOCK),

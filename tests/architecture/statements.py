@@ -34,8 +34,8 @@ OWN_CLOCK = re.compile(r"\b(now\(\)|current_timestamp|current_date|clock_timesta
 
 # What is sent without a name of its own, and why.
 MAY_SEND = {
-    "builders/kit/migrate.py migration.text.encode()": "a whole migration file",
-    "builders/kit/migrate.py SchemaManager.get_schema()": "the queue's own schema, from its package",
+    "builders/kit/db/migrations.py migration.text.encode()": "a whole migration file",
+    "builders/kit/db/migrations.py SchemaManager.get_schema()": "the queue's own schema, from its package",
 }
 
 
@@ -48,8 +48,9 @@ class Statement:
 
     @property
     def room(self) -> str:
-        """The room that holds it, as table names begin: `projects`, `portfolio_ledger`."""
-        return "_".join(part for part in self.place.split("/")[1:-1] if part != STORE)
+        """The package that holds it, as table names begin: `projects`, `portfolio_ledger`, `kit`."""
+        parts = [part for part in self.place.split("/")[1:-1] if part != STORE]
+        return "kit" if parts[:1] == ["kit"] else "_".join(parts)
 
 
 def in_kit(file: Source) -> bool:

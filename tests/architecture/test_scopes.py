@@ -6,7 +6,7 @@ import pytest
 
 from builders.app import create_app
 from builders.identity.scopes import DESCRIPTIONS
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.contract.document import Json, operations
 from tests.contract.operations import PUBLIC
 

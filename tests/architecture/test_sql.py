@@ -24,10 +24,10 @@ from tests.architecture.statements import (
 
 # A breach that is meant, without its last words, and why.
 MEANT = {
-    "builders/kit/migrate.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
-    "builders/kit/idempotency.py:PRUNE": "keys of all accounts grow old alike",
-    "builders/kit/news.py:CLAIM": "events of all accounts are told in one batch",
-    "builders/kit/news.py:LIST_SINCE": "as above, for what a subscriber has missed",
+    "builders/kit/db/migrations.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
+    "builders/kit/http/idempotency.py:PRUNE": "keys of all accounts grow old alike",
+    "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are told in one batch",
+    "builders/kit/events/dispatcher.py:LIST_SINCE": "as above, for what a subscriber has missed",
     "builders/identity/store/keys.py:FIND_HOLDER": "a key arrives without its account",
     "builders/identity/store/grants.py:REDEEM_GRANT": "a grant arrives without its account",
     "builders/identity/store/sessions.py:PRUNE_SESSIONS": "sessions of all accounts grow old alike",
@@ -45,8 +45,8 @@ MEANT = {
     "builders/webhooks/store/secrets.py:LIST_STALE": "secrets of all accounts are sealed anew alike",
     "builders/invoices/store/timeline.py:STEP": "invoices of all accounts fall due alike",
     "builders/invoices/store/timeline.py:GIVE_UP": "as above, for those that nobody paid",
-    "builders/kit/jobs.py:PRUNE_FAILED procrastinate_jobs": "the queue keeps failed jobs for ever; we do not",
-    "builders/kit/jobs.py:PRUNE_FAILED procrastinate_events": "as above: they tell when a job failed",
+    "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "the queue keeps failed jobs for ever",
+    "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above: they tell when a job failed",
     "builders/profile/store/verifications.py:PRUNE_SENT": "what was sent is forgotten whoever asked for it",
     "builders/domains/store/checks.py:CLAIM_DUE": "domains of all accounts fall due alike",
     "builders/sandbox/store/promotions.py:LIST_ABANDONED": "promotions are taken up again whoever's they are",
@@ -144,7 +144,7 @@ def test_every_breach_that_is_meant_is_there(said_of_tables: list[str]) -> None:
         ("builders/mail/store.py", "def f(conn): conn.execute('SELECT 1')", "without a capital name"),
         ("builders/mail/store.py", "query = 'SELECT 1'", "without a capital name"),
         ("builders/mail/store.py", "sql.SQL('DROP TABLE {}')", "without a capital name"),
-        ("builders/kit/jobs.py", "def f(conn): conn.execute('SELECT 1')", "without a capital name"),
+        ("builders/kit/jobs/queue.py", "def f(conn): conn.execute('SELECT 1')", "without a capital name"),
     ],
 )
 def test_stray_sql_is_said(path: str, text: str, said: str) -> None:
@@ -158,7 +158,7 @@ def test_stray_sql_is_said(path: str, text: str, said: str) -> None:
     [
         ("builders/mail/store.py", "INSERT = 'INSERT INTO mail_sent VALUES (1)'\nLIST: str = 'SELECT 1'"),
         ("builders/mail/store/sent.py", "INSERT = 'INSERT INTO mail_sent VALUES (1)'"),
-        ("builders/kit/jobs.py", "PRUNE = 'DELETE FROM kit_jobs'\nsql.SQL('DROP TABLE {}')"),
+        ("builders/kit/jobs/queue.py", "PRUNE = 'DELETE FROM kit_jobs'\nsql.SQL('DROP TABLE {}')"),
         ("builders/mail/store.py", "COLUMNS = 'id, name'\nLIST = f'SELECT {COLUMNS} FROM mail_sent'"),
         ("builders/mail/service.py", "METHODS = ['DELETE', 'UPDATE']\n'Select one with care.'"),
     ],
@@ -187,7 +187,7 @@ def test_sql_that_is_executed_without_a_name_is_said(path: str, text: str) -> No
     [
         ("builders/mail/store.py", "conn.execute(LIST, name.encode())\nconn.execute(LIST if lock else sql.FIND)"),
         ("builders/mail/service.py", "promotions.execute(conn, plan=plan)"),
-        ("builders/kit/jobs.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
+        ("builders/kit/jobs/queue.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
     ],
 )
 def test_sql_that_is_executed_by_its_name_is_left_alone(path: str, text: str) -> None:

@@ -12,8 +12,10 @@ from builders import worker
 from builders.app import create_app
 from builders.identity import scopes
 from builders.identity.records import AuditAction
-from builders.kit import errors, jobs, news, outbox
-from builders.kit.settings import Settings
+from builders.kit import errors
+from builders.kit.events import dispatcher, outbox
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from builders.mail.records import Letter
 from tests.architecture.source import Source, breaches, source
 
@@ -32,15 +34,15 @@ def declared() -> Mapping[str, object]:
     """Return what the code declares, in the form of the file."""
     create_app(Settings())
     return {
-        "jobs": sorted(name for name, task in jobs.names().items() if ours(task.func.__module__)),
-        "subscribers": sorted(news.subscribers()),
+        "jobs": sorted(name for name, task in queue.names().items() if ours(task.func.__module__)),
+        "subscribers": sorted(dispatcher.subscribers()),
         "events": sorted(each.name for each in outbox.list_events() if ours(type(each.example).__module__)),
         "email_templates": sorted(each.name for each in Letter.__subclasses__() if ours(each.__module__)),
         "audit_actions": sorted(AuditAction),
         "error_codes": sorted({each.code for each in errors.catalog() if ours(each.__module__)}),
         "scopes": sorted(scopes.DESCRIPTIONS),
-        "job_aliases": dict(jobs.aliases()),
-        "former_subscribers": dict(news.renamed()),
+        "job_aliases": dict(queue.aliases()),
+        "former_subscribers": dict(dispatcher.renamed()),
     }
 
 

@@ -8,7 +8,8 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from bench import deliveries
-from builders.kit import ids, migrate
+from builders.kit.db import migrations
+from builders.kit.values import ids
 
 
 async def test_both_deliver_everything(server: str, tmp_path: Path) -> None:
@@ -16,7 +17,7 @@ async def test_both_deliver_everything(server: str, tmp_path: Path) -> None:
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     own = make_conninfo(server, dbname=name)
-    migrate.migrate(own)
+    migrations.migrate(own)
     loop = asyncio.get_running_loop()
     receiver = await loop.create_server(deliveries.Receiver, deliveries.HOST, 0)
     port = receiver.sockets[0].getsockname()[1]

@@ -12,8 +12,8 @@ import pytest
 from bench import doors, load, run, stage
 from bench.contenders import CONTENDERS
 from bench.scenarios import Stage, get, scenarios, target
-from builders.kit.embedded.errors import EmbeddedFailed
-from builders.kit.settings import Settings
+from builders.kit.db.embedded.errors import EmbeddedFailed
+from builders.kit.process.settings import Settings
 from tests.demo.drawn import stocked
 
 

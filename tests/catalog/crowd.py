@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 FILL = """
     INSERT INTO catalog_events (id, created_at, occurred_at, kind, domain, result, session_id, utm, metadata,

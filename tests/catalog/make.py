@@ -24,9 +24,9 @@ from builders.catalog.records import (
 )
 from builders.catalog.snapshot import Snapshot, build
 from builders.catalog.store import domains as store
-from builders.kit import clock, ids
-from builders.kit.domain_names import unicode_of
-from builders.kit.money import Money
+from builders.kit.values import clock, ids
+from builders.kit.values.domain_names import unicode_of
+from builders.kit.values.money import Money
 
 _numbers = itertools.count(1)
 

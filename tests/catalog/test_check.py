@@ -5,8 +5,8 @@ import pytest
 
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Wanted
-from builders.kit import clock, ids
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
 

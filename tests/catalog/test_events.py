@@ -7,12 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as trials
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as trials, strategies as st
 
-from builders.kit import clock, ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock, ids
 from tests.cast import Client
 from tests.catalog.make import Loader, fresh
 

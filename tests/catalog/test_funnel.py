@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.catalog import jobs as catalog_jobs
-from builders.catalog import service as catalog
+from builders.catalog import jobs as catalog_jobs, service as catalog
 from builders.catalog.records import FunnelLine
 from builders.catalog.store import events as store
-from builders.kit import clock, jobs, partitions
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Client
 from tests.catalog.crowd import fill
 from tests.catalog.make import Loader, catch_up, fresh
@@ -175,8 +176,8 @@ class TestPopularity:
     async def rank(self, service: Service, database: Database, settings: Settings) -> None:
         await catalog.roll_up(database)
         async with database.transaction() as conn:
-            await jobs.defer(conn, catalog_jobs.rank_popularity, timestamp=0)
-        await jobs.drain(database, settings)
+            await queue.defer(conn, catalog_jobs.rank_popularity, timestamp=0)
+        await queue.drain(database, settings)
         await catch_up(service.api.state.catalog)
 
     async def test_it_follows_what_people_do(
@@ -225,8 +226,8 @@ async def test_by_what_repeats_are_known_is_forgotten_after_a_week(
     clock.move(timedelta(days=8))
     await tell(anyone, domain, event_id=own_id())
     async with database.transaction() as deferring:
-        await jobs.defer(deferring, catalog_jobs.rank_popularity, timestamp=0)
-    await jobs.drain(database, settings)
+        await queue.defer(deferring, catalog_jobs.rank_popularity, timestamp=0)
+    await queue.drain(database, settings)
     assert await (await conn.execute("SELECT count(*) FROM catalog_event_keys")).fetchone() == (1,)
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from builders.app import Service, create_app, lifespan
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.cast import Client
 from tests.catalog.make import catch_up
 

@@ -2,8 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.catalog.ranking import Place, Ranking, block_of, searched
 from builders.catalog.records import CatalogDomain

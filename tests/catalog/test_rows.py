@@ -3,8 +3,7 @@
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.catalog.cells import Json
 from builders.catalog.records import ReportLine

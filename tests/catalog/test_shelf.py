@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from builders.catalog.service import Shelf
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseAway
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.catalog.make import Loader, fresh
 
 A_SECOND = timedelta(seconds=1)

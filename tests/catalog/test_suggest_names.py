@@ -1,6 +1,6 @@
 import pytest
 
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
 from tests.catalog.test_check import take
@@ -73,7 +73,7 @@ async def test_a_limit_out_of_bounds_is_422(anyone: Client, limit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "q", ["@", "@@", "jane@", "@nowhere", "+", "\U0001f600", "яна", "a" * 8000, "%", "'", "a@" * 900]
+    "q", ["@", "", "jane@", "@nowhere", "+", "\U0001f600", "яна", "a" * 8000, "%", "'", "a@" * 900]
 )
 async def test_any_query_is_answered(anyone: Client, q: str) -> None:
     assert (await anyone.get(PATH, params={"q": q})).status_code == 200

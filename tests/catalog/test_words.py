@@ -1,8 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.catalog.words import MAX_WORD, MAX_WORDS, hack, locals_of, tokenise, unsaid
 

@@ -5,7 +5,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from builders.cli.main import main
-from builders.kit import ids, log
+from builders.kit.process import log
+from builders.kit.values import ids
 
 Cli = Callable[..., Result]
 

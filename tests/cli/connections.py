@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from builders.cli import protocol
-from builders.kit import clock
+from builders.kit.values import clock
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 CLOSING = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

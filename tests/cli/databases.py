@@ -7,7 +7,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from builders.kit import ids
+from builders.kit.values import ids
 
 
 @contextmanager

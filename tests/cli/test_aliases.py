@@ -13,9 +13,9 @@ import pytest
 
 from builders.aliases.records import AliasSpec
 from builders.identity import service as identity
-from builders.kit import ids
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.aliases.make import Owner, fresh, overtake, spec
 from tests.cli.conftest import Cli
 from tests.sandbox.make import Domains

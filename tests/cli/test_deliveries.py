@@ -5,7 +5,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from builders.kit import ids
+from builders.kit.values import ids
 from tests.cli.conftest import Cli
 
 FIND = "SELECT id, sandbox_of FROM identity_accounts WHERE email = %s AND (sandbox_of IS NOT NULL) = %s"

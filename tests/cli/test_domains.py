@@ -1,6 +1,6 @@
 import json
 
-from builders.kit import ids
+from builders.kit.values import ids
 from tests.cli.conftest import Cli
 
 

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from builders.identity import service as identity
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from tests.cli.conftest import Cli
 from tests.invoices.make import make_invoice
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from builders.mail.records import VENDOR
 from tests.cli.conftest import Cli
 

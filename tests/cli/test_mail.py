@@ -6,8 +6,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from builders.kit import clock, ids
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.mail import envelope, letters, senders
 from builders.mail.carriers import Parcel
 from builders.mail.folder import Folder

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from builders.cli import asking, serve
-from builders.kit import doctor, migrate
-from builders.kit.embedded import binaries
+from builders.kit.db import doctor, migrations
+from builders.kit.db.embedded import binaries
 from tests.cli.conftest import Cli
 from tests.cli.databases import own_database
 
@@ -27,7 +27,7 @@ def found(text: str) -> dict[str, dict[str, object]]:
 
 
 def test_migrations_are_applied_and_named_and_again_there_is_nothing_to_do(command: Cli, empty: str) -> None:
-    ours = [each.name for each in migrate.ours()]
+    ours = [each.name for each in migrations.ours()]
 
     first, second, third = command("migrate"), command("migrate"), command("migrate", "--json")
 
@@ -36,7 +36,7 @@ def test_migrations_are_applied_and_named_and_again_there_is_nothing_to_do(comma
     ]
     assert second.stdout == "The database is up to date.\n"
     assert json.loads(third.stdout) == []
-    assert migrate.pending(empty) == []
+    assert migrations.pending(empty) == []
 
 
 def test_a_changed_migration_is_refused_in_words(command: Cli, empty: str) -> None:
@@ -52,7 +52,7 @@ def test_a_changed_migration_is_refused_in_words(command: Cli, empty: str) -> No
 
 def test_an_old_server_is_refused_in_words(command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     del empty
-    monkeypatch.setattr(migrate, "OLDEST", 990000)
+    monkeypatch.setattr(migrations, "OLDEST", 990000)
 
     result = command("migrate")
 

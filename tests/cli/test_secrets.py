@@ -6,8 +6,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from builders.kit import ids
-from builders.kit.crypto import Keyring, generate_secret
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.values import ids
 from builders.webhooks import sealing
 from tests.cli.conftest import Cli
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from builders.cli import serve, session
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.cli.conftest import Cli
 from tests.cli.serving import Serving, builders, data_folder
 from tests.kit.embedded.servers import wait_until

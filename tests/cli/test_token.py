@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from builders.kit.crypto import generate_secret
+from builders.kit.process.secret_keys import generate_secret
 from tests.cli.conftest import Cli
 from tests.identity.forging import parts
 

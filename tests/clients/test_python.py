@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.architecture.source import ROOT
 from tests.cast import Client, Person
 from tests.sandbox.make import Domains

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders.app import create_app
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from builders.webhooks import matching
 from tests.contract import completeness
 from tests.contract.document import Json

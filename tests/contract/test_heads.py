@@ -3,7 +3,7 @@
 import pytest
 
 from builders.app import create_app
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.contract.document import operations
 

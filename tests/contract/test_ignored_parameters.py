@@ -5,12 +5,11 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.app import create_app
-from builders.kit.parameters import MOST_IGNORED
-from builders.kit.settings import Settings
+from builders.kit.http.parameters import MOST_IGNORED
+from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.contract.document import operations
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from builders.app import create_app
-from builders.kit import ids
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.cast import Person
 from tests.contract.document import Json, body_schemas, operations, resolve
 

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from builders.app import create_app
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.contract import checks
 from tests.contract.document import Json, operations
 from tests.contract.operations import CLOSED_SETS, MEMBERS, OPERATIONS, REPORTS

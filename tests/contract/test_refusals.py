@@ -7,9 +7,10 @@ import pytest
 
 from builders import app, worker
 from builders.app import create_app
-from builders.kit import errors, ids
+from builders.kit import errors
 from builders.kit.errors import Problem
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.contract.document import Json, operations
 

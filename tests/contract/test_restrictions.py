@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from builders.app import create_app
-from builders.kit.restrictions import KIND, RESTRICTIONS
-from builders.kit.settings import Settings
+from builders.kit.http.restrictions import KIND, RESTRICTIONS
+from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.contract.document import operations, parameters
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from builders.app import ROUTERS
 from builders.identity.scopes import IN_PERSON
-from builders.kit.routes import Route
+from builders.kit.http.routes import Route
 from tests.cast import Client, Person
 
 SAFE = {"GET", "HEAD"}

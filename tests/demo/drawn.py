@@ -12,9 +12,9 @@ import pytest
 from builders.catalog import service as catalog
 from builders.demo import images
 from builders.demo.catalog import demo_csv, list_titles
-from builders.kit import migrate
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db import migrations
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from tests.cli.databases import own_database
 
 
@@ -36,7 +36,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def stocked(server: str, settings: Settings, *, drawn: Path, data_dir: Path) -> AsyncIterator[str]:
     """A database of its users alone, with the demo's catalog: a demo that is made in it need not draw."""
     with own_database(server) as conninfo:
-        migrate.migrate(conninfo)
+        migrations.migrate(conninfo)
         database = Database(conninfo, settings)
         await database.open()
         with as_file(demo_csv()) as path:

@@ -4,8 +4,7 @@ import sys
 from io import BytesIO
 from pathlib import Path
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from PIL import Image, ImageChops
 
 from builders.demo import images

@@ -10,10 +10,11 @@ from builders.demo.catalog import list_titles
 from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import Account, KeyKind
-from builders.kit import ids, migrate
-from builders.kit.callers import OPERATOR, Caller, Credential
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db import migrations
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR, Caller, Credential
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.cli.databases import own_database
 from tests.demo.drawn import stocked
 
@@ -129,7 +130,7 @@ async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own
 ) -> None:
     folder = tmp_path / "not" / "there" / "yet"
     with own_database(server) as conninfo:
-        migrate.migrate(conninfo)
+        migrations.migrate(conninfo)
         first = Database(conninfo, settings)
         await first.open()
         made = await demo.set_up(first, data_dir=folder)

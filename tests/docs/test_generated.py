@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from builders.identity.scopes import DESCRIPTIONS
-from builders.kit import errors, jobs, outbox
-from builders.kit.settings import Settings
+from builders.kit import errors
+from builders.kit.events import outbox
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from docs import generate
 
 STALE = "run script/docs"
@@ -34,7 +36,7 @@ def test_the_published_document_is_the_one_in_the_docs() -> None:
         ("scopes.md", list(DESCRIPTIONS)),
         ("errors.md", [each.code for each in errors.catalog()]),
         ("events.md", [each.name for each in outbox.list_events() if not each.internal]),
-        ("jobs.md", [name for name in jobs.names() if "procrastinate" not in name]),
+        ("jobs.md", [name for name in queue.names() if "procrastinate" not in name]),
         ("cli.md", ["builders serve", "builders keys create", "--dry-run"]),
         ("operations.md", ["POST /v1/sandbox/promote", "GET /livez"]),
         ("schema.md", ["aliases_names", "identity_keys", "PRIMARY KEY (realm, domain, key)"]),

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from builders.cli.main import main
 from builders.demo.service import ACCOUNTS
-from builders.kit import log
+from builders.kit.process import log
 
 DOCS = Path(__file__).parents[2] / "docs"
 # Ends by itself never, needs a message or a folder of the system, or reads what the page before has made.

@@ -11,7 +11,7 @@ from builders.aliases.records import Detail, Reason
 from builders.app import create_app
 from builders.cli.main import main
 from builders.demo.service import ACCOUNTS
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

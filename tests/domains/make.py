@@ -8,9 +8,10 @@ from builders.aliases import service as aliases
 from builders.app import Service
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, DomainSource
-from builders.kit import jobs, news
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.aliases.make import spec
 from tests.cast import Client, Person
 from tests.domains.nameserver import Nameserver
@@ -67,9 +68,9 @@ async def work(database: Database, settings: Settings) -> None:
     """Tells the news, and does the jobs that follow."""
     assert worker.JOBS  # which declares them
     async with database.transaction() as conn:
-        while await news.dispatch(conn):
+        while await dispatcher.dispatch(conn):
             pass
-    await jobs.drain(database, settings)
+    await queue.drain(database, settings)
 
 
 async def told(conn: Conn, person: Person, name: str) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from builders.domains import adding
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
 from tests.domains.make import PATH, add, told

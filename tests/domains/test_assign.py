@@ -8,7 +8,7 @@ from builders.app import Service
 from builders.domains import service as domains
 from builders.domains.errors import DomainInCatalog, DomainInUse, DomainNotFound, DomainNotInCatalog, DomainTaken
 from builders.domains.records import AccountDomainStatus, DomainProof, DomainSource
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from tests.cast import Person
 from tests.catalog.make import Loader, fresh

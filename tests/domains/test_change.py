@@ -1,7 +1,7 @@
 import asyncio
 
 from builders.app import Service
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
 from tests.domains.make import PATH, add, told

@@ -6,7 +6,7 @@ import pytest
 from builders.app import Service
 from builders.domains.records import AccountDomain, DomainSource
 from builders.domains.store import domains as store
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
 from tests.domains.make import PATH, add, assign, make_live

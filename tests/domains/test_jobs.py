@@ -14,8 +14,8 @@ import pytest
 from builders.app import Service
 from builders.domains import adding, health, proving, schedule
 from builders.domains.records import Checked, ProofSeen
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from builders.mail import service as mail
 from tests.cast import Client, Person
 from tests.catalog.make import fresh

@@ -4,8 +4,8 @@ import pytest
 
 from builders.app import Service
 from builders.domains import service as domains
-from builders.kit.db import Conn, Database
-from builders.kit.pages import PageRequest
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.pagination import PageRequest
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
 from tests.domains.make import PATH, add, assign, claim, make_live

@@ -3,7 +3,7 @@ import pytest
 from builders.aliases.service import NamesRefused
 from builders.app import Service
 from builders.domains.records import DomainSource
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from tests.cast import Client, Person
 from tests.catalog.make import Loader, fresh
 from tests.domains.make import PATH, add, assign, claim, told

@@ -7,7 +7,7 @@ import pytest
 from builders.app import Service
 from builders.domains import health, proving, schedule
 from builders.domains.records import AccountDomain, Checked
-from builders.kit import clock
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.catalog.make import fresh
 from tests.domains.make import PATH, add, assign, check_due, make_live, prove

@@ -10,8 +10,8 @@ import pytest
 from builders.app import Service
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, DomainChange
-from builders.kit import ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import ids
 from tests.cast import Person
 from tests.catalog.make import Loader, fresh
 from tests.domains.make import add, assign, make_live, told

@@ -6,8 +6,8 @@ import pytest
 from builders.app import Service
 from builders.domains.api import VERIFY
 from builders.domains.schedule import GRACE
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.catalog.make import fresh
 from tests.conftest import MakePerson

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from builders.kit import ids
+from builders.kit.values import ids
 from tests.docs import walks
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manifest-in-git"

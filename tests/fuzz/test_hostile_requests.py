@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from builders.app import create_app
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.fuzz.served import Served
 from tests.fuzz.wire import ask
 

@@ -6,9 +6,9 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import create_app, lifespan
-from builders.kit.db import Database
-from builders.kit.issuers import OidcIssuer
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.issuers import OidcIssuer
+from builders.kit.process.settings import Settings
 from tests.cast import Client
 from tests.identity.letters import Postbox
 from tests.identity.provider import Provider, running, trusting

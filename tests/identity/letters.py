@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from urllib.parse import parse_qs, urlsplit
 
-from builders.kit import jobs
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.cast import Client
 from tests.profile.outbox import letters_to
 
@@ -35,12 +35,12 @@ class Postbox:
 
     async def all_for(self, address: str) -> list[Letter]:
         """All sign-in letters to the address, oldest first."""
-        await jobs.drain(self.database, self.settings)
+        await queue.drain(self.database, self.settings)
         return [_read(each) for each in letters_to(address, self.settings.data_dir, name="*sign_in*.eml")]
 
     async def key_notices(self, address: str) -> list[str]:
         """The text of each notice of a new API key to the address, oldest first."""
-        await jobs.drain(self.database, self.settings)
+        await queue.drain(self.database, self.settings)
         found = letters_to(address, self.settings.data_dir, name="*api_key_created*.eml")
         bodies = [each.get_body(("plain",)) for each in found]
         return [body.get_content() for body in bodies if body is not None]

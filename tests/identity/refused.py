@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from builders.kit import clock
+from builders.kit.values import clock
 from tests.identity.forging import Forger, b64, by_hmac, part
 
 Form = Callable[[Forger], str]

@@ -7,8 +7,8 @@ import pytest
 from builders.identity import service as identity
 from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.records import Account
-from builders.kit import ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import ids
 
 ROWS = "SELECT id, sandbox_of FROM identity_accounts WHERE email = %s ORDER BY sandbox_of IS NOT NULL"
 

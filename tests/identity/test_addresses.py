@@ -8,9 +8,9 @@ import pytest
 from builders.identity import service as identity
 from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.records import Account
-from builders.kit import ids
-from builders.kit.db import Conn, Database
-from builders.kit.pages import PageRequest
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.pagination import PageRequest
+from builders.kit.values import ids
 
 TOLD = """
     SELECT name, data FROM kit_outbox WHERE account_id = %s AND (name ~ '^email' OR name = 'account.created')

@@ -8,11 +8,11 @@ import pytest
 
 from builders.identity.jwts import TokenRefused, read
 from builders.identity.oidc import Issuer
-from builders.kit import clock
-from builders.kit.callers import IssuerAway
-from builders.kit.issuers import OidcIssuer
-from builders.kit.outbound import Outbound
-from builders.kit.settings import Settings
+from builders.kit.http.callers import IssuerAway
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.issuers import OidcIssuer
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.identity.conftest import Trust
 from tests.identity.forging import Forger

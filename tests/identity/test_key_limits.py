@@ -11,10 +11,10 @@ import pytest
 from builders.app import Service, create_app, lifespan
 from builders.identity import service as identity
 from builders.identity.records import MAX_ACTIVE_KEYS, KeyKind, Preset
-from builders.kit import clock
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.letters import Postbox
 from tests.identity.make import PATH, WANTED, Json, mint

@@ -3,8 +3,7 @@ import re
 import zlib
 from functools import reduce
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.identity import keys
 from builders.identity.records import KeyKind

@@ -9,11 +9,11 @@ from builders.app import Service
 from builders.identity import service as identity
 from builders.identity.authenticator import NOTED_EVERY
 from builders.identity.service import Authenticator
-from builders.kit import clock
-from builders.kit.callers import Credential
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy
-from builders.kit.settings import Settings
+from builders.kit.http.callers import Credential
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH, Json, mint, status
 

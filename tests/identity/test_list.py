@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.identity.make import PATH, Json, mint

@@ -7,9 +7,9 @@ import pytest
 
 from builders.identity.signing_in import ALPHABET, MOST_TRIES
 from builders.identity.store import sessions as session_store
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseAway
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.identity.letters import Letter, Postbox

@@ -4,11 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from builders.identity import grants
-from builders.identity import service as identity
+from builders.identity import grants, service as identity
 from builders.identity.records import NewGrant
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.identity.make import WANTED, Json
 

@@ -2,19 +2,20 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity import jobs as identity_jobs
-from builders.identity import service as identity
+from builders.identity import jobs as identity_jobs, service as identity
 from builders.identity.records import MailedCode, MailedLink
-from builders.kit import clock, crypto, jobs
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
-from builders.kit.settings import Settings
+from builders.kit.jobs import queue
+from builders.kit.process import secret_keys
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.letters import Postbox
 
 LOGIN = "/v1/auth/login"
-SECRET = crypto.generate_secret()
+SECRET = secret_keys.generate_secret()
 
 REQUESTS = "SELECT id FROM identity_sign_ins WHERE address = %s ORDER BY id"
 
@@ -26,7 +27,7 @@ async def requests(conn: Conn, person: Person) -> list[str]:
 
 async def again(conn: Conn, sign_in_id: str) -> None:
     """The job once more, as after a worker's death."""
-    await jobs.defer(conn, identity_jobs.mail_code, sign_in_id=sign_in_id)
+    await queue.defer(conn, identity_jobs.mail_code, sign_in_id=sign_in_id)
 
 
 async def test_a_job_that_runs_again_sends_no_second_letter(
@@ -57,7 +58,7 @@ async def test_the_older_of_two_requests_sends_nothing_after_the_newer(
         await anyone.post(LOGIN, json={"email": alice.account.email})
     older, newer = await requests(conn, alice)
     await conn.execute("DELETE FROM procrastinate_jobs WHERE args->>'sign_in_id' = %s", [older])
-    await jobs.drain(database, settings)
+    await queue.drain(database, settings)
     await again(conn, older)
 
     [letter] = await postbox.all_for(alice.account.email)
@@ -93,7 +94,7 @@ async def test_a_letter_outlives_a_change_of_the_secret_keys(
     anyone: Client, alice: Person, postbox: Postbox, database: Database, settings: Settings, form: str
 ) -> None:
     letter = await postbox.ask(anyone, alice.account.email)
-    kept = crypto.load_or_create(settings.data_dir / "secret_keys")
+    kept = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     proof = MailedCode(email=letter.to, code=letter.code) if form == "code" else MailedLink(token=letter.token)
     foreign, rotated = Keyring([SECRET]), Keyring([SECRET, *kept])
 

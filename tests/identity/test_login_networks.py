@@ -9,8 +9,8 @@ import pytest
 from builders.app import Service
 from builders.identity import signing_in
 from builders.identity.signing_in import MOST_TRIES, MOST_TRIES_IN_ALL
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.letters import Postbox
 from tests.identity.test_login import LOGIN, REDEEM, by_code, other

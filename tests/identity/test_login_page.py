@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from tests.browser import press
 from tests.cast import Client, Person
 from tests.identity.letters import Letter, Postbox

@@ -8,8 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from builders.kit import access, ids, log
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.http import access_log
+from builders.kit.process import log
+from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.identity.letters import Postbox
 
@@ -113,7 +115,7 @@ async def test_neither_code_nor_token_nor_grant_is_logged(anyone: Client, alice:
         await anyone.post(f"{LOGIN}/page", data={"token": letter.token})
         await anyone.post("/v1/auth/login-as", json={"grant": grant})
         log.get_logger().info("seen", text=f"it was {grant}")
-        access.flush()
+        access_log.flush()
     finally:
         log.configure(level="error")
 

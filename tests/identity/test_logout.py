@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from tests.cast import Client, Person
 
 PATH = "/v1/auth/logout"

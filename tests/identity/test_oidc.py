@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Client, Person
 from tests.identity.conftest import Trust
 from tests.identity.foreign import PATH, ask, bearer, link, person

@@ -9,8 +9,8 @@ import pytest
 from builders.identity import service as identity
 from builders.identity.errors import IdentityNotFound
 from builders.identity.records import Identity
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import OPERATOR
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.identity.conftest import Trust

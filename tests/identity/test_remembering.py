@@ -1,12 +1,10 @@
 import pytest
 
-from builders.identity import authenticator as authenticators
-from builders.identity import keys
-from builders.identity import service as identity
+from builders.identity import authenticator as authenticators, keys, service as identity
 from builders.identity.authenticator import Authenticator
 from builders.identity.records import KeyKind
-from builders.kit.callers import Credential, CredentialsInvalid
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import Credential, CredentialsInvalid
 from tests.cast import Client, Person
 from tests.identity.make import mint
 

@@ -5,9 +5,9 @@ from typing import Any
 import psycopg
 
 from builders.identity import service as identity
-from builders.kit import clock
-from builders.kit.callers import Credential, CredentialsInvalid
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import Credential, CredentialsInvalid
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH, WANTED, mint, status
 

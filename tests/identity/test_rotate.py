@@ -5,9 +5,9 @@ import pytest
 
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
-from builders.kit import clock
-from builders.kit.callers import OPERATOR, Credential, CredentialsInvalid
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR, Credential, CredentialsInvalid
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH, Json, mint, status
 

@@ -1,5 +1,4 @@
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.identity.records import Preset
 from builders.identity.scopes import DESCRIPTIONS, PRESETS, expand

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from builders.kit import log
+from builders.kit.process import log
 from tests.cast import Person
 from tests.identity.make import PATH, WANTED, mint
 

@@ -9,9 +9,9 @@ import pytest
 from builders.identity import service as identity
 from builders.identity.records import SessionKind
 from builders.identity.sessions import KEPT
-from builders.kit import clock
-from builders.kit.callers import Credential, CredentialsInvalid
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import Credential, CredentialsInvalid
+from builders.kit.values import clock
 from tests.cast import Client, Person
 
 PATH = "/v1/auth/sessions"

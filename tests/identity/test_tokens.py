@@ -6,19 +6,17 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.app import Service
-from builders.identity import jwts, tokens
-from builders.identity import service as identity
+from builders.identity import jwts, service as identity, tokens
 from builders.identity.jwts import TokenRefused
 from builders.identity.records import Session, SessionKind
 from builders.identity.scopes import DESCRIPTIONS
-from builders.kit import clock, ids
-from builders.kit.callers import Credential, CredentialsInvalid
-from builders.kit.crypto import Keyring, generate_secret
-from builders.kit.settings import Settings
+from builders.kit.http.callers import Credential, CredentialsInvalid
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.identity.forging import Forger, parts
 from tests.identity.refused import FORMS, Form

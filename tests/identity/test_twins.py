@@ -1,9 +1,8 @@
 """Whose twin an account is."""
 
-from builders.identity import service as identity
-from builders.identity import twins
-from builders.kit import ids
-from builders.kit.db import Database
+from builders.identity import service as identity, twins
+from builders.kit.db.connections import Database
+from builders.kit.values import ids
 from tests.cast import Person
 
 

@@ -6,9 +6,10 @@ from pydantic import SecretStr
 
 from builders import worker
 from builders.app import Service
-from builders.kit import jobs, news
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.invoices.stripe_server import KEY, SECRET, StripeServer
 from tests.profile.outbox import letters_to
 from tests.webhooks.reaching import reachable
@@ -25,9 +26,9 @@ class Office:
         """Until there is no news and no job left."""
         told = 1
         while told:
-            await jobs.drain(self.database, self.settings)
+            await queue.drain(self.database, self.settings)
             async with self.database.transaction() as conn:
-                told = await news.dispatch(conn)
+                told = await dispatcher.dispatch(conn)
 
     async def letters(self, address: str) -> list[EmailMessage]:
         """What the address got so far, oldest first."""

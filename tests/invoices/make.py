@@ -10,9 +10,9 @@ from uuid import UUID
 
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, NewLine, Seller
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 
 SELLER = Seller(
     name="Harbour Names Ltd",

@@ -11,7 +11,7 @@ import time
 from typing import Any
 from urllib.parse import parse_qsl
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from tests.kit.outbound.receivers import Receiver
 
 KEY = "sk_test_51NotARealKeyOfAnybody"

@@ -9,9 +9,9 @@ import pytest
 from builders.app import Service
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice
-from builders.kit import clock
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
+from builders.kit.values.money import Money
 from tests.cast import Client, Person
 from tests.invoices.make import line, make_invoice, usd
 from tests.invoices.stripe_server import KEY, StripeServer, failure

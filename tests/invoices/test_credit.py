@@ -8,8 +8,8 @@ import pytest
 
 from builders.invoices import service as invoices
 from builders.invoices.records import CreditKind, Granted, InvoiceStatus
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.invoices.make import line, make_invoice, told, usd
 

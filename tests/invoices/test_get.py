@@ -9,8 +9,8 @@ from pypdf import PdfReader
 
 from builders.invoices import service as invoices
 from builders.invoices.records import BillingDetails, Invoice
-from builders.kit import clock, ids
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock, ids
 from tests.browser import ACCEPT as BROWSER
 from tests.cast import Client, Person
 from tests.invoices.make import DUE, line, make_invoice

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from builders.invoices.records import Invoice
-from builders.kit.callers import COOKIE
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import COOKIE
 from tests.browser import ACCEPT, OWN, press
 from tests.cast import Client, Person
 from tests.invoices.make import make_invoice

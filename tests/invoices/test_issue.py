@@ -14,8 +14,8 @@ from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
 from builders.invoices.records import BillingDetails, InvoiceStatus
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.invoices.make import DUE, SELLER, line, make_invoice, told, usd
 

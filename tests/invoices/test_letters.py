@@ -5,10 +5,9 @@ from email.message import EmailMessage
 
 import pytest
 
-from builders.invoices import mailing
-from builders.invoices import service as invoices
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.invoices import mailing, service as invoices
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.invoices.conftest import Office
 from tests.invoices.make import DUE, line, make_invoice, pass_by

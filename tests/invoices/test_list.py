@@ -2,8 +2,8 @@
 
 from builders.invoices import service as invoices
 from builders.invoices.store.invoices import LIST, LIST_BY_STATUS
-from builders.kit import ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import ids
 from tests.cast import Person
 from tests.invoices.make import make_invoice
 

@@ -7,7 +7,7 @@ from standardwebhooks.webhooks import Webhook
 
 from builders.app import Service
 from builders.invoices import service as invoices
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Client, Person
 from tests.invoices.conftest import Office
 from tests.invoices.make import line, make_invoice, usd

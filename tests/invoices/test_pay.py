@@ -7,8 +7,8 @@ import pytest
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound, NothingDue
 from builders.invoices.records import Invoice, InvoiceStatus, Paid
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.invoices.make import make_invoice, told, usd
 from tests.invoices.test_credit import balances

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped] # it has no types
 from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped] # as above
-from hypothesis import given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
+from hypothesis import given, settings as limits, strategies as st
 from pypdf import PdfReader
 
 from builders.invoices import latin, pdf

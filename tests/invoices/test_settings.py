@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from builders.invoices.records import Seller
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 
 
 def test_the_seller_is_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:

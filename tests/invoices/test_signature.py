@@ -3,7 +3,7 @@
 import time
 
 from builders.invoices.records import Invoice, InvoiceStatus
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from tests.cast import Client
 from tests.invoices.stripe_server import StripeServer, event, sign
 from tests.invoices.test_stripe import PATH, invoice, state, tell

@@ -5,16 +5,14 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as limits, strategies as st
 
 from builders.invoices import service as invoices
 from builders.invoices.errors import InvalidTransition
 from builders.invoices.records import MOVES, Invoice, InvoiceStatus
-from builders.kit import clock
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
+from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.invoices.make import SELLER, line, make_invoice, told, usd
 

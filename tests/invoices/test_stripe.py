@@ -9,11 +9,10 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import Service
-from builders.invoices import receiving
-from builders.invoices import service as invoices
+from builders.invoices import receiving, service as invoices
 from builders.invoices.records import Invoice, InvoiceStatus
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.invoices.make import make_invoice, told, usd
 from tests.invoices.stripe_server import COMPLETED, StripeServer, event, sign

@@ -6,12 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from builders.invoices import service as invoices
-from builders.kit import ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.invoices.make import make_invoice
 from tests.invoices.stripe_server import COMPLETED, StripeServer, event, sign

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from builders.invoices import service as invoices
-from builders.invoices import timeline
+from builders.invoices import service as invoices, timeline
 from builders.invoices.records import InvoiceStatus, Stage
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.invoices.conftest import Office
 from tests.invoices.make import DUE, line, make_invoice, pass_by, told

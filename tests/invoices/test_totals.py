@@ -3,12 +3,11 @@
 from decimal import ROUND_HALF_EVEN, Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.invoices import stripes, totals
 from builders.invoices.sheet import percent
-from builders.kit.money import Money, decimals_of
+from builders.kit.values.money import Money, decimals_of
 from tests.invoices.make import line, usd
 
 RATES = st.decimals(min_value=0, max_value=100, places=4)

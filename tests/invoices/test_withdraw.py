@@ -7,8 +7,8 @@ from uuid import UUID
 
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, InvoiceStatus, NewLine
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.invoices.make import line, make_invoice, told, usd
 

@@ -8,10 +8,14 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr
 
-from builders.kit import access, jobs, log, migrate, news, outbox, partitions
-from builders.kit.db import Conn, Database
-from builders.kit.edge import Edge
-from builders.kit.settings import Settings
+from builders.kit.db import migrations, partitions
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.http import access_log
+from builders.kit.http.middleware import Edge
+from builders.kit.jobs import queue
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
 from tests.kit.edge_routes import LIMIT, make_router
 from tests.kit.noting import Done
 from tests.kit.scratch import serve
@@ -27,7 +31,7 @@ async def edge(settings: Settings) -> AsyncIterator[Edge]:
 @pytest.fixture
 def logged() -> Iterator[StringIO]:
     """What is logged meanwhile."""
-    access.flush()  # lines of requests before, whose timer went with their event loop
+    access_log.flush()  # lines of requests before, whose timer went with their event loop
     stream = StringIO()
     log.configure(level="info", stream=stream)
     yield stream
@@ -48,7 +52,7 @@ def empty(server: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def own(empty: str, settings: Settings) -> Settings:
     """Settings with a migrated database of this module alone, for what looks at whole tables."""
-    migrate.migrate(empty)
+    migrations.migrate(empty)
     return settings.model_copy(update={"database_url": SecretStr(empty)})
 
 
@@ -66,15 +70,17 @@ async def own_database(own: Settings) -> AsyncIterator[Database]:
 def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test declares is forgotten after it."""
     monkeypatch.setattr(outbox, "_register", dict(outbox._register))
-    monkeypatch.setattr(news, "_subscribers", {name: dict(each) for name, each in news._subscribers.items()})
-    monkeypatch.setattr(news, "_relays", {})
-    monkeypatch.setattr(news, "_renamed", dict(news._renamed))
+    monkeypatch.setattr(
+        dispatcher, "_subscribers", {name: dict(each) for name, each in dispatcher._subscribers.items()}
+    )
+    monkeypatch.setattr(dispatcher, "_relays", {})
+    monkeypatch.setattr(dispatcher, "_renamed", dict(dispatcher._renamed))
     monkeypatch.setattr(partitions, "_tables", dict(partitions._tables))
-    monkeypatch.setattr(jobs.app, "tasks", dict(jobs.app.tasks))
+    monkeypatch.setattr(queue.app, "tasks", dict(queue.app.tasks))
 
 
 @pytest.fixture
-async def queue(own_database: Database) -> AsyncIterator[Conn]:
+async def jobs_conn(own_database: Database) -> AsyncIterator[Conn]:
     """A connection to the module's database, whose job queue is empty."""
     async with own_database.reading() as conn:
         await conn.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")

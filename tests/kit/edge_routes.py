@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 from structlog.contextvars import get_contextvars
 
-from builders.kit import routes
+from builders.kit.http import routes
 
 LIMIT = 2048  # bytes of a body
 SHARED = Response("always the same")

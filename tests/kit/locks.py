@@ -1,6 +1,6 @@
 """Who waits for whom in the database, so that a test can go on when somebody does."""
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 WAITING = """
     SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'

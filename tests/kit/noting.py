@@ -5,8 +5,8 @@ from typing import Any
 from procrastinate import JobContext
 from procrastinate.tasks import Task
 
-from builders.kit import jobs
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.jobs import queue
 
 AnyTask = Task[Any, Any, Any]  # any arguments
 
@@ -17,12 +17,12 @@ class Done:
     def __init__(self) -> None:
         self.numbers: list[int] = []
         self.fails = False
-        self.task: AnyTask = jobs.app.task(name="test.note", retry=jobs.RETRY, pass_context=True)(self.note)
+        self.task: AnyTask = queue.app.task(name="test.note", retry=queue.RETRY, pass_context=True)(self.note)
 
     async def note(self, context: JobContext, number: int) -> None:
-        async with jobs.database(context).reading() as conn:
+        async with queue.database(context).reading() as conn:
             await conn.execute("SELECT 1")
-        assert jobs.settings(context).worker_concurrency >= 1
+        assert queue.settings(context).worker_concurrency >= 1
         if self.fails:
             raise ZeroDivisionError
         self.numbers.append(number)

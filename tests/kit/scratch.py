@@ -11,12 +11,13 @@ from fastapi import FastAPI
 from psycopg import AsyncConnection, sql
 from pydantic import SecretStr
 
-from builders.kit import crypto, documents
-from builders.kit.db import Conn, Database
-from builders.kit.edge import Edge
-from builders.kit.front import Front
-from builders.kit.routes import Router
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http import documents
+from builders.kit.http.middleware import Edge
+from builders.kit.http.router import Front
+from builders.kit.http.routes import Router
+from builders.kit.process import secret_keys
+from builders.kit.process.settings import Settings
 from tests.kit.twins import authenticate
 
 
@@ -40,7 +41,7 @@ async def serve(settings: Settings, router: Router, **changed: object) -> AsyncI
     front = Front(api, [router])
     api.state.database = Database(own.database_url.get_secret_value(), own)
     api.state.authenticate = authenticate
-    api.state.keyring = crypto.Keyring([crypto.generate_secret()])
+    api.state.keyring = secret_keys.Keyring([secret_keys.generate_secret()])
     await api.state.database.open()
     try:
         yield Scratch(Edge(front, body_limit=own.body_limit, log_requests=False), api, api.state.database)

@@ -8,10 +8,11 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit import access, clock, log
+from builders.kit.http import access_log
+from builders.kit.process import log
+from builders.kit.values import clock
 
 REQUEST: dict[str, Any] = {
     "request_id": "request-1",
@@ -26,13 +27,13 @@ SECRETS = ["svc_live_hidden", "whsec_hidden", "?password=hidden", "Bearer hidden
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left_behind() -> Iterator[None]:
-    access.flush()
+    access_log.flush()
     yield
-    access.flush()
+    access_log.flush()
 
 
 async def note(**changes: object) -> None:
-    access.note(**{**REQUEST, **changes})
+    access_log.note(**{**REQUEST, **changes})
 
 
 def events(stream: StringIO) -> list[dict[str, Any]]:
@@ -44,11 +45,11 @@ async def test_lines_are_written_together_within_the_time(logged: StringIO) -> N
     await note(status=404)
     assert logged.getvalue() == ""
 
-    await asyncio.sleep(2 * access.WRITTEN_EVERY.total_seconds())
+    await asyncio.sleep(2 * access_log.WRITTEN_EVERY.total_seconds())
     assert [each["status"] for each in events(logged)] == [200, 404]
 
     await note(status=500)  # the timer is set anew
-    await asyncio.sleep(2 * access.WRITTEN_EVERY.total_seconds())
+    await asyncio.sleep(2 * access_log.WRITTEN_EVERY.total_seconds())
     assert [each["status"] for each in events(logged)] == [200, 404, 500]
 
 
@@ -56,7 +57,7 @@ async def test_a_line_has_the_time_of_its_request(logged: StringIO) -> None:
     noted = clock.epoch()
     await note()
     clock.move(timedelta(minutes=1))
-    access.flush()
+    access_log.flush()
 
     [event] = events(logged)
     assert event["timestamp"] == log.stamp(noted) or event["timestamp"] > log.stamp(noted)
@@ -66,7 +67,7 @@ async def test_a_line_has_the_time_of_its_request(logged: StringIO) -> None:
 async def test_not_more_are_held_back_than_fit_in_memory(
     logged: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "_MOST", 3)
+    monkeypatch.setattr(access_log, "_MOST", 3)
     for _ in range(7):
         await note()
     assert len(events(logged)) == 6
@@ -75,11 +76,11 @@ async def test_not_more_are_held_back_than_fit_in_memory(
 def test_a_line_whose_loop_ended_is_written_with_the_next_one(logged: StringIO) -> None:
     asyncio.run(note(status=1))
     assert logged.getvalue() == ""
-    clock.move(3 * access.WRITTEN_EVERY)
+    clock.move(3 * access_log.WRITTEN_EVERY)
 
     async def later() -> None:
         await note(status=2)
-        await asyncio.sleep(2 * access.WRITTEN_EVERY.total_seconds())
+        await asyncio.sleep(2 * access_log.WRITTEN_EVERY.total_seconds())
 
     asyncio.run(later())
     assert [each["status"] for each in events(logged)] == [1, 2]
@@ -88,23 +89,23 @@ def test_a_line_whose_loop_ended_is_written_with_the_next_one(logged: StringIO) 
 async def test_nothing_is_held_back_at_a_level_that_shows_nothing(logged: StringIO) -> None:
     log.configure(level="warning", stream=logged)
     await note()
-    access.flush()
+    access_log.flush()
     assert logged.getvalue() == ""
 
 
 async def test_a_long_path_is_not_kept_in_memory(logged: StringIO) -> None:
-    access._asked.cache_clear()
+    access_log._asked.cache_clear()
     await note(request_id="request1", path="/" + "a" * 60_000)
-    access.flush()
+    access_log.flush()
     assert len(events(logged)) == 1
-    assert access._asked.cache_info().currsize == 0
+    assert access_log._asked.cache_info().currsize == 0
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("field", ["request_id", "path", "client", "method"])
 async def test_no_text_of_a_client_shows_a_secret(logged: StringIO, field: str, secret: str) -> None:
     await note(**{field: f"/{secret}"})
-    access.flush()
+    access_log.flush()
     [event] = events(logged)
     assert "hidden" not in logged.getvalue()
     assert log.MASK in event[field]
@@ -130,7 +131,7 @@ def test_a_line_is_what_the_logger_would_have_written(values: tuple[object, ...]
         ours, theirs = StringIO(), StringIO()
         log.configure(stream=ours)
         await note(**said)
-        access.flush()
+        access_log.flush()
         log.configure(stream=theirs)
         log.get_logger().info("request", **said)
         return ours, theirs

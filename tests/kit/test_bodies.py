@@ -4,16 +4,15 @@ import json
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from pydantic import Field, ValidationError, create_model
 from pydantic_core import PydanticUndefined
 from starlette.requests import Request
 from starlette.types import Message
 
-from builders.kit import bodies
-from builders.kit.bodies import Body, StrictBody, WriteReply
 from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.http import bodies
+from builders.kit.http.bodies import Body, StrictBody, WriteReply
 
 
 class Part(Body):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders.kit import callers
-from builders.kit.callers import Credential, CredentialsInvalid
+from builders.kit.http import callers
+from builders.kit.http.callers import Credential, CredentialsInvalid
 
 KEY, BEARER = ("X-API-Key", "svc_live_a"), ("Authorization", "Bearer b.c.d")
 COOKIE = ("Cookie", "other=1; svc_access_token=e.f.g; more=2")

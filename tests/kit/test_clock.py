@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 
 DAY = timedelta(days=1)
 SOON = timedelta(minutes=1)

@@ -10,12 +10,13 @@ from fastapi.security import SecurityScopes
 from pydantic import AfterValidator, BaseModel
 from starlette.types import ASGIApp
 
-from builders.kit import documents, limits
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Reads, Tx
-from builders.kit.front import Front
-from builders.kit.routes import Router
+from builders.kit.db.connections import Reads, Tx
+from builders.kit.http import documents
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.router import Front
+from builders.kit.http.routes import Router
+from builders.kit.limits import policies
 from tests.kit.asgi import ask
 
 
@@ -102,13 +103,13 @@ def test_a_dependency_without_a_name_is_refused() -> None:
         Router(tags=["things"]).add_api_route("/things", handler, dependencies=[Depends(_below)])
 
 
-@pytest.mark.parametrize("policy", [limits.KEY, limits.ACCOUNT])
-def test_a_limit_of_what_is_not_known_is_refused(policy: limits.Policy) -> None:
+@pytest.mark.parametrize("policy", [policies.KEY, policies.ACCOUNT])
+def test_a_limit_of_what_is_not_known_is_refused(policy: policies.Policy) -> None:
     async def handler() -> None:
         pass
 
     with pytest.raises(TypeError, match=rf"^/things: the policy {policy.name} counts by {policy.by}"):
-        Router(tags=["things"]).add_api_route("/things", handler, dependencies=[limits.within(policy)])
+        Router(tags=["things"]).add_api_route("/things", handler, dependencies=[policies.within(policy)])
 
 
 def _front(handler: Callable[..., Any], **options: Any) -> ASGIApp:

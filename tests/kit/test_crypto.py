@@ -5,11 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit import crypto
-from builders.kit.crypto import Keyring, Unsealable, generate_secret, load_or_create
+from builders.kit.process import secret_keys
+from builders.kit.process.secret_keys import Keyring, Unsealable, generate_secret, load_or_create
 
 OLD = "the-old-one_Zx81kQm4vR7tYb2nWc5dLh9sFg3jPe6aU0"
 NEW = "the-new-one_Aq92wSx3eDc4rFv5tGb6yHn7uJm8iKl0oP"
@@ -170,15 +169,15 @@ def test_a_file_without_strong_secrets_is_refused_and_kept(tmp_path: Path, text:
 
 def test_a_file_that_another_process_made_first_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "secret-keys"
-    crypto._create(path, NEW)
-    crypto._create(path, OLD)
+    secret_keys._create(path, NEW)
+    secret_keys._create(path, OLD)
     assert load_or_create(path) == [NEW]
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_processes_that_start_at_once_read_the_same_secret(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from builders.kit.crypto import load_or_create\n"
+        "import sys; from pathlib import Path; from builders.kit.process.secret_keys import load_or_create\n"
         "print('ready', flush=True); sys.stdin.read(); print(load_or_create(Path(sys.argv[1])))"
     )
     path = tmp_path / "secret-keys"

@@ -1,10 +1,9 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit import cursors
-from builders.kit.crypto import Keyring
-from builders.kit.cursors import CursorInvalid
+from builders.kit.http import cursors
+from builders.kit.http.cursors import CursorInvalid
+from builders.kit.process.secret_keys import Keyring
 
 OLD = "the-old-one_Zx81kQm4vR7tYb2nWc5dLh9sFg3jPe6aU0"
 NEW = "the-new-one_Aq92wSx3eDc4rFv5tGb6yHn7uJm8iKl0oP"

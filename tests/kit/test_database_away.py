@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.cast import Client, Person, make_person
 from tests.kit.gate import Gate
 from tests.kit.scratch import until

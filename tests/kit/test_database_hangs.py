@@ -9,9 +9,9 @@ from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
-from builders.kit import clock
-from builders.kit.db import Conn, Database, DeadlineConnection
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database, DeadlineConnection
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import make_person
 from tests.kit.gate import Gate
 from tests.kit.scratch import until

@@ -8,11 +8,11 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from starlette.responses import Response
 
-from builders.kit.bodies import Reply
-from builders.kit.db import Conn, Database, Pool, Reads, Tx
+from builders.kit.db.connections import Conn, Database, Pool, Reads, Tx
 from builders.kit.errors import DatabaseBusy, NotFound
-from builders.kit.routes import Router
-from builders.kit.settings import Settings
+from builders.kit.http.bodies import Reply
+from builders.kit.http.routes import Router
+from builders.kit.process.settings import Settings
 from tests.kit.asgi import Answer, ask
 from tests.kit.scratch import Scratch, serve, table, until
 

@@ -8,8 +8,8 @@ import pytest
 from procrastinate import JobContext
 from procrastinate.jobs import Job
 
-from builders.kit import jobs
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
 from tests.kit.noting import AnyTask, Done, waiting
 
 DEAD = "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '31 seconds') RETURNING id"
@@ -18,100 +18,106 @@ BEGIN = "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s, attempt
 
 
 async def begun(
-    queue: Conn, task: AnyTask, *, worker: str, number: int = 0, once: str | None = None, attempts: int = 0
+    jobs_conn: Conn, task: AnyTask, *, worker: str, number: int = 0, once: str | None = None, attempts: int = 0
 ) -> int:
     """A job that this worker has begun."""
-    await jobs.defer(queue, task, once=once, number=number)
-    [(job,)] = await (await queue.execute("SELECT max(id) FROM procrastinate_jobs")).fetchall()
-    [(by,)] = await (await queue.execute(worker.encode())).fetchall()
-    await queue.execute(BEGIN, [by, attempts, job])
+    await queue.defer(jobs_conn, task, once=once, number=number)
+    [(job,)] = await (await jobs_conn.execute("SELECT max(id) FROM procrastinate_jobs")).fetchall()
+    [(by,)] = await (await jobs_conn.execute(worker.encode())).fetchall()
+    await jobs_conn.execute(BEGIN, [by, attempts, job])
     return int(job)
 
 
 async def revive(database: Database, times: int = 1) -> None:
     """Calls the periodic body, several at once when told so."""
     context = cast("JobContext", SimpleNamespace(additional_context={"database": database}))
-    async with jobs._opened(database):
-        await asyncio.gather(*(jobs.revive(context, timestamp=0) for _ in range(times)))
+    async with queue._opened(database):
+        await asyncio.gather(*(queue.revive(context, timestamp=0) for _ in range(times)))
 
 
-async def test_the_jobs_of_a_dead_worker_are_put_back(own_database: Database, queue: Conn, done: Done) -> None:
+async def test_the_jobs_of_a_dead_worker_are_put_back(own_database: Database, jobs_conn: Conn, done: Done) -> None:
     for number in range(3):
-        await begun(queue, done.task, worker=DEAD, number=number)
-    await begun(queue, done.task, worker=ALIVE)
+        await begun(jobs_conn, done.task, worker=DEAD, number=number)
+    await begun(jobs_conn, done.task, worker=ALIVE)
 
     await revive(own_database)
 
-    assert await waiting(queue) == [*[("test.note", "todo", 1)] * 3, ("test.note", "doing", 0)]
+    assert await waiting(jobs_conn) == [*[("test.note", "todo", 1)] * 3, ("test.note", "doing", 0)]
 
 
 async def test_of_several_at_once_one_puts_them_back(
-    own_database: Database, queue: Conn, done: Done, monkeypatch: pytest.MonkeyPatch
+    own_database: Database, jobs_conn: Conn, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A living worker may have begun a job again before another one comes to it, who must let it be."""
     for number in range(3):
-        await begun(queue, done.task, worker=DEAD, number=number)
-    [(alive,)] = await (await queue.execute(ALIVE)).fetchall()
-    real = jobs.app.job_manager.retry_job
+        await begun(jobs_conn, done.task, worker=DEAD, number=number)
+    [(alive,)] = await (await jobs_conn.execute(ALIVE)).fetchall()
+    real = queue.app.job_manager.retry_job
 
     async def begin_again(job: Job, **options: Any) -> None:  # retry_job's options
         await real(job, **options)
-        await queue.execute(
+        await jobs_conn.execute(
             "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s WHERE id = %s", [alive, job.id]
         )
 
-    monkeypatch.setattr(jobs.app.job_manager, "retry_job", begin_again)
+    monkeypatch.setattr(queue.app.job_manager, "retry_job", begin_again)
     await revive(own_database, times=5)
 
-    assert await waiting(queue) == [("test.note", "doing", 1)] * 3
+    assert await waiting(jobs_conn) == [("test.note", "doing", 1)] * 3
 
 
 async def test_a_job_whose_worker_is_forgotten_is_put_back_too(
-    own_database: Database, queue: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, done: Done
 ) -> None:
-    await begun(queue, done.task, worker=DEAD)
-    await queue.execute("DELETE FROM procrastinate_workers")  # as the next worker's start does
+    await begun(jobs_conn, done.task, worker=DEAD)
+    await jobs_conn.execute("DELETE FROM procrastinate_workers")  # as the next worker's start does
 
     await revive(own_database)
 
-    assert await waiting(queue) == [("test.note", "todo", 1)]
+    assert await waiting(jobs_conn) == [("test.note", "todo", 1)]
 
 
 async def test_a_dead_job_whose_twin_waits_already_makes_room_for_it(
-    own_database: Database, queue: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, done: Done
 ) -> None:
-    await begun(queue, done.task, worker=DEAD, once="one")
-    await begun(queue, done.task, worker=DEAD, once="other")
-    await jobs.defer(queue, done.task, once="one", number=1)
+    await begun(jobs_conn, done.task, worker=DEAD, once="one")
+    await begun(jobs_conn, done.task, worker=DEAD, once="other")
+    await queue.defer(jobs_conn, done.task, once="one", number=1)
 
     await revive(own_database)
 
-    assert await waiting(queue) == [("test.note", "failed", 1), ("test.note", "todo", 1), ("test.note", "todo", 0)]
+    assert await waiting(jobs_conn) == [
+        ("test.note", "failed", 1),
+        ("test.note", "todo", 1),
+        ("test.note", "todo", 0),
+    ]
 
 
-async def test_a_job_that_kills_its_workers_is_given_up(own_database: Database, queue: Conn, done: Done) -> None:
-    await begun(queue, done.task, worker=DEAD, attempts=jobs.MOST_LIVES - 1)
-    await begun(queue, done.task, worker=DEAD, attempts=jobs.MOST_LIVES)
+async def test_a_job_that_kills_its_workers_is_given_up(
+    own_database: Database, jobs_conn: Conn, done: Done
+) -> None:
+    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MOST_LIVES - 1)
+    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MOST_LIVES)
 
     await revive(own_database)
 
-    assert [status for _, status, _ in await waiting(queue)] == ["todo", "failed"]
+    assert [status for _, status, _ in await waiting(jobs_conn)] == ["todo", "failed"]
 
 
 async def test_a_job_that_ended_meanwhile_is_left_alone(
-    own_database: Database, queue: Conn, done: Done, monkeypatch: pytest.MonkeyPatch
+    own_database: Database, jobs_conn: Conn, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its worker was slow, not dead: it ends its job just before that is put back."""
-    ended = await begun(queue, done.task, worker=DEAD)
-    await begun(queue, done.task, worker=DEAD, number=1)
-    real = jobs.app.job_manager.retry_job
+    ended = await begun(jobs_conn, done.task, worker=DEAD)
+    await begun(jobs_conn, done.task, worker=DEAD, number=1)
+    real = queue.app.job_manager.retry_job
 
     async def end_it_first(job: Job, **options: Any) -> None:  # retry_job's options
         if job.id == ended:
-            await queue.execute("DELETE FROM procrastinate_jobs WHERE id = %s", [ended])
+            await jobs_conn.execute("DELETE FROM procrastinate_jobs WHERE id = %s", [ended])
         await real(job, **options)
 
-    monkeypatch.setattr(jobs.app.job_manager, "retry_job", end_it_first)
+    monkeypatch.setattr(queue.app.job_manager, "retry_job", end_it_first)
     await revive(own_database)
 
-    assert await waiting(queue) == [("test.note", "todo", 1)]
+    assert await waiting(jobs_conn) == [("test.note", "todo", 1)]

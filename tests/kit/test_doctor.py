@@ -10,10 +10,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from builders.kit import doctor
-from builders.kit.doctor import Finding
-from builders.kit.embedded import binaries
-from builders.kit.embedded.server import Embedded
+from builders.kit.db import doctor
+from builders.kit.db.doctor import Finding
+from builders.kit.db.embedded import binaries
+from builders.kit.db.embedded.server import Embedded
 
 
 @pytest.fixture(scope="module")

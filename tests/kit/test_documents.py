@@ -5,8 +5,8 @@ import re
 import pytest
 
 from builders.app import Service
-from builders.kit.documents import make_app
-from builders.kit.version import REVISION
+from builders.kit.http.documents import make_app
+from builders.kit.process.version import REVISION
 from tests.cast import Client
 
 

@@ -1,9 +1,8 @@
 import idna
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit.domain_names import MAX_OCTETS, find_a_label, unicode_of
+from builders.kit.values.domain_names import MAX_OCTETS, find_a_label, unicode_of
 
 
 @pytest.mark.parametrize(

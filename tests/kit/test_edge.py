@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from builders.app import Service
-from builders.kit.edge import Edge
+from builders.kit.http.middleware import Edge
 from tests.kit.asgi import ask
 from tests.kit.edge_routes import LIMIT
 

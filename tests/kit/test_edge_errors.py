@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.app import Service
-from builders.kit import access, compiled, idempotency
-from builders.kit.edge import Edge
+from builders.kit.http import access_log, compiled_routes, idempotency
+from builders.kit.http.middleware import Edge
 from tests.kit.asgi import Answer, ask
 from tests.kit.edge_routes import LIMIT
 
@@ -19,7 +19,7 @@ ID = "X-Request-ID"
 
 
 def lines(stream: StringIO) -> list[dict[str, Any]]:
-    access.flush()
+    access_log.flush()
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -120,13 +120,13 @@ async def test_the_service_hides_the_tokens_of_mail_links(logged: StringIO, serv
 
 
 async def test_a_request_that_never_ends_is_ended(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "LONGEST_S", 0.02)
+    monkeypatch.setattr(compiled_routes, "LONGEST_S", 0.02)
     answer = await ask(edge, "GET", "/waits")
     assert (answer.status, answer.json()["code"], answer.header("retry-after")) == (503, "request_timeout", "5")
 
 
 async def test_a_body_that_never_comes_is_not_waited_for(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "LONGEST_S", 0.02)
+    monkeypatch.setattr(compiled_routes, "LONGEST_S", 0.02)
     started: list[Message] = []
 
     async def receive() -> Message:
@@ -147,7 +147,7 @@ async def test_a_time_limit_within_a_handler_is_not_taken_for_ours(edge: Edge) -
 
 def test_a_request_ends_before_its_key_is_given_up_for_dead() -> None:
     cancelling_s = 10  # psycopg's, of a statement on a server that hangs
-    assert compiled.LONGEST_S + cancelling_s < idempotency.ABANDONED.total_seconds()
+    assert compiled_routes.LONGEST_S + cancelling_s < idempotency.ABANDONED.total_seconds()
 
 
 async def test_what_is_no_request_passes_untouched() -> None:

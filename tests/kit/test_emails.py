@@ -1,6 +1,6 @@
 import pytest
 
-from builders.kit import emails
+from builders.kit.values import emails
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from structlog.contextvars import bound_contextvars
 
 from builders import app, worker
 from builders.kit import errors
-from builders.kit.callers import CredentialsInvalid, CredentialsMissing
 from builders.kit.errors import BadRequest, DatabaseAway, Invalid, NotFound, Problem, problems
+from builders.kit.http.callers import CredentialsInvalid, CredentialsMissing
 
 HOUSE = {app, worker}  # imported for what they declare
 REFUSALS = sorted(

@@ -7,9 +7,10 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from builders import worker
-from builders.kit import jobs, news, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.cast import Person
 
 JOBS = worker.JOBS  # importing them declares jobs and subscribers
@@ -23,7 +24,7 @@ FIND_JOB = "SELECT status::text, attempts FROM procrastinate_jobs WHERE id = %s"
 async def run(conn: Conn, database: Database, settings: Settings, task: str, **args: Any) -> Any:
     """Enqueue the job as a process of before did, run what waits, and return what is left of the job."""
     [(job_id,)] = await (await conn.execute(ENQUEUE, [task, Jsonb(args)])).fetchall()
-    await jobs.drain(database, settings)
+    await queue.drain(database, settings)
     return await (await conn.execute(FIND_JOB, [job_id])).fetchone()
 
 
@@ -38,11 +39,11 @@ async def happen(conn: Conn, database: Database, person: Person, name: str) -> d
 
 
 @pytest.mark.parametrize("task", ["news.tell", "events.notify"])
-@pytest.mark.parametrize("former", sorted(news.renamed()))
+@pytest.mark.parametrize("former", sorted(dispatcher.renamed()))
 async def test_a_subscriber_is_found_by_its_former_name(
     alice: Person, conn: Conn, database: Database, settings: Settings, former: str, task: str
 ) -> None:
-    name = min(news.subscribers()[news.renamed()[former]], default="alias.deleted")
+    name = min(dispatcher.subscribers()[dispatcher.renamed()[former]], default="alias.deleted")
     event = await happen(conn, database, alice, name)
     left = await run(conn, database, settings, task, subscriber=former, **event)
     assert left is None, left  # what succeeded is gone

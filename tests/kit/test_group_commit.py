@@ -11,15 +11,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as trials
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as trials, strategies as st
 from psycopg import sql
 
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.group_commit import GroupCommit
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.kit.gate import Gate
 
 BAD = 13  # no such row may be written

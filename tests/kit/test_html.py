@@ -7,7 +7,7 @@ import re
 import pytest
 from fastapi import Request
 
-from builders.kit.html import Form, page, wants_html
+from builders.kit.http.html import Form, page, wants_html
 
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7 * 7 }}"
 

@@ -10,7 +10,8 @@ import httpx
 import pytest
 from psycopg import AsyncConnection
 
-from builders.kit import clock, idempotency
+from builders.kit.http import idempotency
+from builders.kit.values import clock
 from tests.cast import Client, Person
 
 KEYS, PLAN = "/v1/api-keys", "/v1/sandbox/plan"

@@ -10,12 +10,13 @@ from psycopg import sql
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from builders.kit import clock, idempotency, ids
-from builders.kit.bodies import Reply
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Conn, Pool, Reads, Tx
-from builders.kit.routes import Router
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Pool, Reads, Tx
+from builders.kit.http import idempotency
+from builders.kit.http.bodies import Reply
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.routes import Router
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from tests.kit.asgi import Answer, ask
 from tests.kit.scratch import serve, table
 

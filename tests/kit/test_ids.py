@@ -4,10 +4,9 @@ from itertools import pairwise
 from uuid import RFC_4122, UUID, uuid4
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 
 MONTH = timedelta(days=31)
 

@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Scope
 
 from builders.kit.errors import BodyTooLarge
-from builders.kit.incoming import BODIES, BodyBudget, Busy, Incoming
+from builders.kit.http.request_body import BODIES, BodyBudget, Busy, Incoming
 
 TOTAL = 1000
 

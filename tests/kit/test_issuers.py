@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 
 GOOD = {"issuer": "https://login.example", "audience": "builders"}
 

@@ -7,9 +7,11 @@ from io import StringIO
 import pytest
 from procrastinate.exceptions import ConnectorException
 
-from builders.kit import clock, idempotency, ids, jobs
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http import idempotency
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from tests.kit.gate import Gate
 from tests.kit.noting import Done, waiting
 from tests.kit.scratch import until
@@ -18,115 +20,119 @@ pytestmark = pytest.mark.usefixtures("registers")
 
 
 async def test_a_job_exists_when_its_transaction_is_committed(
-    own_database: Database, queue: Conn, done: Done, own: Settings
+    own_database: Database, jobs_conn: Conn, done: Done, own: Settings
 ) -> None:
     async with own_database.transaction() as writing:
-        await jobs.defer(writing, done.task, number=1)
-        assert await waiting(queue) == []
-    assert await waiting(queue) == [("test.note", "todo", 0)]
+        await queue.defer(writing, done.task, number=1)
+        assert await waiting(jobs_conn) == []
+    assert await waiting(jobs_conn) == [("test.note", "todo", 0)]
 
-    await jobs.drain(own_database, own)
-    assert (done.numbers, await waiting(queue)) == ([1], [])
+    await queue.drain(own_database, own)
+    assert (done.numbers, await waiting(jobs_conn)) == ([1], [])
 
 
 async def test_a_job_of_a_transaction_that_failed_never_was(
-    own_database: Database, queue: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, done: Done
 ) -> None:
     async def fail() -> None:
         async with own_database.transaction() as writing:
-            await jobs.defer(writing, done.task, number=1)
+            await queue.defer(writing, done.task, number=1)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         await fail()
-    assert await waiting(queue) == []
+    assert await waiting(jobs_conn) == []
 
 
-async def test_of_jobs_of_which_one_is_enough_one_waits(own_database: Database, queue: Conn, done: Done) -> None:
+async def test_of_jobs_of_which_one_is_enough_one_waits(
+    own_database: Database, jobs_conn: Conn, done: Done
+) -> None:
     async with own_database.transaction() as writing:
-        await jobs.defer(writing, done.task, once="one", number=1)
-        await jobs.defer(writing, done.task, once="one", number=2)
-        await jobs.defer(writing, done.task, once="other", number=3)  # the transaction goes on
+        await queue.defer(writing, done.task, once="one", number=1)
+        await queue.defer(writing, done.task, once="one", number=2)
+        await queue.defer(writing, done.task, once="other", number=3)  # the transaction goes on
     async with own_database.transaction() as writing:
-        await jobs.defer(writing, done.task, once="one", number=4)
-        await jobs.defer(writing, done.task, number=5)
+        await queue.defer(writing, done.task, once="one", number=4)
+        await queue.defer(writing, done.task, number=5)
 
-    found = await queue.execute("SELECT args ->> 'number' FROM procrastinate_jobs ORDER BY id")
+    found = await jobs_conn.execute("SELECT args ->> 'number' FROM procrastinate_jobs ORDER BY id")
     assert await found.fetchall() == [("1",), ("3",), ("5",)]
 
 
-async def test_of_two_transactions_at_once_one_puts_it_in(own_database: Database, queue: Conn, done: Done) -> None:
+async def test_of_two_transactions_at_once_one_puts_it_in(
+    own_database: Database, jobs_conn: Conn, done: Done
+) -> None:
     async def put(number: int) -> None:
         async with own_database.transaction() as writing:
-            await jobs.defer(writing, done.task, once="one", number=number)
-            await jobs.defer(writing, done.task, number=number)
+            await queue.defer(writing, done.task, once="one", number=number)
+            await queue.defer(writing, done.task, number=number)
 
     await asyncio.gather(*(put(number) for number in range(5)))
 
-    assert len(await waiting(queue)) == 6
+    assert len(await waiting(jobs_conn)) == 6
 
 
-async def test_a_job_can_be_put_in_without_a_transaction(queue: Conn, done: Done) -> None:
+async def test_a_job_can_be_put_in_without_a_transaction(jobs_conn: Conn, done: Done) -> None:
     for _ in range(2):
-        await jobs.defer(queue, done.task, once="one", number=1)
-    assert len(await waiting(queue)) == 1
+        await queue.defer(jobs_conn, done.task, once="one", number=1)
+    assert len(await waiting(jobs_conn)) == 1
 
 
 async def test_a_job_that_fails_is_tried_again_later(
-    own_database: Database, queue: Conn, done: Done, own: Settings
+    own_database: Database, jobs_conn: Conn, done: Done, own: Settings
 ) -> None:
-    await jobs.defer(queue, done.task, number=1)
+    await queue.defer(jobs_conn, done.task, number=1)
     done.fails = True
     for attempt in (1, 2):
-        await jobs.drain(own_database, own)
-        assert await waiting(queue) == [("test.note", "todo", attempt)]
-        found = await queue.execute(
+        await queue.drain(own_database, own)
+        assert await waiting(jobs_conn) == [("test.note", "todo", attempt)]
+        found = await jobs_conn.execute(
             "SELECT extract(epoch FROM scheduled_at - now())::int FROM procrastinate_jobs WHERE args ? 'number'"
         )
         assert await found.fetchone() in {(3**attempt - past,) for past in range(3)}
-        await queue.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
+        await jobs_conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
 
     done.fails = False
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
     assert done.numbers == [1]
 
 
 def test_what_the_kit_does_by_itself_is_registered() -> None:
-    periodic = {task.task.name: task.cron for task in jobs.app.periodic_registry.periodic_tasks.values()}
+    periodic = {task.task.name: task.cron for task in queue.app.periodic_registry.periodic_tasks.values()}
     assert periodic["kit.revive"] == "* * * * *"
     assert periodic["kit.housekeep"] == "17 * * * *"
-    assert {"kit.revive", "kit.housekeep", "news.tell"} <= jobs.names().keys()
+    assert {"kit.revive", "kit.housekeep", "news.tell"} <= queue.names().keys()
 
 
 async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_ever(
-    own_database: Database, queue: Conn, done: Done, own: Settings, monkeypatch: pytest.MonkeyPatch
+    own_database: Database, jobs_conn: Conn, done: Done, own: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(queue, "PRUNED_AT_ONCE", 2)
     ended = ["failed", "failed", "cancelled", "aborted", "failed"]
     for number, status in enumerate([*ended, "todo"]):
-        await jobs.defer(queue, done.task, number=number)
-        await queue.execute(
+        await queue.defer(jobs_conn, done.task, number=number)
+        await jobs_conn.execute(
             "UPDATE procrastinate_jobs SET status = %s::procrastinate_job_status, scheduled_at = '2100-01-01'"
             " WHERE args ->> 'number' = %s",
             [status, str(number)],
         )
 
     clock.move(timedelta(days=29))
-    await jobs.prune_failed(queue)
-    assert len(await waiting(queue)) == 6
+    await queue.prune_failed(jobs_conn)
+    assert len(await waiting(jobs_conn)) == 6
     clock.move(timedelta(days=2))
-    await jobs.defer(queue, jobs.housekeep, timestamp=0)
-    await jobs.drain(own_database, own)
-    assert await waiting(queue) == [("test.note", "todo", 0)]
+    await queue.defer(jobs_conn, queue.housekeep, timestamp=0)
+    await queue.drain(own_database, own)
+    assert await waiting(jobs_conn) == [("test.note", "todo", 0)]
 
 
 async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
-    queue: Conn, done: Done, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
+    jobs_conn: Conn, done: Done, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "PAUSE_S", 0.05)
+    monkeypatch.setattr(queue, "PAUSE_S", 0.05)
 
     async def is_done() -> bool:
-        return await waiting(queue) == []
+        return await waiting(jobs_conn) == []
 
     async def is_delayed() -> bool:
         return "jobs_delayed" in logged.getvalue()
@@ -135,12 +141,12 @@ async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
     async with Gate(own.database_url.get_secret_value()) as gate:
         behind = Database(gate.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
-        working = asyncio.create_task(jobs.run(behind, own))
+        working = asyncio.create_task(queue.run(behind, own))
         for number in range(2):
-            await jobs.defer(queue, done.task, number=number)
+            await queue.defer(jobs_conn, done.task, number=number)
             await until(is_done)
             await gate.shut()
-            await jobs.defer(queue, done.task, number=10 + number)
+            await queue.defer(jobs_conn, done.task, number=10 + number)
             await until(is_delayed)
             await gate.open()
             await until(is_done)
@@ -152,7 +158,9 @@ async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
         await behind.close()
 
 
-async def test_a_worker_can_be_stopped_while_the_database_is_away(queue: Conn, done: Done, own: Settings) -> None:
+async def test_a_worker_can_be_stopped_while_the_database_is_away(
+    jobs_conn: Conn, done: Done, own: Settings
+) -> None:
     async def is_done() -> bool:
         return done.numbers == [1]
 
@@ -160,8 +168,8 @@ async def test_a_worker_can_be_stopped_while_the_database_is_away(queue: Conn, d
     async with Gate(own.database_url.get_secret_value()) as gate:
         behind = Database(gate.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
-        working = asyncio.create_task(jobs.run(behind, own))
-        await jobs.defer(queue, done.task, number=1)
+        working = asyncio.create_task(queue.run(behind, own))
+        await queue.defer(jobs_conn, done.task, number=1)
         await until(is_done)
         await gate.shut()
         working.cancel()
@@ -175,18 +183,18 @@ async def test_a_worker_can_be_stopped_while_the_database_is_away(queue: Conn, d
 
 
 async def test_a_worker_does_at_once_what_was_due_without_one(
-    own_database: Database, queue: Conn, own: Settings
+    own_database: Database, jobs_conn: Conn, own: Settings
 ) -> None:
-    await queue.execute(
+    await jobs_conn.execute(
         "INSERT INTO kit_idempotency (account_id, key, fingerprint, claimed_at) VALUES (%s, 'old', '', %s)",
         [ids.new(), clock.now() - idempotency.KEPT - timedelta(hours=1)],
     )
 
     async def is_pruned() -> bool:
-        found = await queue.execute("SELECT FROM kit_idempotency WHERE key = 'old'")
+        found = await jobs_conn.execute("SELECT FROM kit_idempotency WHERE key = 'old'")
         return await found.fetchone() is None
 
-    working = asyncio.create_task(jobs.run(own_database, own))
+    working = asyncio.create_task(queue.run(own_database, own))
     await until(is_pruned)
     working.cancel()
     with pytest.raises(asyncio.CancelledError):

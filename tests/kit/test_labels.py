@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.kit import texts
+from builders.kit.values import texts
 from tests.cast import Person
 from tests.sandbox.make import PLAN, alias, manifest
 from tests.webhooks.make import PATH, WANTED

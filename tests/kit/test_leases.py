@@ -12,10 +12,11 @@ from redis import asyncio as redis_client
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from builders.kit import clock, leases
-from builders.kit.allowances import HEADERS, Limits
-from builders.kit.leases import AWAY, Leases
-from builders.kit.limits import Policy, RateLimited, Terms
+from builders.kit.limits import distributed_quota
+from builders.kit.limits.distributed_quota import AWAY, Leases
+from builders.kit.limits.policies import Policy, RateLimited, Terms
+from builders.kit.limits.rate_limiter import HEADERS, Limits
+from builders.kit.values import clock
 from tests.redis import Redis
 
 WIDE = Terms((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
@@ -25,7 +26,7 @@ TIGHT = Terms((Policy(name="tight", quota=10, window_s=600, by="key", counts="Re
 @pytest.fixture
 async def processes(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Limits]]:
     """The limits of two processes that share a Redis; they wait for it, since tests may run on a busy machine."""
-    monkeypatch.setattr(leases, "LONGEST_S", 5)
+    monkeypatch.setattr(distributed_quota, "LONGEST_S", 5)
     async with AsyncExitStack() as stack:
         made = []
         for _ in range(2):
@@ -156,7 +157,7 @@ async def test_in_the_middle_of_a_window_it_goes_and_comes_back(processes: list[
 async def test_a_store_that_hangs_costs_one_request_one_wait(
     processes: list[Limits], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "LONGEST_S", 0.1)
+    monkeypatch.setattr(distributed_quota, "LONGEST_S", 0.1)
     redis.suspend()
     for when in ("first", "again"):
         begin = time.monotonic()
@@ -164,7 +165,7 @@ async def test_a_store_that_hangs_costs_one_request_one_wait(
         assert 0.1 <= time.monotonic() - begin < 1  # were each to wait, it would be 5
         clock.move(AWAY)
     redis.resume()
-    monkeypatch.setattr(leases, "LONGEST_S", 5)
+    monkeypatch.setattr(distributed_quota, "LONGEST_S", 5)
     clock.move(AWAY)
     assert await in_turn(processes, TIGHT, 30) == 10
 

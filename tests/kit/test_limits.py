@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from starlette.types import Scope
 
-from builders.kit import allowances, clock, limits
-from builders.kit.allowances import HEADERS, Limits, client_of
-from builders.kit.limits import Policy, RateLimited, Terms
+from builders.kit.limits import policies, rate_limiter
+from builders.kit.limits.policies import Policy, RateLimited, Terms
+from builders.kit.limits.rate_limiter import HEADERS, Limits, client_of
+from builders.kit.values import clock
 
 FIVE = Policy(name="five", quota=5, window_s=60, by="key", counts="Requests.")
 EIGHT = Policy(name="eight", quota=8, window_s=600, by="account", counts="Requests.")
@@ -142,11 +143,11 @@ async def test_an_ipv6_network_is_one_client(kept: Limits, one: str, other: str,
 
 @pytest.mark.parametrize("client", [None, ("", 0), ("testclient", 1), ("a:b", 1), ("x" * 200, 1)])
 def test_a_peer_without_an_address_is_a_client_too(client: Any) -> None:
-    assert client_of({"client": client}, limits.CUSTOMER) == (client[0] if client else "")
+    assert client_of({"client": client}, policies.CUSTOMER) == (client[0] if client else "")
 
 
 async def test_a_flood_of_addresses_takes_a_bounded_memory(kept: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allowances, "MOST", 100)
+    monkeypatch.setattr(rate_limiter, "MOST", 100)
     for _ in range(3):
         await spend(kept, BY_ADDRESS, asked("198.51.100.1"))
     for n in range(99):
@@ -196,13 +197,13 @@ def test_a_policy_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_a_name_is_declared_once() -> None:
-    assert limits.declare(limits.KEY) is limits.KEY
+    assert policies.declare(policies.KEY) is policies.KEY
     with pytest.raises(ValueError, match="the policy key is declared twice"):
-        limits.declare(Policy(name="key", quota=1, window_s=1, by="key", counts="Things."))
+        policies.declare(Policy(name="key", quota=1, window_s=1, by="key", counts="Things."))
 
 
 def test_every_policy_in_the_register_is_described() -> None:
-    found = limits.list_policies()
+    found = policies.list_policies()
     assert {"key", "account", "address", "failed_credentials"} <= {each.name for each in found}
     assert [each.name for each in found] == sorted(each.name for each in found)
     assert all(re.fullmatch(r"[A-Z].*\.", each.counts) for each in found)

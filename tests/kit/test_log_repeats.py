@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from builders.kit import clock, log
+from builders.kit.process import log
+from builders.kit.values import clock
 
 A_MINUTE = timedelta(seconds=60)
 

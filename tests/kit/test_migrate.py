@@ -10,10 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from builders.kit import migrate
-from builders.kit.migrate import Migration, MigrationRefused
+from builders.kit.db import migrations
+from builders.kit.db.migrations import Migration, MigrationRefused
 
-APPLY = "import sys; from builders.kit import migrate; print(*migrate.migrate(sys.argv[1]), sep='\\n')"
+APPLY = "import sys; from builders.kit.db import migrations; print(*migrations.migrate(sys.argv[1]), sep='\\n')"
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def fresh(empty: str) -> Iterator[str]:
 def extra(monkeypatch: pytest.MonkeyPatch) -> list[Migration]:
     """Migrations of the test's own, after the service's first one."""
     added: list[Migration] = []
-    first = migrate.ours()[:1]
-    monkeypatch.setattr(migrate, "ours", lambda: [*first, *added])
+    first = migrations.ours()[:1]
+    monkeypatch.setattr(migrations, "ours", lambda: [*first, *added])
     return added
 
 
@@ -40,21 +40,21 @@ def ask(conninfo: str, question: str) -> list[tuple[Any, ...]]:
 
 
 def test_everything_is_applied_in_order_and_then_nothing(fresh: str) -> None:
-    wanted = migrate.pending(fresh)
+    wanted = migrations.pending(fresh)
 
-    done = migrate.migrate(fresh)
+    done = migrations.migrate(fresh)
 
     assert done == wanted
-    names = [migration.name for migration in migrate.ours()]
+    names = [migration.name for migration in migrations.ours()]
     assert done[-len(names) :] == names == sorted(names)
     assert all(name.startswith("procrastinate/") for name in done[: -len(names)])
-    assert migrate.pending(fresh) == []
-    assert migrate.migrate(fresh) == []
+    assert migrations.pending(fresh) == []
+    assert migrations.migrate(fresh) == []
     assert ask(fresh, "SELECT name FROM kit_migrations ORDER BY name") == [(name,) for name in sorted(done)]
 
 
 def test_to_look_at_what_is_pending_changes_nothing(fresh: str) -> None:
-    assert migrate.pending(fresh)
+    assert migrations.pending(fresh)
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []
 
 
@@ -75,31 +75,31 @@ def test_processes_that_begin_at_once_do_not_fight(fresh: str) -> None:
     assert [process.returncode for process in processes] == [0, 0, 0], said
     done = sorted((out.split() for out, _ in said), key=len)
     assert done[:2] == [[], []]
-    assert migrate.pending(fresh) == []
+    assert migrations.pending(fresh) == []
     assert len(done[2]) == len(ask(fresh, "SELECT name FROM kit_migrations"))
 
 
 def test_a_new_file_is_applied_alone(fresh: str, extra: list[Migration]) -> None:
-    migrate.migrate(fresh)
+    migrations.migrate(fresh)
     extra.append(Migration("0002_two.sql", "CREATE TABLE two (); INSERT INTO two DEFAULT VALUES"))
 
-    assert migrate.pending(fresh) == ["0002_two.sql"]
-    assert migrate.migrate(fresh) == ["0002_two.sql"]
+    assert migrations.pending(fresh) == ["0002_two.sql"]
+    assert migrations.migrate(fresh) == ["0002_two.sql"]
     assert ask(fresh, "SELECT count(*) FROM two") == [(1,)]
 
 
 def test_a_changed_file_is_refused_in_words_and_nothing_else_is_done(fresh: str, extra: list[Migration]) -> None:
     extra.append(Migration("0002_two.sql", "CREATE TABLE two ()"))
-    migrate.migrate(fresh)
+    migrations.migrate(fresh)
     extra[:] = [
         Migration("0002_two.sql", "CREATE TABLE two (a int)"),
         Migration("0003_three.sql", "CREATE TABLE three ()"),
     ]
 
     with pytest.raises(MigrationRefused, match=r"Changed after it was applied: 0002_two\.sql\. Undo the change"):
-        migrate.migrate(fresh)
+        migrations.migrate(fresh)
 
-    assert migrate.pending(fresh) == ["0003_three.sql"]
+    assert migrations.pending(fresh) == ["0003_three.sql"]
 
 
 def test_a_file_that_fails_leaves_nothing_of_itself_and_all_before_it(fresh: str, extra: list[Migration]) -> None:
@@ -109,35 +109,35 @@ def test_a_file_that_fails_leaves_nothing_of_itself_and_all_before_it(fresh: str
         Migration("0004_four.sql", "CREATE TABLE four ()"),
     ]
     with pytest.raises(psycopg.errors.DivisionByZero):
-        migrate.migrate(fresh)
-    assert migrate.pending(fresh) == ["0003_three.sql", "0004_four.sql"]
+        migrations.migrate(fresh)
+    assert migrations.pending(fresh) == ["0003_three.sql", "0004_four.sql"]
 
     extra[1] = Migration("0003_three.sql", "CREATE TABLE three ()")  # mended: it was never applied
-    assert migrate.migrate(fresh) == ["0003_three.sql", "0004_four.sql"]
+    assert migrations.migrate(fresh) == ["0003_three.sql", "0004_four.sql"]
 
 
 def test_a_new_version_of_the_queue_brings_its_own_files(
     fresh: str, extra: list[Migration], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert extra == []
-    migrate.migrate(fresh)
+    migrations.migrate(fresh)
     shipped = [
-        *migrate._queues(),
+        *migrations._queues(),
         Migration("procrastinate/99_new.sql", "ALTER TABLE procrastinate_jobs ADD brand_new int"),
     ]
-    monkeypatch.setattr(migrate, "_queues", lambda: shipped)
+    monkeypatch.setattr(migrations, "_queues", lambda: shipped)
 
-    assert migrate.migrate(fresh) == ["procrastinate/99_new.sql"]
+    assert migrations.migrate(fresh) == ["procrastinate/99_new.sql"]
     assert ask(fresh, "SELECT brand_new FROM procrastinate_jobs") == []
 
 
 def test_what_a_later_version_applied_is_left_alone(fresh: str, extra: list[Migration]) -> None:
     """An older version may run beside a newer one: migrations are additive for one release."""
     extra.append(Migration("0002_two.sql", "CREATE TABLE two ()"))
-    migrate.migrate(fresh)
+    migrations.migrate(fresh)
     extra.clear()
 
-    assert migrate.migrate(fresh) == []
+    assert migrations.migrate(fresh) == []
 
 
 def test_a_server_that_is_too_old_is_refused_in_words(fresh: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,14 +151,14 @@ def test_a_server_that_is_too_old_is_refused_in_words(fresh: str, monkeypatch: p
     monkeypatch.setattr(psycopg, "connect", Old.connect)
 
     with pytest.raises(MigrationRefused, match=r"PostgreSQL 14 is too old; the service needs 15 or newer\."):
-        migrate.migrate(fresh)
+        migrations.migrate(fresh)
     monkeypatch.undo()
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []
 
 
 def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
     """Or their digests would tell a changed file on the next machine."""
-    digest = "from builders.kit import migrate; print(*(each.digest for each in migrate.ours()))"
+    digest = "from builders.kit.db import migrations; print(*(each.digest for each in migrations.ours()))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "0"}
     run = subprocess.run(
         [
@@ -166,7 +166,7 @@ def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
             "-X",
             "warn_default_encoding",
             "-W",
-            "error::EncodingWarning:builders.kit.migrate",
+            "error::EncodingWarning:builders.kit.db.migrations",
             "-c",
             digest,
         ],
@@ -175,4 +175,4 @@ def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
         capture_output=True,
         check=True,
     )
-    assert run.stdout.split() == [each.digest for each in migrate.ours()]
+    assert run.stdout.split() == [each.digest for each in migrations.ours()]

@@ -5,11 +5,10 @@ from fractions import Fraction
 
 import pytest
 from fastapi import FastAPI
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from builders.kit.money import Money, decimals_of
+from builders.kit.values.money import Money, decimals_of
 
 CURRENCIES = st.sampled_from(["USD", "EUR", "JPY", "KWD", "CLF"])
 

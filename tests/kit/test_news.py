@@ -8,11 +8,13 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel
 
-from builders.kit import ids, jobs, news, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.news import News
-from builders.kit.outbox import Event
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.events.dispatcher import News
+from builders.kit.events.outbox import Event
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.kit.gate import Gate
 from tests.kit.scratch import until
 
@@ -46,7 +48,7 @@ def listen(event: Event, name: str) -> None:
     async def hear(conn: Conn, told: News) -> None:
         await conn.execute("INSERT INTO heard VALUES (%s, %s)", [name, told.read()["number"]])
 
-    news.subscribe(event.name, name=name)(hear)
+    dispatcher.subscribe(event.name, name=name)(hear)
 
 
 async def publish(database: Database, event: Event, count: int = 1, *, account: UUID | None = None) -> None:
@@ -60,7 +62,7 @@ async def dispatch(database: Database) -> int:
     done = 0
     while True:
         async with database.transaction() as conn:
-            batch = await news.dispatch(conn)
+            batch = await dispatcher.dispatch(conn)
         if batch == 0:
             return done
         done += batch
@@ -78,7 +80,7 @@ async def test_each_subscriber_hears_of_each_event(own: Settings, own_database: 
     await publish(own_database, HIDDEN)
 
     assert await dispatch(own_database) == 4
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
 
     everyone = [(name, number) for name in ("ears", "other_ears") for number in range(3)]
     assert await heard(conn) == Counter([*everyone, ("hidden_ears", 0)])
@@ -93,11 +95,11 @@ async def test_a_subscriber_is_given_the_event_as_it_was_published(
     async def keep(_: Conn, told: News) -> None:
         given.append(told)
 
-    news.subscribe(TOLD.name, name="keep")(keep)
+    dispatcher.subscribe(TOLD.name, name="keep")(keep)
     account = ids.new()
     await publish(own_database, TOLD, account=account)
     await dispatch(own_database)
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
 
     [told] = given
     assert (told.name, told.version, told.account_id, told.data) == (TOLD.name, 1, account, '{"number":0}')
@@ -108,7 +110,7 @@ async def test_a_subscriber_is_given_the_event_as_it_was_published(
 async def test_two_dispatchers_at_once_hand_on_each_event_once(own_database: Database, conn: Conn) -> None:
     listen(TOLD, "ears")
     listen(TOLD, "other_ears")
-    count = 2 * news.BATCH + 100
+    count = 2 * dispatcher.BATCH + 100
     await publish(own_database, TOLD, count)
 
     done = await asyncio.gather(*(dispatch(own_database) for _ in range(4)))
@@ -122,14 +124,14 @@ async def test_two_dispatchers_at_once_hand_on_each_event_once(own_database: Dat
 
 async def test_a_dispatcher_does_not_wait_for_another_one(own_database: Database, conn: Conn) -> None:
     listen(TOLD, "ears")
-    await publish(own_database, TOLD, news.BATCH + 10)
+    await publish(own_database, TOLD, dispatcher.BATCH + 10)
 
     async with own_database.transaction() as first, own_database.transaction() as second:
-        assert await news.dispatch(first) == news.BATCH
-        assert await news.dispatch(second) == 10
+        assert await dispatcher.dispatch(first) == dispatcher.BATCH
+        assert await dispatcher.dispatch(second) == 10
 
     found = await conn.execute("SELECT count(DISTINCT args ->> 'event_id') FROM procrastinate_jobs")
-    assert await found.fetchone() == (news.BATCH + 10,)
+    assert await found.fetchone() == (dispatcher.BATCH + 10,)
 
 
 async def test_a_dispatch_that_fails_hands_on_nothing_and_loses_nothing(
@@ -140,7 +142,7 @@ async def test_a_dispatch_that_fails_hands_on_nothing_and_loses_nothing(
 
     async def fail() -> None:
         async with own_database.transaction() as working:
-            assert await news.dispatch(working) == 5
+            assert await dispatcher.dispatch(working) == 5
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -162,18 +164,18 @@ async def test_a_failing_subscriber_is_tried_again_and_holds_up_no_other(
         if len(tried) == 1:
             raise ZeroDivisionError
 
-    news.subscribe(TOLD.name, name="stumble")(stumble)
+    dispatcher.subscribe(TOLD.name, name="stumble")(stumble)
     listen(TOLD, "ears")
     await publish(own_database, TOLD)
     await dispatch(own_database)
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
 
     assert await heard(conn) == Counter([("ears", 0)])  # what the failing one wrote went with it
     found = await conn.execute("SELECT status::text, attempts, scheduled_at > now() FROM procrastinate_jobs")
     assert await found.fetchall() == [("todo", 1, True)]
 
     await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
     assert await heard(conn) == Counter([("ears", 0), ("stumbling", 0)])
     assert tried == [0, 0]
 
@@ -195,14 +197,14 @@ async def test_a_worker_that_does_not_know_a_subscriber_leaves_its_jobs_to_one_t
     listen(TOLD, "ears")
     await publish(own_database, TOLD)
     await dispatch(own_database)
-    news._subscribers[TOLD.name].clear()  # as in a worker of the revision before, in a rolling deploy
+    dispatcher._subscribers[TOLD.name].clear()  # as in a worker of the revision before, in a rolling deploy
 
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
     assert await heard(conn) == Counter()
 
     listen(TOLD, "ears")
     await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
     assert await heard(conn) == Counter([("ears", 0)])
 
 
@@ -213,7 +215,7 @@ async def test_dispatching_goes_on_over_a_database_that_goes_and_comes_back(
     async with Gate(own.database_url.get_secret_value()) as gate:
         behind = Database(gate.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
-        running = asyncio.create_task(news.run(behind))
+        running = asyncio.create_task(dispatcher.run(behind))
         for _ in range(2):
             await publish(own_database, TOLD)
             await told_all(conn)
@@ -239,11 +241,11 @@ async def test_dispatching_goes_on_over_a_queue_that_is_locked(
         def warning(self, *_: object, **__: object) -> None:
             delayed.set()
 
-    monkeypatch.setattr(news, "_log", Log())
+    monkeypatch.setattr(dispatcher, "_log", Log())
     behind = Database(own.database_url.get_secret_value(), own.model_copy(update={"lock_timeout_s": 0.05}))
     await behind.open()
     await publish(own_database, TOLD)
-    running = asyncio.create_task(news.run(behind))
+    running = asyncio.create_task(dispatcher.run(behind))
     async with conn.transaction():
         await conn.execute("LOCK TABLE procrastinate_jobs IN ACCESS EXCLUSIVE MODE")
         await asyncio.wait([asyncio.create_task(delayed.wait()), running], return_when="FIRST_COMPLETED")

@@ -10,9 +10,10 @@ import pytest
 from pydantic import BaseModel
 from structlog.contextvars import bound_contextvars
 
-from builders.kit import clock, ids, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock, ids
 
 pytestmark = pytest.mark.usefixtures("registers")
 

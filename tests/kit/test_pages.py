@@ -5,10 +5,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit.pages import Page, PageRequest
+from builders.kit.http.pagination import Page, PageRequest
 from tests.cast import Client, Person
 
 KEYS = "/v1/api-keys"

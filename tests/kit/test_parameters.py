@@ -1,10 +1,9 @@
 """Parameters of the query are read as Starlette reads them."""
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from starlette.datastructures import QueryParams
 
-from builders.kit import parameters
+from builders.kit.http import parameters
 
 _PARTS = st.text("ab=&+%;#/?20CF8é\x00 ", max_size=24).map(str.encode)
 

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from psycopg import sql
 
-from builders.kit import clock, jobs, partitions
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 pytestmark = pytest.mark.usefixtures("registers")
 
@@ -185,8 +186,8 @@ async def test_a_turn_loses_no_row_that_is_written_meanwhile(grown: Grown, own_d
 async def test_the_outbox_is_turned_by_the_housekeeping_job(
     own: Settings, own_database: Database, conn: Conn
 ) -> None:
-    await jobs.defer(conn, jobs.housekeep, timestamp=0)
-    await jobs.drain(own_database, own)
+    await queue.defer(conn, queue.housekeep, timestamp=0)
+    await queue.drain(own_database, own)
 
     found = await conn.execute(partitions.LIST, {"table": "kit_outbox"})
     names = [name for (name,) in await found.fetchall()]

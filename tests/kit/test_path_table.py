@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from builders.kit.path_table import PathTable
+from builders.kit.http.path_table import PathTable
 
 METHODS = ["POST", "PUT", "DELETE"]  # Starlette adds a HEAD to a GET
 Template = tuple[str, ...]  # its segments; "{}" is a parameter

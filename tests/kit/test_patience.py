@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from builders.kit.errors import TookTooLong
-from builders.kit.patience import Patience
+from builders.kit.http.deadline import Patience
 
 SOON_S, LATE_S = 0.02, 30.0
 

@@ -5,13 +5,12 @@ import time
 from ipaddress import ip_address
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from pydantic import ValidationError
 from starlette.types import Scope
 
-from builders.kit.proxies import LONGEST, MOST_HOPS, Proxies
-from builders.kit.settings import Settings
+from builders.kit.http.proxies import LONGEST, MOST_HOPS, Proxies
+from builders.kit.process.settings import Settings
 
 PEER = "10.0.0.1"
 TRUSTED = Proxies(("10.0.0.0/8", "2001:db8:ffff::/48"))

@@ -5,13 +5,12 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic.fields import FieldInfo
 
-from builders.kit import restrictions
-from builders.kit.bodies import Body, StrictBody
 from builders.kit.errors import MOST_ERRORS
+from builders.kit.http import restrictions
+from builders.kit.http.bodies import Body, StrictBody
 
 ASKED = (
     *("dry_run", "dryRun", "dry-run", "DRY_RUN", "simulate", "test", "test_mode", "preview", "draft"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from builders.kit import bodies, openapi
+from builders.kit.http import bodies, openapi
 from tests.kit.asgi import Answer, ask
 from tests.kit.twins import make_compiled, make_plain
 

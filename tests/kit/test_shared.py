@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 from procrastinate import JobContext
 
-from builders.kit import jobs
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.kit.noting import AnyTask
 
 pytestmark = pytest.mark.usefixtures("registers")
@@ -47,69 +47,69 @@ def asking(door: Door, opener: Opener | None = None) -> AnyTask:
     opener = opener or door.open
 
     async def go(context: JobContext, number: int) -> None:
-        assert await jobs.shared(context, opener) is door
+        assert await queue.shared(context, opener) is door
         door.said.append(str(number))
 
-    return jobs.app.task(name="test.go", pass_context=True)(go)
+    return queue.app.task(name="test.go", pass_context=True)(go)
 
 
 async def put(database: Database, task: AnyTask, *numbers: int) -> None:
     """Jobs for it."""
     async with database.transaction() as conn:
         for number in numbers:
-            await jobs.defer(conn, task, number=number)
+            await queue.defer(conn, task, number=number)
 
 
 async def test_it_is_opened_once_and_closed_with_the_worker(
-    own_database: Database, queue: Conn, own: Settings, door: Door
+    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
 ) -> None:
-    del queue
+    del jobs_conn
     await put(own_database, asking(door), 1, 2, 3)
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
     assert door.said == ["opened", "1", "2", "3", "closed"]
 
 
 async def test_another_worker_opens_its_own(
-    own_database: Database, queue: Conn, own: Settings, door: Door
+    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
 ) -> None:
-    del queue
+    del jobs_conn
     task = asking(door)
     for number in (1, 2):
         await put(own_database, task, number)
-        await jobs.drain(own_database, own)
+        await queue.drain(own_database, own)
     assert door.said == ["opened", "1", "closed", "opened", "2", "closed"]
 
 
 async def test_what_nobody_asks_for_is_not_opened(
-    own_database: Database, queue: Conn, own: Settings, door: Door
+    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
 ) -> None:
-    del queue
+    del jobs_conn
     asking(door)
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
     assert door.said == []
 
 
 async def test_jobs_at_once_wait_for_one_opening(
-    own_database: Database, queue: Conn, own: Settings, door: Door
+    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
 ) -> None:
-    del queue
-    async with jobs._opened(own_database):
+    del jobs_conn
+    async with queue._opened(own_database):
         await put(own_database, asking(door), *range(8))
-        await jobs._work(own_database, own, wait=False, listen_notify=False, concurrency=8)
+        await queue._work(own_database, own, wait=False, listen_notify=False, concurrency=8)
     assert (door.said[0], door.said[-1]) == ("opened", "closed")
     assert sorted(door.said[1:-1]) == [str(number) for number in range(8)]
 
 
 async def test_what_fails_to_open_is_tried_again_by_the_next(
-    own_database: Database, queue: Conn, own: Settings, door: Door
+    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
 ) -> None:
-    del queue
+    del jobs_conn
 
     async def go(context: JobContext, number: int) -> None:
         door.fails = number == 1
-        await jobs.shared(context, door.open)
+        await queue.shared(context, door.open)
 
-    task: AnyTask = jobs.app.task(name="test.go", pass_context=True)(go)
+    task: AnyTask = queue.app.task(name="test.go", pass_context=True)(go)
     await put(own_database, task, 1, 2)
-    await jobs.drain(own_database, own)
+    await queue.drain(own_database, own)
     assert door.said == ["failed", "opened", "closed"]

@@ -14,13 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.kit import supervisor
-from builders.kit.supervisor import LIFELINE
+from builders.kit.process import supervisor
+from builders.kit.process.supervisor import LIFELINE
 
 # A parent of our own: it supervises the programs that it is told of, each a piece of Python.
 PARENT = """
 import json, os, sys, threading
-from builders.kit import log, supervisor
+from builders.kit.process import log, supervisor
 log.configure(level="error")
 supervisor.GRACE_S = 1.0
 programs = [
@@ -38,7 +38,7 @@ print("stopped in order")
 CHILD = """
 import os, signal, sys, threading
 from pathlib import Path
-from builders.kit import supervisor
+from builders.kit.process import supervisor
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 supervisor.follow_parent()
 Path(os.environ["FOLDER"], f"{NAME}-{os.getpid()}").touch()

@@ -5,17 +5,14 @@ from uuid import UUID
 import httpx
 import pytest
 from fastapi import FastAPI
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
-from builders.kit.bodies import Answer, Reply
 from builders.kit.errors import Invalid
-from builders.kit.front import Front
-from builders.kit.routes import Router
-from builders.kit.versions import (
+from builders.kit.http.bodies import Answer, Reply
+from builders.kit.http.etags import (
     READ,
     WRITTEN,
     Expected,
@@ -27,6 +24,8 @@ from builders.kit.versions import (
     known,
     tagged,
 )
+from builders.kit.http.router import Front
+from builders.kit.http.routes import Router
 
 VERSION = 7
 ONE, OTHER = UUID("0193a1b2-0000-7000-8000-000000000005"), UUID("0193a1b2-0000-7000-8000-000000000006")

@@ -9,21 +9,22 @@ from contextlib import contextmanager
 
 import pytest
 
-from builders.kit import jobs
-from builders.kit.db import Conn
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.kit.scratch import until
 
 # A worker that knows one more task: it says that it began, and ends when it is let.
 WORKER = """
 import asyncio, os, sys
 from builders import worker
-from builders.kit import jobs, log
-from builders.kit.settings import Settings
+from builders.kit.jobs import queue
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
 
-@jobs.app.task(name="test.held", pass_context=True)
+@queue.app.task(name="test.held", pass_context=True)
 async def held(context, number):
-    async with jobs.database(context).reading() as conn:
+    async with queue.database(context).reading() as conn:
         await conn.execute("INSERT INTO marks VALUES ('begun', %s, %s)", [number, os.getpid()])
         while (await (await conn.execute("SELECT FROM marks WHERE what = 'go'")).fetchone()) is None:
             await asyncio.sleep(0.02)
@@ -35,11 +36,11 @@ asyncio.run(worker.main(Settings()))
 
 
 @pytest.fixture
-async def marks(queue: Conn) -> Conn:
+async def marks(jobs_conn: Conn) -> Conn:
     """A connection to the database whose workers leave marks."""
-    await queue.execute("CREATE TABLE IF NOT EXISTS marks (what text, number int, pid int)")
-    await queue.execute("TRUNCATE marks")
-    return queue
+    await jobs_conn.execute("CREATE TABLE IF NOT EXISTS marks (what text, number int, pid int)")
+    await jobs_conn.execute("TRUNCATE marks")
+    return jobs_conn
 
 
 @contextmanager
@@ -66,7 +67,7 @@ async def left(conn: Conn, what: str) -> list[tuple[int, int]]:
 
 
 async def begin(conn: Conn, number: int) -> None:
-    await jobs.app.configure_task("test.held", connection=conn).defer_async(number=number)
+    await queue.app.configure_task("test.held", connection=conn).defer_async(number=number)
 
 
 async def let_go(conn: Conn) -> None:

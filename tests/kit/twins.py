@@ -7,12 +7,13 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from builders.kit import documents, ids, openapi
-from builders.kit.bodies import Reply
-from builders.kit.callers import Caller, Credential, needs, refused
 from builders.kit.errors import Invalid, NotFound, Problem, problems
-from builders.kit.front import Front
-from builders.kit.routes import Router
+from builders.kit.http import documents, openapi
+from builders.kit.http.bodies import Reply
+from builders.kit.http.callers import Caller, Credential, needs, refused
+from builders.kit.http.router import Front
+from builders.kit.http.routes import Router
+from builders.kit.values import ids
 
 PREFIX = "/v1/things"
 Reader = Annotated[Caller, needs("things:read")]

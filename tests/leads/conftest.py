@@ -3,10 +3,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from builders.app import Service
-from builders.kit import ids
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.leads.make import Desk
 from tests.mail.conftest import with_server
 from tests.mail.servers import MailServer

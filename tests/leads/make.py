@@ -8,9 +8,10 @@ from uuid import UUID
 import httpx
 
 from builders import worker
-from builders.kit import jobs, news
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from builders.leads import service as leads
 from builders.leads.records import Lead, Wanted
 from builders.mail.records import VENDOR
@@ -49,9 +50,9 @@ class Desk:
         """Until there is no news and no job left."""
         told = 1
         while told:
-            await jobs.drain(self.database, self.settings)
+            await queue.drain(self.database, self.settings)
             async with self.database.transaction() as conn:
-                told = await news.dispatch(conn)
+                told = await dispatcher.dispatch(conn)
 
     async def letters(self, address: str) -> list[Received]:
         """What the address got so far, oldest first."""

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 from tests.browser import press
 from tests.cast import Client
 from tests.leads.make import BROWSER, CONFIRM, Desk, ask, confirm, told

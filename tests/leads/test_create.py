@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.leads.make import CONFIRM, FULL, LEADS, Desk, ask, confirm, same, stop_of
 

@@ -6,11 +6,10 @@ from datetime import timedelta
 
 from psycopg import sql
 
-from builders.kit import clock
-from builders.kit.crypto import Keyring, generate_secret
-from builders.kit.db import Conn, Database
-from builders.leads import opting
-from builders.leads import service as leads
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.values import clock
+from builders.leads import opting, service as leads
 from builders.leads.records import Erased
 from builders.leads.store import requests
 from builders.mail.records import VENDOR

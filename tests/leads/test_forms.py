@@ -4,9 +4,7 @@ import json
 import unicodedata
 from typing import Any
 
-from hypothesis import example, given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
+from hypothesis import example, given, settings as limits, strategies as st
 from pydantic import ValidationError
 
 from builders.leads.schemas import BuildersWaitlistRequest, CreateLeadRequest

@@ -7,15 +7,13 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import HealthCheck, given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as limits, strategies as st
 
-from builders.kit import clock, ids, jobs
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.leads import jobs as leads_jobs
-from builders.leads import opting
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, ids
+from builders.leads import jobs as leads_jobs, opting
 from builders.leads.store import leads as store
 from builders.mail.records import VENDOR
 from tests.cast import Client
@@ -56,7 +54,7 @@ class Life:
         if step in WAITS:
             clock.move(WAITS[step])
             async with self.desk.database.transaction() as conn:
-                await jobs.defer(conn, leads_jobs.expire, timestamp=0)
+                await queue.defer(conn, leads_jobs.expire, timestamp=0)
         elif step == "bounce":
             self.desk.server.script.rcpt = ["550 5.1.1 no such user"]
             await ask(self.anyone, self.email)

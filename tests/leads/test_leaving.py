@@ -3,11 +3,11 @@
 import asyncio
 from datetime import timedelta
 
-from builders.kit import clock, jobs
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
-from builders.leads import jobs as leads_jobs
-from builders.leads import service as leads
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.leads import jobs as leads_jobs, service as leads
 from builders.mail.records import VENDOR
 from tests.cast import Client
 from tests.leads.make import Desk, ask, confirm, stop_of
@@ -24,7 +24,7 @@ async def stop(client: Client, desk: Desk, email: str) -> None:
 async def hour(desk: Desk) -> None:
     """What the hour brings."""
     async with desk.database.transaction() as conn:
-        await jobs.defer(conn, leads_jobs.expire, timestamp=0)
+        await queue.defer(conn, leads_jobs.expire, timestamp=0)
     await desk.work()
 
 
@@ -190,8 +190,8 @@ async def test_a_job_that_is_run_twice_does_its_work_once(
     clock.move(timedelta(hours=1))
     for _ in range(2):
         async with database.transaction() as conn:
-            await jobs.defer(conn, leads_jobs.take, request_id=request_id)
-    await jobs.drain(database, settings)
+            await queue.defer(conn, leads_jobs.take, request_id=request_id)
+    await queue.drain(database, settings)
 
     assert len(await desk.letters(email)) == 1
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from builders.app import Service, create_app, lifespan
-from builders.kit import ids
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.cast import Client
 from tests.leads.make import LEADS, WAITLIST
 

@@ -5,10 +5,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from builders.kit import clock, ids
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.leads import service as leads
 from builders.leads.records import Interest, Lead, Status, Wanted
 from tests.cast import Client

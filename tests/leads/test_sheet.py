@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from builders.leads import sheet
 from builders.leads.records import Lead, Status
 
@@ -49,7 +48,7 @@ async def written(*found: Lead) -> list[dict[str, str]]:
             yield lead
 
     file = io.StringIO(newline="")
-    assert await sheet.write(each(), file, link=lambda lead: f"https://stop.example/{lead.id}") == len(found)
+    assert await sheet.write_sheet(each(), file, link=lambda lead: f"https://stop.example/{lead.id}") == len(found)
     file.seek(0)
     return list(csv.DictReader(file))
 

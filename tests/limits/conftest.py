@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.cast import Person, make_person
 
 MakeService = Callable[..., Awaitable[Service]]

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from builders.app import Service
-from builders.kit import clock, limits
+from builders.kit.limits import policies
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.contract.document import operations
 
@@ -149,7 +150,7 @@ async def test_when_limits_are_off_nothing_is_counted_and_nothing_told(alice: Pe
 
 def test_the_document_names_the_limits_of_each_operation(limited: Service) -> None:
     found = operations(limited.openapi())
-    known = {policy.name for policy in limits.list_policies()}
+    known = {policy.name for policy in policies.list_policies()}
     for name, operation in found.items():
         named = operation.get("x-rate-limit", [])
         assert ("429" in operation["responses"]) == bool(named), name

@@ -5,9 +5,9 @@ from datetime import timedelta
 from builders.app import Service
 from builders.identity import keys
 from builders.identity.records import KeyKind, Preset
-from builders.kit import clock
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Client, make_person
 from tests.identity.letters import Postbox
 from tests.limits.conftest import MakeService

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from builders.app import Service
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Person
 from tests.invoices.make import make_invoice
 

@@ -10,7 +10,8 @@ import pytest
 from builders import app
 from builders.app import Service
 from builders.identity.records import Preset
-from builders.kit import clock, leases
+from builders.kit.limits import distributed_quota
+from builders.kit.values import clock
 from tests.cast import Client, make_person
 from tests.limits.conftest import MakeService
 from tests.redis import Redis
@@ -22,7 +23,7 @@ QUOTA = 60  # a tenth of what a key has by default
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine may be busy with other tests."""
-    monkeypatch.setattr(leases, "LONGEST_S", 5)
+    monkeypatch.setattr(distributed_quota, "LONGEST_S", 5)
     monkeypatch.setattr(app, "CACHE_S", 5)
 
 

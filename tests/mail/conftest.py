@@ -6,12 +6,11 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import Service
-from builders.kit import jobs
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
-from builders.mail import jobs as mail_jobs
-from builders.mail import service as mail
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.mail import jobs as mail_jobs, service as mail
 from builders.mail.records import Letter, Message
 from tests.cast import Person
 from tests.mail.make import SIGN_IN
@@ -51,8 +50,8 @@ def by_smtp(settings: Settings, smtp: MailServer) -> Settings:
 async def sweep(database: Database, settings: Settings) -> None:
     """What the minute brings."""
     async with database.transaction() as conn:
-        await jobs.defer(conn, mail_jobs.sweep, timestamp=0)
-    await jobs.drain(database, settings)
+        await queue.defer(conn, mail_jobs.sweep, timestamp=0)
+    await queue.drain(database, settings)
 
 
 def with_server(settings: Settings, url: str, **changed: object) -> Settings:

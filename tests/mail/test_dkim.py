@@ -11,14 +11,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from hypothesis import given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
+from hypothesis import given, settings as limits, strategies as st
 from pydantic import SecretStr
 
-from builders.kit import clock, jobs
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import senders
 from builders.mail.signing import Signer
 from tests.mail.conftest import Send
@@ -66,7 +65,7 @@ async def test_a_message_verifies_and_a_changed_one_does_not(
     send: Send, database: Database, signing: Settings, smtp: MailServer, key: rsa.RSAPrivateKey
 ) -> None:
     await send(RENEWALS)
-    await jobs.drain(database, signing)
+    await queue.drain(database, signing)
 
     raw = smtp.received[0].raw
     assert is_ours(raw, key)
@@ -81,7 +80,7 @@ async def test_another_domain_may_sign(
     send: Send, database: Database, signing: Settings, smtp: MailServer, key: rsa.RSAPrivateKey
 ) -> None:
     await send()
-    await jobs.drain(database, signing.model_copy(update={"dkim_domain": "mail.builders.example"}))
+    await queue.drain(database, signing.model_copy(update={"dkim_domain": "mail.builders.example"}))
 
     assert is_ours(smtp.received[0].raw, key, "mail.builders.example")
 

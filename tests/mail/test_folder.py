@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from builders.kit import clock, jobs
-from builders.kit.db import Database
-from builders.kit.settings import Settings
-from builders.mail import folder
-from builders.mail import service as mail
+from builders.kit.db.connections import Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.mail import folder, service as mail
 from builders.mail.records import Status
 from tests.mail.conftest import Look, Send
 from tests.mail.make import LINK, RENEWALS, SIGN_IN
@@ -31,7 +31,7 @@ async def test_mail_becomes_files_that_sort_by_time(
 ) -> None:
     first = await send(SIGN_IN)
     await send(RENEWALS)
-    await jobs.drain(database, apart)
+    await queue.drain(database, apart)
 
     files = mail.list_outbox(apart.data_dir)
     assert [each.suffix for each in files] == [".eml", ".eml"]
@@ -43,7 +43,7 @@ async def test_mail_becomes_files_that_sort_by_time(
 
 async def test_they_are_the_owners_alone(send: Send, database: Database, apart: Settings) -> None:
     await send()
-    await jobs.drain(database, apart)
+    await queue.drain(database, apart)
 
     (file,) = mail.list_outbox(apart.data_dir)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -6,13 +6,11 @@ from base64 import b64encode
 from quopri import encodestring
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
+from hypothesis import given, settings as limits, strategies as st
 
-from builders.kit import jobs
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from builders.mail import addresses, letters
 from builders.mail.records import Status, TeamInvite, WebhookDisabled
 from builders.mail.signing import Signer
@@ -93,7 +91,7 @@ async def test_a_label_sends_mail_to_nobody_else(
     send: Send, database: Database, by_smtp: Settings, smtp: MailServer, text: str
 ) -> None:
     await send(WebhookDisabled(label=text, url=WEBHOOK.url, reason=WEBHOOK.reason))
-    await jobs.drain(database, by_smtp)
+    await queue.drain(database, by_smtp)
 
     (received,) = smtp.received
     assert received.message["Bcc"] is None
@@ -112,7 +110,7 @@ async def test_mail_to_such_an_address_is_not_written(
     send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, word: str
 ) -> None:
     message_id = await send(to=f"{word}@evil.example")
-    await jobs.drain(database, by_smtp)
+    await queue.drain(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.last_error) == (Status.BOUNCED, "No mail server takes such an address.")

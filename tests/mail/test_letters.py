@@ -9,15 +9,12 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
+from hypothesis import given, settings as limits, strategies as st
 
-from builders.kit import clock, ids
-from builders.kit.crypto import Keyring, generate_secret
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.values import clock, ids
 from builders.mail import envelope, letters, links
-from builders.mail.records import LETTERS as KINDS
-from builders.mail.records import Letter, RenewalNotice, TeamInvite, WebhookDisabled
+from builders.mail.records import LETTERS as KINDS, Letter, RenewalNotice, TeamInvite, WebhookDisabled
 from builders.mail.senders import Sender
 from builders.mail.store import Claimed
 from tests.mail.make import CODE, LETTERS, LINK, RENEWALS, SIGN_IN
@@ -181,7 +178,7 @@ def test_text_that_runs_from_the_right_turns_nothing_beside_it() -> None:
 
 def test_links_of_notices_are_tracked_and_those_of_secrets_are_not() -> None:
     keyring = Keyring([generate_secret()])
-    minted = links.mint(keyring, base_url="https://builders.test", message_id=ids.new())
+    minted = links.mint_links(keyring, base_url="https://builders.test", message_id=ids.new())
     written = letters.write(RENEWALS, links=minted, unsubscribe=STOP)
 
     tags = _Tags(written.html)

@@ -4,13 +4,11 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit import ids
-from builders.kit.crypto import Keyring, generate_secret
-from builders.mail import links
-from builders.mail import service as mail
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.values import ids
+from builders.mail import links, service as mail
 from builders.mail.links import Links
 
 KEYRING = Keyring([generate_secret()])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import trustme
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from builders.mail import server
 from builders.mail.carriers import Outcome, Parcel
 from builders.mail.postman import Limits, Postman

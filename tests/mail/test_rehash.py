@@ -5,12 +5,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from builders.kit import crypto
-from builders.kit.crypto import Keyring, generate_secret
-from builders.kit.db import Database
-from builders.kit.settings import Settings
-from builders.mail import optouts
-from builders.mail import service as mail
+from builders.kit.db.connections import Database
+from builders.kit.process import secret_keys
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.process.settings import Settings
+from builders.mail import optouts, service as mail
 from builders.mail.records import Topic
 from tests.cast import Person
 
@@ -28,7 +27,7 @@ def old() -> str:
 def rotated(keyring: Keyring, settings: Settings, old: str) -> Keyring:
     """The service's keyring, behind whose first secret the old one still is."""
     del keyring  # by which the file is made
-    (now,) = crypto.load_or_create(settings.data_dir / "secret_keys")
+    (now,) = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     return Keyring([now, old])
 
 

@@ -5,12 +5,13 @@ from io import StringIO
 
 import pytest
 
-from builders.kit import access, jobs, log
-from builders.kit.crypto import Keyring, generate_secret
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
-from builders.mail import optouts
-from builders.mail import service as mail
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http import access_log
+from builders.kit.jobs import queue
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.process.settings import Settings
+from builders.mail import optouts, service as mail
 from builders.mail.optouts import Subscription
 from builders.mail.records import VENDOR, Category, Letter, Status, Topic
 from tests.cast import Client, Person
@@ -32,7 +33,7 @@ def reader(alice: Person) -> str:
 async def link(send: Send, database: Database, by_smtp: Settings, smtp: MailServer, reader: str) -> str:
     """What stands in the headers of a notice to them."""
     await send(RENEWALS, to=reader)
-    await jobs.drain(database, by_smtp)
+    await queue.drain(database, by_smtp)
     message = smtp.received[0].message
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     found = re.fullmatch(
@@ -59,7 +60,7 @@ async def test_one_click_ends_it_at_once(
     assert "set-cookie" not in answer.headers
 
     message_id = await send(RENEWALS, to=f" {reader.upper()} ")
-    await jobs.drain(database, by_smtp)
+    await queue.drain(database, by_smtp)
     stands = await look(message_id)
     assert (stands.status, stands.attempts, stands.next_try_at) == (Status.SUPPRESSED, 0, None)
     assert len(smtp.received) == 1
@@ -106,7 +107,7 @@ async def test_what_waits_for_another_attempt_is_not_sent_either(
 ) -> None:
     waiting = await send(RENEWALS, to=reader)
     await anyone.post(link, data=ONE_CLICK)
-    await jobs.drain(database, by_smtp)
+    await queue.drain(database, by_smtp)
 
     assert (await look(waiting)).status is Status.SUPPRESSED
     assert len(smtp.received) == 1
@@ -163,7 +164,7 @@ async def test_the_token_gets_into_no_log(anyone: Client, link: str) -> None:
     log.configure(level="info", stream=stream)
     await anyone.get(link)
     await anyone.post(link, data=ONE_CLICK)
-    access.flush()
+    access_log.flush()
     log.configure(level="error")
     logged = "".join(
         each for each in stream.getvalue().splitlines() if '"logger":"httpx"' not in each

@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import create_app, lifespan
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from tests.cast import Client
 from tests.probes.relay import Relay
 

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.kit import clock, ids, news, outbox
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.values import clock, ids
 from tests.cast import Client
 from tests.probes.conftest import MakeAsker
 from tests.probes.relay import Relay
@@ -126,7 +127,7 @@ async def test_events_that_nobody_tells_are_named_and_it_is_ready_all_the_same(
 async def test_an_outbox_that_cannot_be_looked_at_is_named_and_it_is_ready_all_the_same(
     anyone: Client, monkeypatch: pytest.MonkeyPatch, look: str
 ) -> None:
-    monkeypatch.setattr(news, "OLDEST", look)
+    monkeypatch.setattr(dispatcher, "OLDEST", look)
 
     answer = await anyone.get("/readyz")
 

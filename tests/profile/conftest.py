@@ -1,8 +1,8 @@
 import pytest
 
-from builders.kit import ids
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.profile.make import Office

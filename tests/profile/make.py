@@ -5,9 +5,10 @@ from email.message import EmailMessage
 from typing import Any
 
 from builders import worker
-from builders.kit import jobs, news
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.profile.outbox import letters_to
 
@@ -34,8 +35,8 @@ class Office:
         told = 1
         while told:
             async with self.database.transaction() as conn:
-                told = await news.dispatch(conn)
-            await jobs.drain(self.database, self.settings)
+                told = await dispatcher.dispatch(conn)
+            await queue.drain(self.database, self.settings)
 
     async def letters(self, address: str) -> list[EmailMessage]:
         """What the address got so far, oldest first."""

@@ -3,9 +3,9 @@
 import re
 from datetime import timedelta
 
-from builders.kit import clock
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.mail.conftest import with_server
 from tests.mail.servers import MailServer

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 from tests.browser import press
 from tests.cast import Client, Person
 from tests.profile.make import (

@@ -3,11 +3,12 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock, crypto
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
-from builders.kit.settings import Settings
+from builders.kit.process import secret_keys
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.profile import service as profiles
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -264,11 +265,11 @@ async def test_a_link_outlives_new_secret_keys(
 ) -> None:
     await patch(alice, email=address)
     token = await office.token(address)
-    old = crypto.load_or_create(settings.data_dir / "secret_keys")
+    old = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     async with database.transaction() as conn:
         with pytest.raises(TokenInvalid):
-            await profiles.confirm(conn, keyring=Keyring([crypto.generate_secret()]), token=token)
-        ring = Keyring([crypto.generate_secret(), *old])
+            await profiles.confirm(conn, keyring=Keyring([secret_keys.generate_secret()]), token=token)
+        ring = Keyring([secret_keys.generate_secret(), *old])
         assert not (await profiles.confirm(conn, keyring=ring, token=token)).repeated
 
 

@@ -2,10 +2,10 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock, jobs
-from builders.kit.db import Conn, Database
-from builders.profile import jobs as profile_jobs
-from builders.profile import service as profiles
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.values import clock
+from builders.profile import jobs as profile_jobs, service as profiles
 from builders.profile.records import Proof, Role, StepKey
 from builders.profile.store import verifications as store
 from tests.cast import Person
@@ -16,13 +16,13 @@ MESSAGES = "SELECT count(*) FROM profile_verifications WHERE account_id = %s"
 
 async def prune(database: Database, office: Office) -> None:
     async with database.transaction() as conn:
-        await jobs.defer(conn, profile_jobs.prune, timestamp=0)
+        await queue.defer(conn, profile_jobs.prune, timestamp=0)
     await office.work()
 
 
 async def begin(database: Database, person: Person) -> None:
     async with database.transaction() as conn:
-        await jobs.defer(conn, profile_jobs.begin_verification, account_id=str(person.account.id))
+        await queue.defer(conn, profile_jobs.begin_verification, account_id=str(person.account.id))
 
 
 async def test_the_first_link_is_mailed_once_whatever_runs_twice(
@@ -92,7 +92,7 @@ async def lose_news(database: Database, *people: Person) -> None:
 
 async def catch_up(database: Database, office: Office) -> None:
     async with database.transaction() as conn:
-        await jobs.defer(conn, profile_jobs.catch_up, timestamp=0)
+        await queue.defer(conn, profile_jobs.catch_up, timestamp=0)
     await office.work()
 
 

@@ -5,8 +5,7 @@ import zoneinfo
 from importlib import resources
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from builders.profile import members
 

@@ -10,7 +10,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from builders.kit import ids, migrate
+from builders.kit.db import migrations
+from builders.kit.values import ids
 
 EARLIER, LATER = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 2, 5, tzinfo=UTC)
 ACCOUNT = "INSERT INTO identity_accounts VALUES (%s, %s, %s, 'Ada', %s, %s)"
@@ -23,10 +24,10 @@ PLAN = "INSERT INTO sandbox_plans VALUES (%s, %s, 'm', '{}', %s, 'd', '[]', '[]'
 
 def migrate_to(name: str, conninfo: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Applies the migrations before this one."""
-    earlier = [each for each in migrate.ours() if each.name < name]
+    earlier = [each for each in migrations.ours() if each.name < name]
     with monkeypatch.context() as patched:
-        patched.setattr(migrate, "ours", lambda: earlier)
-        migrate.migrate(conninfo)
+        patched.setattr(migrations, "ours", lambda: earlier)
+        migrations.migrate(conninfo)
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_what_was_done_before_counts(before: str) -> None:
             conn.execute(PLAN, [ada, ids.new(), status, LATER, LATER])
         conn.execute(PLAN, [grace, ids.new(), "blocked", LATER, LATER])
 
-        migrate.migrate(before)
+        migrations.migrate(before)
 
         profiles: list[Any] = conn.execute("SELECT account_id, roles, version FROM profile_profiles").fetchall()
         steps = conn.execute("SELECT account_id, step, done_at FROM profile_steps").fetchall()
@@ -77,7 +78,7 @@ def test_what_a_newer_process_has_noted_already_stays(before: str, monkeypatch: 
         )
         conn.execute("INSERT INTO profile_steps VALUES (%s, 'verify_email', %s)", [ada, LATER])
 
-        assert "0014_profile_backfill.sql" in migrate.migrate(before)
+        assert "0014_profile_backfill.sql" in migrations.migrate(before)
 
         profiles: list[Any] = conn.execute("SELECT company, version FROM profile_profiles").fetchall()
         steps = conn.execute("SELECT step, done_at FROM profile_steps").fetchall()

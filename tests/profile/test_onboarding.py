@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from builders.kit import clock, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.outbox import Event
-from builders.profile import jobs as profile_jobs
-from builders.profile import onboarding
-from builders.profile import service as profiles
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock
+from builders.profile import jobs as profile_jobs, onboarding, service as profiles
 from builders.profile.records import StepKey, Stored, Track
 from tests.cast import Person
 from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, steps, told

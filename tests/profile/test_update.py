@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.test_login_as import OURS, redeemed
 from tests.profile.make import ME, audited, me, patch, tag, told

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.profile.make import CONFIRM, RESEND, VERIFICATION, Json, Office, patch, verification

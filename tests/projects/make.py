@@ -3,8 +3,8 @@
 from typing import Any
 from uuid import UUID
 
-from builders.kit import ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.projects.records import Project, ProjectChange, ProjectSpec
 from builders.projects.telling import change_of
 from tests.cast import Client

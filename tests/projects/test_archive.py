@@ -1,6 +1,6 @@
 import asyncio
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.projects.make import ALL, PATH, archive, create, read, told
 

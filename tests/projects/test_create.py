@@ -3,10 +3,9 @@ import re
 from unittest.mock import patch as replaced
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.projects import members, service
 from builders.projects.records import SLUG
 from tests.cast import Client, Person

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from builders.kit import outbox
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
 from builders.projects import service as projects
 from builders.projects.records import Project, ProjectSpec
 from tests.cast import Person
@@ -79,7 +79,7 @@ async def test_all_or_none_are_opened(alice: Person, database: Database) -> None
 async def test_a_key_stands_for_one_project(alice: Person, bob: Person, database: Database) -> None:
     key = {"manifest": "main", "manifest_key": "p"}
     await opened(database, alice, spec(**key))
-    with pytest.raises(projects.KeysTaken) as refused:
+    with pytest.raises(projects.ProjectKeysTaken) as refused:
         await opened(database, alice, spec(**key))
 
     assert refused.value.keys == {("main", "p")}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.projects.make import PATH, archive, create, told
 

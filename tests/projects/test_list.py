@@ -1,4 +1,4 @@
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.projects import store
 from tests.cast import Client, Person
 from tests.projects.make import PATH, archive, create, names

@@ -1,5 +1,5 @@
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.profile.make import Office, me, steps
 from tests.projects.make import create

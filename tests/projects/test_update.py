@@ -3,7 +3,7 @@ from unittest.mock import patch as replaced
 
 import pytest
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.projects import service
 from tests.cast import Person
 from tests.projects.make import ALL, PATH, archive, create, patch, read, told

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Person
 from tests.sandbox.make import Json
 

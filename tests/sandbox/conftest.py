@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from builders.app import Service
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from tests.kit.outbound.receivers import Receiver
 from tests.profile.make import Office
 from tests.sandbox.cutter import Cutter, cutter

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from builders.catalog import service as catalog
-from builders.kit import ids, jobs
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Conn, Database
-from builders.sandbox import beginning
-from builders.sandbox import service as sandbox
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.jobs import queue
+from builders.kit.values import ids
+from builders.sandbox import beginning, service as sandbox
 from builders.sandbox.means import Means
 from builders.sandbox.records import Order, Promotion
 from builders.sandbox.schemas.promotion import SandboxPromoteRequest
@@ -128,7 +128,7 @@ async def ended(person: Person, promotion: Json) -> Json:
     if promotion["status"] != "running":
         return promotion
     state = person.service.api.state
-    await jobs.drain(state.database, state.settings)
+    await queue.drain(state.database, state.settings)
     answer = await person.get(f"/v1/sandbox/promotions/{promotion['id']}")
     read: Json = answer.json()
     return read

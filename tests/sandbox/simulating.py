@@ -6,7 +6,7 @@ from uuid import UUID
 import httpx
 from psycopg import sql
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Client
 from tests.sandbox.make import Json
 

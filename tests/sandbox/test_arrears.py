@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from builders.invoices import service as invoices
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from tests.cast import Person
 from tests.invoices.make import pass_by
 from tests.sandbox.make import PROMOTE, Domains, alias, apply, begin, findings, order, plan, promote

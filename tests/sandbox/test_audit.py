@@ -1,4 +1,4 @@
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Person
 from tests.sandbox.make import Json, alias, begin, order, plan
 

@@ -3,11 +3,10 @@
 from datetime import timedelta
 from decimal import Decimal
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.sandbox.make import Domains, Json, alias, alter, apply, begin, crew, findings, plan, promote

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from builders.kit import clock
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.sandbox.make import (
     PROMOTE,

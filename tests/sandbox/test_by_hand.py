@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from tests.cast import Person
 from tests.kit.locks import waiting
 from tests.sandbox.cutter import Cutter

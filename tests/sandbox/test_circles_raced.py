@@ -5,12 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from builders.aliases import circles
-from builders.aliases import service as aliases
+from builders.aliases import circles, service as aliases
 from builders.aliases.records import Patch
-from builders.kit.callers import Actor
-from builders.kit.db import Conn, Database
-from builders.kit.versions import Expected
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import Actor
+from builders.kit.http.etags import Expected
 from builders.sandbox import service as sandbox
 from tests.cast import Client, Person
 from tests.kit.locks import waiting

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock, ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock, ids
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, events, order, plan, promote

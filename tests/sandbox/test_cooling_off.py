@@ -9,11 +9,9 @@ import pytest
 
 from builders.invoices import service as invoices
 from builders.invoices.records import InvoiceStatus
-from builders.kit import clock
-from builders.kit.db import Conn, Database
-from builders.sandbox import promotion as promotions
-from builders.sandbox import runner
-from builders.sandbox import service as sandbox
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
+from builders.sandbox import promotion as promotions, runner, service as sandbox
 from builders.sandbox.kinds.work import Work
 from builders.sandbox.records import Ground, Plan
 from tests.cast import Person

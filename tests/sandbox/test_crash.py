@@ -7,10 +7,10 @@ import pytest
 
 from builders.aliases import service as aliases
 from builders.aliases.records import AliasSpec
-from builders.kit import ids
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseAway
-from builders.kit.money import Money
+from builders.kit.values import ids
+from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.sandbox.cutter import Cutter
 from tests.sandbox.make import Json, alias, events, order, plan, promote, run

@@ -7,7 +7,7 @@ import pytest
 
 from builders.app import Service
 from builders.identity.records import Preset
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseAway
 from tests.cast import Person, make_person
 from tests.domains.make import assign

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from builders.kit import emails, ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import emails, ids
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, order, plan, promote
 

@@ -9,12 +9,12 @@ import pytest
 from psycopg import sql
 
 from builders.aliases import service as aliases
-from builders.kit import clock, ids, jobs
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy
-from builders.kit.settings import Settings
-from builders.sandbox import carrying, runner
-from builders.sandbox import jobs as sandbox_jobs
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.sandbox import carrying, jobs as sandbox_jobs, runner
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, Json, alias, begin, crew, events, order, plan, promote, steps
 
@@ -47,13 +47,13 @@ class Worker:
         """What a worker does at the next minute."""
         clock.move(ABANDONED)
         async with self._database.transaction() as conn:
-            await jobs.defer(conn, sandbox_jobs.resume, timestamp=0)
-        await jobs.drain(self._database, self._settings)
+            await queue.defer(conn, sandbox_jobs.resume, timestamp=0)
+        await queue.drain(self._database, self._settings)
 
     async def try_again(self, person: Person) -> None:
         """The next try of the account's job, before its time."""
         await self._conn.execute(DUE, [str(person.account.id)])
-        await jobs.drain(self._database, self._settings)
+        await queue.drain(self._database, self._settings)
 
     async def try_the_last_time(self, person: Person) -> None:
         """As if all tries before had failed."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.kit.heavy import HeavyLoop
+from builders.kit.http.heavy_requests import HeavyLoop
 from builders.sandbox import planner
 from tests.cast import Person
 from tests.sandbox.make import PLAN, PROMOTE, alias, crew, manifest

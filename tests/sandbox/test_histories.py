@@ -2,10 +2,9 @@
 
 from collections import Counter
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.wishes import Manifest
 from tests.conftest import MakePerson
 from tests.sandbox.make import Domains, Json, alias, events, manifest, order, plan, promote

@@ -5,9 +5,10 @@ from typing import Any
 
 from procrastinate.tasks import Task
 
-from builders.kit import clock, jobs
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.sandbox import jobs as sandbox_jobs
 from tests.cast import Person
 from tests.conftest import MakePerson
@@ -19,8 +20,8 @@ ABANDONED = timedelta(minutes=2, seconds=1)
 async def work(database: Database, settings: Settings, task: Task[Any, Any, Any]) -> None:
     """Runs a periodic task and whatever it enqueues, as a worker would."""
     async with database.transaction() as conn:
-        await jobs.defer(conn, task, timestamp=0)
-    await jobs.drain(database, settings)
+        await queue.defer(conn, task, timestamp=0)
+    await queue.drain(database, settings)
 
 
 async def read(person: Person, planned: Json) -> str:

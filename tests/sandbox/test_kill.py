@@ -12,8 +12,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from builders.kit.db import Conn
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn
+from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, Json, alias, crew, events, order, plan, promote
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.domains.make import assign
 from tests.sandbox.make import (

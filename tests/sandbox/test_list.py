@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.sandbox.make import alias, plan, promote
 

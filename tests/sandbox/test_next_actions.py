@@ -10,7 +10,7 @@ from builders import sandbox
 from builders.aliases import service as aliases
 from builders.aliases.records import Reason
 from builders.invoices import service as invoices
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from builders.sandbox.error_codes import RETRYABLE, StepError
 from tests.cast import Person
 from tests.sandbox.make import Domains, Json, alias, apply, crew

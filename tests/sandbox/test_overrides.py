@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders.kit import outbox
 from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.events import outbox
 from builders.webhooks import overriding
 
 

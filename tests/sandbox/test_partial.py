@@ -5,10 +5,9 @@ from datetime import timedelta
 import pytest
 
 from builders.aliases import service as aliases
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
-from builders.sandbox import runner
-from builders.sandbox import service as sandbox
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
+from builders.sandbox import runner, service as sandbox
 from builders.sandbox.promotion import UNEXPECTED
 from builders.sandbox.store import steps as journal
 from tests.cast import Person

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.sandbox.make import (
     PLAN,

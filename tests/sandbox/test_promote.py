@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from builders.app import Service
-from builders.kit import clock, ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock, ids
 from tests.cast import Client, Person
 from tests.catalog.make import catch_up
 from tests.sandbox.make import PROMOTE, alias, apply, crew, events, findings, order, plan, promote, steps

@@ -2,10 +2,9 @@
 
 import json
 
-from hypothesis import event, given
-from hypothesis import strategies as st
+from hypothesis import event, given, strategies as st
 
-from builders.kit import ids
+from builders.kit.values import ids
 from builders.sandbox import plan
 from builders.sandbox.records import ACTIONS, ActionKind
 from builders.sandbox.wishes import Manifest

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from hypothesis import event, given
-from hypothesis import strategies as st
+from hypothesis import event, given, strategies as st
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from builders.projects.records import Project
 from builders.sandbox import plan
 from builders.sandbox.kinds.live import Live

@@ -9,7 +9,7 @@ import pytest
 
 from builders.app import Service
 from builders.identity.records import Preset
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.sandbox import service as sandbox
 from tests.cast import Person, make_person
 from tests.kit.locks import waiting

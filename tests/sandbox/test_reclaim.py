@@ -10,8 +10,8 @@ import pytest
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import InvoiceStatus, Seller
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.invoices.make import pass_by
 from tests.profile.make import Office

@@ -7,15 +7,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, Seller
-from builders.kit import clock
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
+from builders.kit.values.money import Money
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.invoices.make import usd

@@ -3,8 +3,8 @@
 import asyncio
 import re
 
-from builders.kit import ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from tests.cast import Person
 from tests.sandbox.make import PLAN, PROMOTE, Json, findings, order, plan_of, promote, webhook, whole
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from builders.app import Service
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox import service as sandbox
 from tests.cast import Client, Person
 from tests.catalog.make import catch_up

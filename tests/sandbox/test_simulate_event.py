@@ -6,13 +6,13 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from standardwebhooks.webhooks import Webhook
 
 from builders.app import Service
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock
 from builders.webhooks import overriding
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver, saying

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.cast import Person
 from tests.sandbox.make import Json, alias, crew, manifest

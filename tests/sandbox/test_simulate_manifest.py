@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from builders.app import Service
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import OPERATOR
 from builders.sandbox import service as sandbox
 from builders.sandbox.means import Means
 from builders.sandbox.records import OnError

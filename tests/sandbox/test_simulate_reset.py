@@ -10,10 +10,9 @@ from builders.aliases import service as aliases
 from builders.app import Service
 from builders.domains import service as domains
 from builders.invoices import service as invoices
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.projects import service as projects
-from builders.sandbox import rehearsal
-from builders.sandbox import service as sandbox
+from builders.sandbox import rehearsal, service as sandbox
 from builders.sandbox.reset import Cleared
 from builders.webhooks import service as webhooks
 from tests.cast import Person

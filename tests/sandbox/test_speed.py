@@ -12,8 +12,8 @@ from statistics import median
 
 import pytest
 
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
 from builders.sandbox import service as sandbox
 from builders.sandbox.records import Ground, Plan
 from builders.sandbox.schemas.manifest import SandboxManifest

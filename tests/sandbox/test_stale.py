@@ -1,6 +1,6 @@
 """A plan is promoted only onto the state it was made on; else 409 says what changed, and nothing is written."""
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.sandbox.make import (
     PROMOTE,

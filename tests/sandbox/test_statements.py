@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from psycopg.pq import Trace
 
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process.settings import Settings
 from builders.sandbox import service as sandbox
 from builders.sandbox.records import Ground, OnError, Order, Plan, Promotion, PromotionStatus
 from builders.sandbox.schemas.manifest import SandboxManifest

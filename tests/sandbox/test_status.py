@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from builders.app import Service
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.sandbox.make import STATUS, Json, alias, apply, begin, plan

@@ -2,7 +2,7 @@
 
 import json
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.sandbox.make import Json, alias, apply, plan, promote
 

@@ -1,6 +1,6 @@
 """Names that the operator has suspended: they block nothing, and nothing of them is changed."""
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from tests.cast import Person
 from tests.sandbox.make import actions, alias, apply, findings, plan, promote, suspend
 

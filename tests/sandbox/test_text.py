@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.replies.rendering import wants_text
 from tests.cast import Person
 from tests.sandbox.make import PLAN, alias, apply, manifest, plan

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from builders.kit import jobs
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, Json, alias, begin, crew, events, order, plan, promote
 
@@ -53,7 +53,7 @@ async def test_a_large_one_is_answered_at_once_and_done_by_a_job(
     assert answer.headers["Location"] == f"{READ}/{begun['id']}"
     again = await alice.post(PROMOTE, json=order(planned))
     assert again.json() == begun
-    await jobs.drain(database, settings)
+    await queue.drain(database, settings)
     ended = (await alice.get(answer.headers["Location"])).json()
     assert (ended["status"], ended["summary"]) == ("succeeded", {"succeeded": 251})
     assert {step["attempts"] for step in ended["steps"]} == {1}

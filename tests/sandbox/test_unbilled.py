@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from builders.aliases import service as aliases
 from builders.invoices.records import InvoiceStatus, Seller
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from tests.cast import Person
 from tests.sandbox.billed import COOLED_OFF, YEAR, issued
 from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, findings, order, plan, promote

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from builders.kit.guard.targets import Rule, Target, UrlRefused
-from builders.kit.outbound import Outbound
+from builders.kit.outbound.client import Outbound
+from builders.kit.outbound.targets import Rule, Target, UrlRefused
 from builders.webhooks import applying
 from tests.cast import Person
 from tests.sandbox.make import findings, plan_of, webhook, whole

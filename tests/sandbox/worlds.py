@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from uuid import UUID
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from builders.aliases import service as aliases
 from builders.aliases.records import Alias, Name, Reason, Rules, Standing
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceInterval, PriceTier
-from builders.kit import clock, ids
-from builders.kit.money import Money
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 from builders.sandbox import plan
 from builders.sandbox.kinds import alias_judging
 from builders.sandbox.kinds.alias_judging import Directory

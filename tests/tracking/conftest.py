@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from builders.app import Service
-from builders.kit import clock
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import Letter
 from tests.cast import Person

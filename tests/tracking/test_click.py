@@ -4,11 +4,9 @@ import string
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given
-from hypothesis import settings as trials
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, example, given, settings as trials, strategies as st
 
-from builders.kit import ids
+from builders.kit.values import ids
 from builders.mail import service as mail
 from builders.tracking import links
 from tests.cast import Client, Person

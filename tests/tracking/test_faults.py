@@ -9,9 +9,10 @@ import pytest
 from pydantic import SecretStr
 
 from builders.app import Service, create_app, lifespan
-from builders.kit import clock, partitions
-from builders.kit.db import Conn
-from builders.kit.settings import Settings
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from tests.cast import Client
 from tests.kit.gate import Gate
 from tests.kit.scratch import until

@@ -11,9 +11,9 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from builders.kit import ids
-from builders.kit.db import Conn
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from tests.tracking.conftest import BROWSER, Hits, Mailed
 
 pytestmark = pytest.mark.usefixtures("no_mail_jobs")

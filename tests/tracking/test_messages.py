@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from builders.kit import clock, jobs
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.tracking import jobs as tracking_jobs
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -88,8 +89,8 @@ async def test_the_scope_is_asked_for(dana: Person, anyone: Client) -> None:
 
 async def sweep(database: Database, settings: Settings) -> None:
     async with database.transaction() as conn:
-        await jobs.defer(conn, tracking_jobs.mark_bursts, timestamp=0)
-    await jobs.drain(database, settings)
+        await queue.defer(conn, tracking_jobs.mark_bursts, timestamp=0)
+    await queue.drain(database, settings)
 
 
 async def test_three_links_at_once_are_a_machines_doing(

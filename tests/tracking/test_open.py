@@ -6,14 +6,12 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as trials
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as trials, strategies as st
 
 from builders.app import Service
-from builders.kit import clock, ids
-from builders.kit.crypto import Keyring, generate_secret
-from builders.kit.visitors import Agent, Machine
+from builders.kit.http.clients import Agent, Machine
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from tests.cast import Client, Person
 from tests.tracking.conftest import BASE, BROWSER, Hits, Mailed, Make

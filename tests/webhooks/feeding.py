@@ -5,9 +5,9 @@ from uuid import UUID
 
 from builders import worker
 from builders.aliases.events import ALIAS_CREATED
-from builders.kit import news, outbox
-from builders.kit.db import Database
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.events.outbox import Event
 from tests.cast import Client
 
 PATH = "/v1/events"
@@ -27,7 +27,7 @@ async def relay(database: Database) -> None:
     """Relay what is pending."""
     while True:
         async with database.transaction() as conn:
-            if not await news.dispatch(conn):
+            if not await dispatcher.dispatch(conn):
                 return
 
 

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from builders.aliases.events import ALIAS_CREATED
 from builders.app import Service
-from builders.kit import clock, ids
-from builders.kit.db import Database
-from builders.kit.news import News
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Database
+from builders.kit.events.dispatcher import News
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock, ids
 from builders.webhooks import fanout, sending
 from builders.webhooks.store import claims
 from tests.cast import Client

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from builders.kit.heavy import HeavyLoop
 
 from builders.app import Service
-from builders.kit.heavy import HeavyLoop
 from builders.kit.outbound import Outbound
 from builders.webhooks import sending
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying

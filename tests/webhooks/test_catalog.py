@@ -4,8 +4,8 @@ import jsonschema_rs
 import pytest
 from pydantic import BaseModel
 
-from builders.kit import outbox
-from builders.kit.outbox import Event
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
 from tests.cast import Client, Person
 
 PATH = "/v1/notifications/events"

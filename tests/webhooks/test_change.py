@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from builders.app import Service
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver, resolving, saying
 from tests.webhooks.hostile import URLS

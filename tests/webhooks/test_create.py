@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 
 from builders.app import Service
-from builders.kit import log
+from builders.kit.process import log
 from builders.webhooks import destinations, sealing
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import resolving

@@ -1,8 +1,8 @@
 import pytest
 
 from builders.app import Service
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from builders.webhooks.store import claims
 from tests.cast import Person
 from tests.webhooks.make import DELIVERIES, PATH, create, deliveries, happen, read

@@ -7,8 +7,9 @@ import pytest
 from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED
 from builders.app import Service
 from builders.identity.events import KEY_CREATED
-from builders.kit import clock, ids, partitions
-from builders.kit.db import Conn, Database
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from builders.webhooks.store import deliveries as store
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver, saying

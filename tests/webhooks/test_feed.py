@@ -7,10 +7,11 @@ import pytest
 from pydantic import BaseModel
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.kit import clock, ids, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.news import News
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.events.dispatcher import News
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock, ids
 from builders.webhooks import feed
 from builders.webhooks.events import WEBHOOK_DELETED
 from tests.cast import Client, Person

@@ -10,14 +10,14 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as given_settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as given_settings, strategies as st
 
-from builders.kit import clock, ids, jobs, news, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.pages import PageRequest
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.http.pagination import PageRequest
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.webhooks import feed
 from builders.webhooks.events import WEBHOOK_DELETED
 from builders.webhooks.feed_waiters import FeedWaiters
@@ -51,7 +51,7 @@ async def test_a_relay_does_not_overtake_another_one_also_when_its_clock_is_behi
     start = await seek_end(alice, database)
     await publish(database, alice.account.id, WEBHOOK_DELETED)
     async with database.transaction() as slow:
-        await news.dispatch(slow)
+        await dispatcher.dispatch(slow)
         with clock.moved(timedelta(minutes=-1)):
             await publish(database, alice.account.id, WEBHOOK_DELETED)
             other = asyncio.create_task(relay(database))
@@ -67,7 +67,7 @@ async def test_relays_of_other_accounts_do_not_wait(alice: Person, bob: Person, 
     starts = [await seek_end(each, database) for each in (alice, bob)]
     await publish(database, alice.account.id, WEBHOOK_DELETED)
     async with database.transaction() as slow:
-        await news.dispatch(slow)
+        await dispatcher.dispatch(slow)
         await asyncio.wait_for(happen(database, bob.account.id, WEBHOOK_DELETED), 2)
         assert types(await read(bob, starts[1])) == ["webhook.deleted"]
 
@@ -81,7 +81,7 @@ async def test_what_a_killed_relay_had_taken_is_relayed_by_the_next(
 
         async def be_killed() -> None:
             async with conn.transaction():
-                await news.dispatch(conn)
+                await dispatcher.dispatch(conn)
                 pid = conn.info.backend_pid
                 async with database.reading() as other:
                     await other.execute("SELECT pg_terminate_backend(%s)", [pid])
@@ -93,7 +93,7 @@ async def test_what_a_killed_relay_had_taken_is_relayed_by_the_next(
 
     await relay(database)
     assert types(await read(alice, start)) == ["webhook.deleted"]
-    await jobs.drain(database, settings)
+    await queue.drain(database, settings)
     assert types(await read(alice, start)) == ["webhook.deleted"]
 
 
@@ -140,7 +140,7 @@ class Play:
 
         async def run() -> None:
             async with self.database.transaction() as conn, conn.transaction(force_rollback=fails):
-                await news.dispatch(conn)
+                await dispatcher.dispatch(conn)
                 dispatched.set()
                 await gate.wait()
 

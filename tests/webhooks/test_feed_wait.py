@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from builders.app import Service
-from builders.kit import ids
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseAway
+from builders.kit.values import ids
 from builders.webhooks import feed_waiters
 from builders.webhooks.events import WEBHOOK_DELETED
 from builders.webhooks.feed_waiters import FeedWaiters

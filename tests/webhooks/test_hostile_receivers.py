@@ -9,8 +9,8 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 
 from builders.app import Service
-from builders.kit.outbound import opened
-from builders.kit.settings import Settings
+from builders.kit.outbound.client import opened
+from builders.kit.process.settings import Settings
 from soak import hostile
 from tests.cast import Person
 from tests.webhooks.make import PATH, create

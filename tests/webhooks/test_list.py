@@ -1,7 +1,7 @@
 import pytest
 
 from builders.app import Service
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver, saying
 from tests.webhooks.make import PATH, create, happen, read, send_due

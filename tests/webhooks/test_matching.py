@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from builders.kit import outbox
-from builders.kit.outbox import Event
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
 from builders.webhooks import matching
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builders.kit import clock, ids
+from builders.kit.values import clock, ids
 from builders.webhooks import sealing, signing
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "webhooks.md").read_text(encoding="utf-8")

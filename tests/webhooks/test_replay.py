@@ -5,8 +5,8 @@ import pytest
 
 from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED, ALIAS_UPDATED
 from builders.app import Service
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from builders.webhooks import requeue
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import OK, Receiver, saying

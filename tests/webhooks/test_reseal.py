@@ -7,12 +7,12 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from builders.app import Service
-from builders.kit import clock, crypto
-from builders.kit.crypto import Keyring, generate_secret
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
-from builders.webhooks import resealing, sealing
-from builders.webhooks import service as webhooks
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process import secret_keys
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.webhooks import resealing, sealing, service as webhooks
 from builders.webhooks.store import secrets as store
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver
@@ -36,7 +36,7 @@ def keyring(service: Service) -> Keyring:
 def rotated(keyring: Keyring, settings: Settings, old: str) -> Keyring:
     """The service's keyring, behind whose first secret the old one still is."""
     del keyring  # by which the file is made
-    (now,) = crypto.load_or_create(settings.data_dir / "secret_keys")
+    (now,) = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     return Keyring([now, old])
 
 

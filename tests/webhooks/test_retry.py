@@ -6,9 +6,9 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from builders.app import Service
-from builders.kit import clock
-from builders.kit.db import Database
-from builders.kit.outbound import Failure, OutboundFailed
+from builders.kit.db.connections import Database
+from builders.kit.outbound.client import Failure, OutboundFailed
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import OK, Reader, Receiver, Writer, saying
 from tests.webhooks.make import DELIVERIES, PATH, Json, create, deliveries, happen, read, send_due

@@ -3,12 +3,11 @@ from datetime import timedelta
 
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
-from svix.webhooks import Webhook as SvixWebhook
-from svix.webhooks import WebhookVerificationError as SvixVerificationError
+from svix.webhooks import Webhook as SvixWebhook, WebhookVerificationError as SvixVerificationError
 
 from builders.app import Service
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver
 from tests.webhooks.make import PATH, Json, create, happen, read, send_due

@@ -3,11 +3,10 @@
 import base64
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit import ids
-from builders.kit.crypto import Keyring, Unsealable, generate_secret
+from builders.kit.process.secret_keys import Keyring, Unsealable, generate_secret
+from builders.kit.values import ids
 from builders.webhooks import sealing
 
 RING = Keyring([generate_secret()])

@@ -16,9 +16,10 @@ from builders.aliases.store import arrears as store
 from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.invoices.records import InvoiceStatus, Stage
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock
 
 
 async def settle(conn: Conn, *, account_id: UUID, invoice_id: UUID, quarantine: timedelta) -> None:

@@ -20,11 +20,13 @@ from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
 from builders.aliases.records import Confirmation, Destination
 from builders.aliases.rows import Asked, Due
 from builders.aliases.store import destinations as store
-from builders.kit import clock, jobs, outbox
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
-from builders.kit.settings import Settings
+from builders.kit.events import outbox
+from builders.kit.jobs import queue
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import VerifyDestination
 
@@ -43,14 +45,14 @@ TOKEN_BYTES = 32
 HASHED = "aliases.link"  # the keyring's purpose
 
 
-@jobs.app.task(name="aliases.ask", aliases=["aliases.request_confirmation"], retry=jobs.RETRY, pass_context=True)
+@queue.app.task(name="aliases.ask", aliases=["aliases.request_confirmation"], retry=queue.RETRY, pass_context=True)
 async def ask(context: JobContext, account_id: str | None = None) -> None:
     """Mails the readers of destinations that are to be asked now: one account's, or all."""
     owner = UUID(account_id) if account_id else None
     await ask_due(
-        jobs.database(context),
-        keyring=jobs.keyring(context),
-        settings=jobs.settings(context),
+        queue.database(context),
+        keyring=queue.keyring(context),
+        settings=queue.settings(context),
         account_id=owner,
     )
 
@@ -132,7 +134,7 @@ async def resend(conn: Conn, *, account_id: UUID, email: str, most: int) -> tupl
         most=MOST_TO_ADDRESS,
     ):
         await _refuse(conn, account_id, email, now)
-    await jobs.defer(conn, ask, once=f"aliases.ask {account_id}", account_id=str(account_id))
+    await queue.defer(conn, ask, once=f"aliases.ask {account_id}", account_id=str(account_id))
     return True, await turns.find(conn, account_id=account_id, email=email, most=most) or found
 
 
@@ -169,13 +171,13 @@ async def confirm(conn: Conn, *, keyring: Keyring, token: str) -> Confirmation:
         raise _bad_link()
     used = await store.use_link(conn, account_id=link.account_id, digests=digests, now=now)
     if used:
-        await verify(conn, account_id=link.account_id, email=link.email)
+        await verify_destination(conn, account_id=link.account_id, email=link.email)
     elif link.used_at is None and await store.find_link(conn, digests=digests, now=now) is None:
         raise _bad_link()  # a newer one took its place in this moment
     return Confirmation(email_masked=mail.mask(link.email), repeated=not used)
 
 
-async def verify(conn: Conn, *, account_id: UUID, email: str) -> None:
+async def verify_destination(conn: Conn, *, account_id: UUID, email: str) -> None:
     """Counts a destination of the account as verified; nothing where it is, or is none."""
     now = clock.now()
     for each in await store.verify(conn, account_id=account_id, email=email, now=now):
@@ -189,7 +191,7 @@ async def note_bounced(conn: Conn, *, account_id: UUID, message_id: UUID) -> Non
     await store.note_bounced(conn, account_id=account_id, message_id=message_id, now=clock.now())
 
 
-async def prune(database: Database) -> None:
+async def prune_destinations(database: Database) -> None:
     """Forgets links that expired a month ago, and whom mail went to a day ago."""
     now = clock.now()
     async with database.reading() as conn:

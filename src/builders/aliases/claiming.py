@@ -21,11 +21,10 @@ from builders.aliases.records import (
     Wanted,
 )
 from builders.aliases.rows import Released
-from builders.aliases.store import aliases as store
-from builders.aliases.store import census
-from builders.aliases.store import names as registry
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
+from builders.aliases.store import aliases as store, census, names as registry
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock
 
 count_by_domain = census.count_by_domain
 PRUNED_AT_ONCE = 1000

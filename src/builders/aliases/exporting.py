@@ -12,7 +12,7 @@ from builders.aliases.errors import SerialAhead
 from builders.aliases.records import Entry
 from builders.aliases.store import changes as store
 from builders.identity import service as identity
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 
 PAGE = 1_000
 

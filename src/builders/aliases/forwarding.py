@@ -9,8 +9,8 @@ from uuid import UUID
 from builders.aliases.records import AliasChange, AliasSpec
 from builders.aliases.store import forwards as store
 from builders.identity import service as identity
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 
 
 async def replace(conn: Conn, *, account_id: UUID, forwards: Sequence[AliasChange | AliasSpec]) -> None:

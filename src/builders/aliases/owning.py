@@ -8,12 +8,12 @@ from builders.aliases import circles, claiming, periods, routing
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
 from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, Filters, Owned, Patch
 from builders.aliases.store import owned as store
-from builders.kit import clock, ids
-from builders.kit.callers import Actor, ImpersonationForbidden
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
-from builders.kit.pages import Page, PageRequest
-from builders.kit.versions import Expected
+from builders.kit.http.callers import Actor, ImpersonationForbidden
+from builders.kit.http.etags import Expected
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock, ids
 
 ASK_OPERATOR = "Ask the operator why it is suspended."
 

@@ -18,9 +18,9 @@ from builders.aliases.store import periods as store
 from builders.invoices import service as invoices
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.invoices.service import PaidPeriod
-from builders.kit import clock
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
+from builders.kit.values.money import Money
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from builders.kit.money import Money
+from builders.kit.values.money import Money
 
 LIVE = UUID(int=0)  # the realm of live names; a sandbox's realm is its account
 FREE = Money.zero("USD")

@@ -16,8 +16,8 @@ from builders.aliases.store import renewals as store
 from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.invoices.records import NewLine, Seller
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 
 MONTHS = {"month": 1, "year": 12}
 AHEAD_YEAR, AHEAD_MONTH = timedelta(days=30), timedelta(days=7)
@@ -42,7 +42,7 @@ def next_renewal(*, claimed_at: datetime, renews_at: datetime, interval: str) ->
     return found
 
 
-async def list_due(conn: Conn, *, after: UUID) -> Sequence[UUID]:
+async def list_due_accounts(conn: Conn, *, after: UUID) -> Sequence[UUID]:
     """Accounts with names that are to be paid for anew, some at a time, with ids beyond `after`."""
     now = clock.now()
     return await store.list_accounts(

@@ -10,10 +10,10 @@ from pydantic.config import JsonDict
 from builders.aliases.periods import ReleasedTerms
 from builders.aliases.records import Confirmation, Destination, Owned
 from builders.invoices.records import Charge, InvoiceStatus
-from builders.kit.bodies import Reply, WriteReply, by_example
-from builders.kit.members import Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
-from builders.kit.money import Money
-from builders.kit.pages import Page
+from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.members import Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.pagination import Page
+from builders.kit.values.money import Money
 
 _AT = "2026-01-05T09:30:00Z"
 _ALIAS: JsonDict = {

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from builders.aliases.records import LIVE, Alias, Name
 from builders.aliases.store import routes as store
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 
 async def lock_routes(conn: Conn, *, account_id: UUID) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from builders.aliases.records import Alias, NameState
-from builders.kit.money import Money
+from builders.kit.values.money import Money
 
 Interval = Literal["month", "year", "once"]
 

@@ -6,10 +6,10 @@ from email_validator import EmailNotValidError, validate_email
 from pydantic import ConfigDict, Field, StrictBool
 
 from builders.aliases.records import MAX_LABELS, Patch
-from builders.kit import texts
-from builders.kit.bodies import Body, by_example
-from builders.kit.merge_patches import PatchBody
-from builders.kit.texts import checked
+from builders.kit.http.bodies import Body, by_example
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import texts
+from builders.kit.values.texts import checked
 
 MAX_DESTINATIONS = 10
 

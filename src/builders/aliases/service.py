@@ -1,57 +1,98 @@
 """The door of aliases."""
 
-from builders.aliases import (
-    arrears,
-    asking,
-    circles,
-    claiming,
-    clearing,
-    errors,
-    exporting,
-    forwarding,
-    local_parts,
-    owning,
-    periods,
-    postfix,
-    renewals,
-    routing,
-    rows,
-    turns,
+from builders.aliases.arrears import (
+    settle as settle,
+)
+from builders.aliases.asking import (
+    ask_due as ask_due,
+    confirm as confirm,
+    find_question as find_question,
+    note_bounced as note_bounced,
+    prune_destinations as prune_destinations,
+    resend as resend,
+    verify_destination as verify_destination,
+)
+from builders.aliases.circles import (
+    endless as endless,
+    routes_of as routes_of,
+)
+from builders.aliases.claiming import (
+    PRUNED_AT_ONCE as PRUNED_AT_ONCE,
+    count_by_domain as count_by_domain,
+    count_by_project as count_by_project,
+    create as create,
+    end_kept as end_kept,
+    hold as hold,
+    let_go as let_go,
+    list_aliases as list_aliases,
+    lock_unchanged as lock_unchanged,
+    look_up as look_up,
+    mask as mask,
+    prune as prune,
+    release as release,
+    update as update,
+)
+from builders.aliases.clearing import (
+    clear as clear,
+    count as count,
+)
+from builders.aliases.errors import (
+    AliasesChanged as AliasesChanged,
+    KeysTaken as KeysTaken,
+    NamesRefused as NamesRefused,
+    PricesChanged as PricesChanged,
+)
+from builders.aliases.exporting import (
+    find_horizon as find_horizon,
+    list_all as list_all,
+    list_changes as list_changes,
+    list_domains as list_domains,
+)
+from builders.aliases.forwarding import (
+    list_unconfirmed as list_unconfirmed,
+)
+from builders.aliases.local_parts import (
+    judge as judge,
+)
+from builders.aliases.owning import (
+    change as change,
+    get as get,
+    give_up as give_up,
+    list_owned as list_owned,
+)
+from builders.aliases.periods import (
+    Reclaim as Reclaim,
+    ReleaseTerms as ReleaseTerms,
+    get_released_terms as get_released_terms,
+    list_reclaims as list_reclaims,
+    list_release_terms as list_release_terms,
+    lock_claims as lock_claims,
+    withdraw_charges as withdraw_charges,
+)
+from builders.aliases.postfix import (
+    domain_line as domain_line,
+    map_lines as map_lines,
+    spelling_lines as spelling_lines,
+)
+from builders.aliases.renewals import (
+    list_due_accounts as list_due_accounts,
+    renew as renew,
+)
+from builders.aliases.routing import (
+    keep_ahead as keep_ahead,
+    list_ahead as list_ahead,
+    lock_routes as lock_routes,
+)
+from builders.aliases.rows import (
+    Claim as Claim,
+)
+from builders.aliases.turns import (
+    list_destinations as list_destinations,
 )
 
-judge = local_parts.judge
-NamesRefused = errors.NamesRefused
-AliasesChanged = errors.AliasesChanged
-KeysTaken = errors.KeysTaken
-PricesChanged = errors.PricesChanged
-Claim = rows.Claim
-Reclaim = periods.Reclaim
-ReleaseTerms = periods.ReleaseTerms
-PRUNED_AT_ONCE = claiming.PRUNED_AT_ONCE
-mask = claiming.mask
-endless, routes_of = circles.endless, circles.routes_of
-lock_routes, list_ahead, keep_ahead = routing.lock_routes, routing.list_ahead, routing.keep_ahead
 
 # In sets, for those above who claim.
-look_up, hold, let_go, create = claiming.look_up, claiming.hold, claiming.let_go, claiming.create
-update, release, list_aliases = claiming.update, claiming.release, claiming.list_aliases
-count_by_project, count_by_domain = claiming.count_by_project, claiming.count_by_domain
-prune, end_kept, lock_unchanged = claiming.prune, claiming.end_kept, claiming.lock_unchanged
-clear, count = clearing.clear, clearing.count
-list_reclaims, list_release_terms = periods.list_reclaims, periods.list_release_terms
-withdraw_charges, lock_claims = periods.withdraw_charges, periods.lock_claims
-get_released_terms = periods.get_released_terms
 
 # One by one, for their owners.
-list_owned, get, change, give_up = owning.list_owned, owning.get, owning.change, owning.give_up
-list_unconfirmed = forwarding.list_unconfirmed
-list_destinations, resend = turns.list_destinations, asking.resend
-find_question, confirm = asking.find_question, asking.confirm
-ask_due, verify_destination = asking.ask_due, asking.verify
-note_bounced, prune_destinations = asking.note_bounced, asking.prune
 
 # By themselves, and for a mail server.
-list_due_accounts, renew, settle = renewals.list_due, renewals.renew, arrears.settle
-find_horizon, list_all, list_changes = exporting.find_horizon, exporting.list_all, exporting.list_changes
-list_domains = exporting.list_domains
-map_lines, domain_line, spelling_lines = postfix.map_lines, postfix.domain_line, postfix.spelling_lines

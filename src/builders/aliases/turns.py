@@ -10,9 +10,9 @@ from uuid import UUID
 from builders.aliases.records import Destination
 from builders.aliases.rows import Waiting
 from builders.aliases.store import turns as store
-from builders.kit import clock
-from builders.kit.db import Conn, Database
-from builders.kit.pages import Page, PageRequest
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock
 
 DAY = timedelta(days=1)
 AT_ONCE = 100  # readers in a transaction

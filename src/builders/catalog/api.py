@@ -5,23 +5,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
-from fastapi import Path as PathParameter
+from fastapi import Depends, Path as PathParameter, Query, Request, Response
 from pydantic import TypeAdapter
 
-from builders.catalog import answers, landers, replies, schemas
-from builders.catalog import service as catalog
+from builders.catalog import answers, landers, replies, schemas, service as catalog
 from builders.catalog.errors import AssetNotFound, DomainNotFound, RangeNotSatisfiable
 from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import Snapshot
-from builders.kit import visitors
-from builders.kit.compiled import ALSO_READS
-from builders.kit.db import Reads
+from builders.kit.db.connections import Reads
 from builders.kit.errors import UNAVAILABLE, problems
-from builders.kit.incoming import largest_body
-from builders.kit.limits import Policy, declare, within
-from builders.kit.pages import PageQuery, PageReply
-from builders.kit.routes import Router
+from builders.kit.http import clients
+from builders.kit.http.compiled_routes import ALSO_READS
+from builders.kit.http.pagination import PageQuery, PageReply
+from builders.kit.http.request_body import largest_body
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, within
 
 router = Router(prefix="/v1/catalog", tags=["catalog"])
 DomainName = Annotated[str, PathParameter(description="Name of the domain, in Unicode or as an A-label.")]
@@ -49,7 +47,7 @@ _CATEGORIES = TypeAdapter(replies.CategoriesReply)
 _SUGGESTED = TypeAdapter(replies.SuggestReply)
 _KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
 _SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
-# What sendBeacon sends without asking first (kit/compiled.py).
+# What sendBeacon sends without asking first (kit/http/compiled_routes.py).
 _PLAIN: dict[str, Any] = {ALSO_READS: ["text/plain"]}
 _IMAGE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -183,6 +181,6 @@ async def record_events(
     JSON may come as `text/plain`, as `sendBeacon` sends it. A body has up to 8 KB, a batch 64 KB.
     """
     landers.judge(body.kind, size=size, is_batch=body.events is not None)
-    receipts = await events.take(shown, body.records(), visitor=visitors.of(request))
+    receipts = await events.take(shown, body.records(), visitor=clients.of(request))
     landers.refuse(receipts, is_batch=body.events is not None)
     return replies.told(receipts, is_batch=body.events is not None)

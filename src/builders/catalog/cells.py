@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from builders.aliases.records import SeparatorPolicy
 from builders.catalog.records import DomainStatus, MailMode, PriceInterval, PriceTier
-from builders.kit.domain_names import find_a_label
-from builders.kit.money import Money
+from builders.kit.values.domain_names import find_a_label
+from builders.kit.values.money import Money
 
 Json: TypeAlias = str | int | bool | list["Json"] | dict[str, "Json"] | None
 

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from builders.catalog.beacons import Beacon, EventKind, EventResult, Flaw, FunnelEvent, Receipt
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import events as store
-from builders.kit import clock, ids
-from builders.kit.db import Conn, Database
-from builders.kit.domain_names import find_a_label
-from builders.kit.group_commit import GroupCommit
-from builders.kit.visitors import Visitor
+from builders.kit.db.connections import Conn, Database
+from builders.kit.db.group_commit import GroupCommit
+from builders.kit.http.clients import Visitor
+from builders.kit.values import clock, ids
+from builders.kit.values.domain_names import find_a_label
 
 LATE = timedelta(hours=24)  # that an event may be old when we hear of it
 EARLY = timedelta(minutes=5)  # that a page's clock may be fast

@@ -3,23 +3,23 @@
 from procrastinate import JobContext
 
 from builders.catalog import service as catalog
-from builders.kit import jobs
+from builders.kit.jobs import queue
 
 
-@jobs.app.periodic(cron="*/10 * * * *")
-@jobs.app.task(name="catalog.roll_up", queueing_lock="catalog.roll_up", pass_context=True)
+@queue.app.periodic(cron="*/10 * * * *")
+@queue.app.task(name="catalog.roll_up", queueing_lock="catalog.roll_up", pass_context=True)
 async def roll_up(context: JobContext, timestamp: int) -> None:
     """Sums up the funnel's events by day and domain."""
     del timestamp
-    await catalog.roll_up(jobs.database(context))
+    await catalog.roll_up(queue.database(context))
 
 
-@jobs.app.periodic(cron="40 3 * * *")
-@jobs.app.task(name="catalog.rank_popularity", queueing_lock="catalog.rank_popularity", pass_context=True)
+@queue.app.periodic(cron="40 3 * * *")
+@queue.app.task(name="catalog.rank_popularity", queueing_lock="catalog.rank_popularity", pass_context=True)
 async def rank_popularity(context: JobContext, timestamp: int) -> None:
     """Writes how popular each domain was in the last 30 days; forgets by what old events were known."""
     del timestamp
-    async with jobs.database(context).transaction() as conn:
+    async with queue.database(context).transaction() as conn:
         await catalog.rank_popularity(conn)
-    async with jobs.database(context).transaction() as conn:
+    async with queue.database(context).transaction() as conn:
         await catalog.prune_event_keys(conn)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from fastapi import Request
 
 from builders.catalog.beacons import EventKind, Receipt
-from builders.kit import bodies
 from builders.kit.errors import Invalid
-from builders.kit.incoming import too_large
+from builders.kit.http import bodies
+from builders.kit.http.request_body import too_large
 
 LARGEST = 8 * 1024  # bytes of a body with one event
 LARGEST_BATCH = 64 * 1024

@@ -19,8 +19,8 @@ from builders.catalog.images import Found, ImageMissing, ImageRefused
 from builders.catalog.records import LoadReport, ReportLine
 from builders.catalog.rows import FileRefused, Row, Sheet
 from builders.catalog.store import domains as store
-from builders.kit import clock, ids
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock, ids
 
 MAX_BYTES = 50 * 1024 * 1024
 IMAGES = ("logo", "cover", "icon")

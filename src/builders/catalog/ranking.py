@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from typing import Self
 
 from builders.catalog.records import CatalogDomain
-from builders.kit.pages import Key
+from builders.kit.http.pagination import Key
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from builders.aliases.records import Detail, Reason, Rules, SeparatorPolicy
-from builders.kit.money import Money
+from builders.kit.values.money import Money
 
 
 class DomainStatus(StrEnum):

@@ -5,10 +5,9 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from builders.catalog.funnel import EARLY, LATE
 from builders.catalog.records import FunnelLine
-from builders.catalog.store import domains as domain_store
-from builders.catalog.store import events as store
-from builders.kit import clock
-from builders.kit.db import Conn, Database
+from builders.catalog.store import domains as domain_store, events as store
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock
 
 KEYS_KEPT = timedelta(days=7)
 MOST_DAYS = 90  # that are summed up when none was for long
@@ -40,12 +39,14 @@ async def rank_popularity(conn: Conn) -> int:
     return await store.rank(conn, since=_since(RANKED_DAYS), high=HIGH, medium=MEDIUM)
 
 
-async def report(conn: Conn, *, days: int, domain: str | None = None, limit: int = 100) -> Sequence[FunnelLine]:
+async def report_funnel(
+    conn: Conn, *, days: int, domain: str | None = None, limit: int = 100
+) -> Sequence[FunnelLine]:
     """The sums of so many days, today's too as far as they are made, the most viewed domains first."""
     return await store.report(conn, since=_since(days), domain=domain, limit=limit)
 
 
-async def prune_keys(conn: Conn) -> int:
+async def prune_event_keys(conn: Conn) -> int:
     """Forgets by what repeats of old events were known; how many."""
     return await store.prune_keys(conn, before=clock.now() - KEYS_KEPT)
 

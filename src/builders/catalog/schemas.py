@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, Validato
 
 from builders.catalog import examples
 from builders.catalog.beacons import EventKind, EventResult, Flaw, FunnelEvent
-from builders.kit.bodies import Body, by_example
+from builders.kit.http.bodies import Body, by_example
 
 Named = Annotated[str, Field(min_length=8, max_length=64)]
 Short = Annotated[str, Field(max_length=100)]

@@ -5,8 +5,11 @@ from pathlib import Path
 
 from builders.aliases import service as aliases
 from builders.aliases.records import LIVE, Name, Reason, ReservedClass, Standing, Verdict, Wanted
-from builders.catalog import funnel, loading, ranking, refusals, reporting, shelf, suggest
+from builders.catalog import loading, ranking, refusals, suggest
 from builders.catalog.errors import DomainNotFound
+from builders.catalog.funnel import (
+    Funnel as Funnel,
+)
 from builders.catalog.ranking import Place
 from builders.catalog.records import (
     CatalogDomain,
@@ -15,25 +18,32 @@ from builders.catalog.records import (
     Suggestion,
     Suggestions,
 )
+from builders.catalog.refusals import (
+    Ruling as Ruling,
+    rule as rule,
+    say as say,
+)
+from builders.catalog.reporting import (
+    prune_event_keys as prune_event_keys,
+    rank_popularity as rank_popularity,
+    report_funnel as report_funnel,
+    roll_up as roll_up,
+)
 from builders.catalog.scoring import Candidate
+from builders.catalog.shelf import (
+    Shelf as Shelf,
+)
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import domains as store
 from builders.catalog.words import MAX_QUERY, tokenise
-from builders.kit import clock, domain_names
-from builders.kit.db import Conn, Database
-from builders.kit.pages import Key, Page, PageRequest
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.pagination import Key, Page, PageRequest
+from builders.kit.values import clock
+from builders.kit.values.domain_names import (
+    find_a_label as find_a_label,
+)
 
-Shelf = shelf.Shelf
-Funnel = funnel.Funnel
 Catalog = Snapshot  # as one process holds it, for rooms above
-roll_up = reporting.roll_up
-rank_popularity = reporting.rank_popularity
-report_funnel = reporting.report
-prune_event_keys = reporting.prune_keys
-find_a_label = domain_names.find_a_label
-Ruling = refusals.Ruling
-rule = refusals.rule
-say = refusals.say
 
 
 async def load(

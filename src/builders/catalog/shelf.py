@@ -14,8 +14,9 @@ from builders.catalog import snapshot
 from builders.catalog.records import CatalogDomain
 from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import domains as store
-from builders.kit import clock, log
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.process import log
+from builders.kit.values import clock
 
 CHECKED_EVERY_S = 1.0
 _PATIENCE_S = 0.25  # that a request waits for a new snapshot when there is an old one

@@ -10,7 +10,7 @@ from builders.catalog.records import Suggestion
 from builders.catalog.scoring import Candidate, cross, greedy, suggestion
 from builders.catalog.themes import Themes
 from builders.catalog.words import MAX_QUERY, Local, greetings, locals_of, tokenise
-from builders.kit.domain_names import find_a_label
+from builders.kit.values.domain_names import find_a_label
 
 ALTERNATIVES = 5
 _ON_DOMAIN = 3  # alternatives on the asked domain, as long as there are some elsewhere

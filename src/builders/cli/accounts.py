@@ -7,10 +7,10 @@ import click
 from builders.cli.session import fail, json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Account, Identity
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Database
-from builders.kit.emails import canonical
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process.settings import Settings
+from builders.kit.values.emails import canonical
 
 account_option = click.option("--account", "email", required=True, help="Address of the account.")
 issuer_option = click.option("--issuer", required=True, help="The issuer, as BUILDERS_OIDC_ISSUERS names it.")

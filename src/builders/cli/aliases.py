@@ -12,8 +12,8 @@ from builders.aliases.records import Entry, Rules, SeparatorPolicy
 from builders.catalog import service as catalog
 from builders.cli.files import written
 from builders.cli.session import counted, json_option, note, run
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 
 Format = Literal["postfix", "spellings", "json"]
 Write = Callable[[Database, TextIO, int], Coroutine[Any, Any, str]]

@@ -7,8 +7,8 @@ import click
 from builders.catalog import service as catalogs
 from builders.catalog.records import LoadReport
 from builders.cli.session import counted, json_option, plain, run, show
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 
 
 @click.group()

@@ -10,10 +10,10 @@ import click
 
 from builders.cli.session import json_option, plain, run, show, table
 from builders.identity import service as identity
-from builders.kit import ids
-from builders.kit.db import Conn, Database
-from builders.kit.pages import MAX_LIMIT, PageRequest
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.pagination import MAX_LIMIT, PageRequest
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryStatus, Troubled
 

@@ -7,8 +7,8 @@ import click
 from builders.cli.session import json_option, run, show
 from builders.demo import service as demos
 from builders.demo.records import DemoKey
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 
 
 @click.command()

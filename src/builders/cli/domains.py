@@ -10,9 +10,9 @@ from builders.cli.session import json_option, run, show, table
 from builders.domains import service as door
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
 from builders.identity import service as identity
-from builders.kit import crypto
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process import secret_keys
+from builders.kit.process.settings import Settings
 
 Item = dict[str, Any]  # a domain as programs read it
 
@@ -39,7 +39,7 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
             account = await identity.get_account_by_email(conn, email=email)
             return await door.assign(
                 conn,
-                keyring=crypto.keyring_of(settings),
+                keyring=secret_keys.keyring_of(settings),
                 account_id=account.id,
                 domain=domain,
                 source=DomainSource(source),

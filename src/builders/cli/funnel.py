@@ -7,8 +7,8 @@ import click
 from builders.catalog import service as catalog
 from builders.catalog.records import FunnelLine
 from builders.cli.session import fail, json_option, plain, run, show
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 
 _HEAD = ("domain", "views", "checks", "of free names", "claims", "completed", "sessions", "machines")
 

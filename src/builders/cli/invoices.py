@@ -20,9 +20,9 @@ from builders.invoices.records import (
     Paid,
     StripeEvent,
 )
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.settings import Settings
+from builders.kit.values.money import Money
 
 T = TypeVar("T")
 ISSUED = [status.value for status in InvoiceStatus if status is not InvoiceStatus.DRAFT]

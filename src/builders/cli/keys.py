@@ -11,11 +11,11 @@ import click
 from builders.cli.session import json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import MAX_LABEL, ApiKey, KeyKind, NewApiKey, Preset
-from builders.kit import ids
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Database
-from builders.kit.pages import MAX_LIMIT, PageRequest
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.http.pagination import MAX_LIMIT, PageRequest
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 
 Item = dict[str, Any]  # a key as GET /v1/api-keys lists it
 

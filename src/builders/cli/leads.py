@@ -10,10 +10,10 @@ from pydantic_core import to_json
 
 from builders.cli.files import written
 from builders.cli.session import counted, json_option, note, run, show, table
-from builders.kit import crypto
-from builders.kit.db import Database
-from builders.kit.emails import canonical
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process import secret_keys
+from builders.kit.process.settings import Settings
+from builders.kit.values.emails import canonical
 from builders.leads import service as door
 from builders.leads.records import Erased, Interest, Lead, Status, Wanted
 
@@ -75,7 +75,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
     """Write all leads as CSV that a spreadsheet takes for text, or as JSON; the file is its owner's alone."""
 
     async def work(database: Database, settings: Settings) -> int:
-        keyring = crypto.keyring_of(settings)
+        keyring = secret_keys.keyring_of(settings)
         found = door.list_all(database, wanted=_wanted(**chosen))
         if settings.base_url is None and not as_json:
             note(
@@ -107,7 +107,7 @@ def erase(email: str, *, as_json: bool) -> None:
 
     async def work(database: Database, settings: Settings) -> Erased:
         async with database.transaction() as conn:
-            return await door.erase(conn, keyring=crypto.keyring_of(settings), email=address)
+            return await door.erase(conn, keyring=secret_keys.keyring_of(settings), email=address)
 
     erased = run(work)
     said = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "Nothing was kept of it"

@@ -8,9 +8,9 @@ import click
 from builders.cli.session import json_option, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Grant, NewGrant
-from builders.kit import clock, ids
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 
 REASON = range(5, 501)  # characters, as its account reads it
 OPERATOR = range(1, 121)

@@ -10,8 +10,8 @@ import click
 
 from builders.cli.session import fail, json_option, note, plain, read_settings, run, show, table
 from builders.identity import service as identity
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from builders.mail import service as mails
 from builders.mail.records import Message, Status
 

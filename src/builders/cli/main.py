@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from builders.cli.session import CommandFailed
-from builders.kit.version import REVISION
+from builders.kit.process.version import REVISION
 
 # Where each command is.
 COMMANDS: Mapping[str, str] = {

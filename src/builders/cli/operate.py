@@ -4,8 +4,8 @@ import click
 
 from builders.cli import asking
 from builders.cli.session import connected, json_option, migrate_database, read_settings, show, with_address
-from builders.kit import doctor, migrate
-from builders.kit.doctor import Finding
+from builders.kit.db import doctor, migrations
+from builders.kit.db.doctor import Finding
 
 
 @click.command("migrate")
@@ -28,7 +28,7 @@ def doctor_command(*, as_json: bool) -> None:
         conninfo=settings.database_url.get_secret_value() if settings.database_url else None,
         host=settings.host,
         port=settings.port,
-        pending=migrate.pending,
+        pending=migrations.pending,
         is_ours=asking.is_ours,
     )
     show(findings, as_json=as_json, text="\n".join(map(_line, findings)))

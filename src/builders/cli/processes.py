@@ -11,7 +11,7 @@ from builders import worker
 from builders.app import Service, create_app, settle
 from builders.cli import protocol
 from builders.cli.session import connected, read_settings
-from builders.kit import supervisor
+from builders.kit.process import supervisor
 
 GRACE_S = 25  # for requests under way when a process is told to stop
 
@@ -44,7 +44,7 @@ def http_command(fd: int) -> None:
             ws="none",
             log_config=None,  # ours: uvicorn's would show the tokens of mail links
             access_log=False,
-            proxy_headers=False,  # kit/proxies.py: uvicorn's would believe 127.0.0.1 unasked
+            proxy_headers=False,  # kit/http/proxies.py: uvicorn's would believe 127.0.0.1 unasked
             server_header=False,
             timeout_keep_alive=65,  # longer than the idle time of a usual proxy
             timeout_graceful_shutdown=GRACE_S,

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from builders.kit import clock
 from builders.kit.errors import BadRequest, BodyStalled, BodyTooLarge, HeadTooLarge, Problem
+from builders.kit.values import clock
 
 HEAD_BYTES = 64 * 1024  # of request line and headers
 HEAD_S = 15.0  # from the first byte of a head to its last

@@ -3,9 +3,9 @@
 import click
 
 from builders.cli.session import fail, json_option, run, show
-from builders.kit.crypto import Resealed, keyring_of
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.process.secret_keys import Resealed, keyring_of
+from builders.kit.process.settings import Settings
 from builders.mail import service as mail
 from builders.webhooks import service as webhooks
 

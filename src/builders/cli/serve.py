@@ -16,8 +16,9 @@ import click
 
 from builders.cli import asking
 from builders.cli.session import connected, conninfo_of, fail, keep_address, migrate_database, note, read_settings
-from builders.kit import clock, crypto, supervisor
-from builders.kit.settings import Settings
+from builders.kit.process import secret_keys, supervisor
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 BACKLOG = 2048
 READY_WITHIN_S = 60.0
@@ -73,7 +74,7 @@ def _listen(settings: Settings) -> socket.socket:
 def _have_keyring(settings: Settings) -> None:
     """Has the secret keys there before two children could both want to make them."""
     try:
-        crypto.keyring_of(settings)
+        secret_keys.keyring_of(settings)
     except ValueError as error:
         fail(f"The secret keys will not do: {error}")
     except OSError as error:

@@ -16,12 +16,13 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import to_json
 from redis.connection import parse_url
 
-from builders.kit import doctor, log, migrate
-from builders.kit.db import Database
-from builders.kit.embedded.errors import EmbeddedFailed
-from builders.kit.embedded.server import Embedded
+from builders.kit.db import doctor, migrations
+from builders.kit.db.connections import Database
+from builders.kit.db.embedded.errors import EmbeddedFailed
+from builders.kit.db.embedded.server import Embedded
 from builders.kit.errors import Invalid, Problem
-from builders.kit.settings import Settings
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
 
 T = TypeVar("T")
 SERVED = "served-at.json"  # in the data folder
@@ -157,8 +158,8 @@ def migrate_database(settings: Settings) -> list[str]:
     """Applies what is pending and gives its names; a database that will not do is said in words."""
     conninfo = conninfo_of(settings)
     try:
-        return migrate.migrate(conninfo)
-    except migrate.MigrationRefused as error:
+        return migrations.migrate(conninfo)
+    except migrations.MigrationRefused as error:
         fail(str(error))
     except (psycopg.Error, OSError, UnicodeError) as error:  # of a garbled address the text may hold the password
         wrong = next((each for each in doctor.database(conninfo) if not each.ok), None)

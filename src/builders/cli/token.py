@@ -8,10 +8,10 @@ import click
 from builders.cli.session import fail, json_option, run, show
 from builders.identity import service as identity
 from builders.identity.records import NewSession, SessionKind
-from builders.kit import crypto
-from builders.kit.callers import OPERATOR
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process import secret_keys
+from builders.kit.process.settings import Settings
 
 LONGEST = 12 * 60  # minutes
 
@@ -27,7 +27,7 @@ def token(email: str, minutes: int, *, as_json: bool) -> None:
 
     async def work(database: Database, settings: Settings) -> NewSession:
         try:
-            keyring = crypto.keyring_of(settings)
+            keyring = secret_keys.keyring_of(settings)
         except ValueError as error:
             fail(f"The secret keys will not do: {error}")
         async with database.transaction() as conn:

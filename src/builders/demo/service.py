@@ -14,8 +14,8 @@ from builders.demo.catalog import demo_csv, list_titles
 from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
-from builders.kit.callers import OPERATOR, Credential, CredentialsInvalid
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import OPERATOR, Credential, CredentialsInvalid
 
 ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, "domainer@builders.example": Preset.DOMAINER_FULL}
 

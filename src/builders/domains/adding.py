@@ -33,17 +33,17 @@ from builders.domains.records import (
     DomainSource,
     Listed,
 )
-from builders.domains.store import domains as store
-from builders.domains.store import holders
-from builders.kit import clock, ids, outbox
-from builders.kit.callers import Actor, ImpersonationForbidden
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
-from builders.kit.domain_names import MAX_OCTETS, find_a_label
+from builders.domains.store import domains as store, holders
+from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
-from builders.kit.pages import Page, PageRequest
-from builders.kit.special_names import is_special_use
-from builders.kit.versions import Expected
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor, ImpersonationForbidden
+from builders.kit.http.etags import Expected
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, ids
+from builders.kit.values.domain_names import MAX_OCTETS, find_a_label
+from builders.kit.values.special_names import is_special_use
 
 _LONGEST = MAX_OCTETS - len(CHALLENGE) - 1  # so that there is room for the proof's label
 _TOKEN = 20  # bytes
@@ -145,7 +145,7 @@ async def get(conn: Conn, *, account_id: UUID, domain_id: UUID | None, lock: boo
     return found
 
 
-async def show(conn: Conn, *, account_id: UUID, domain_id: UUID | None) -> Listed:
+async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID | None) -> Listed:
     """As `get`, with what is on it."""
     return await listed(conn, await get(conn, account_id=account_id, domain_id=domain_id))
 

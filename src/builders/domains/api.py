@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 
 from builders.catalog import service as catalog
-from builders.domains import schemas
-from builders.domains import service as domains
+from builders.domains import schemas, service as domains
 from builders.domains.errors import (
     DomainExists,
     DomainInCatalog,
@@ -18,17 +17,17 @@ from builders.domains.errors import (
     DomainTaken,
 )
 from builders.domains.records import Claimable
-from builders.kit import ids
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, ImpersonationForbidden, needs
-from builders.kit.db import Pool, Reads, Tx
+from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.idempotency import InFlight
-from builders.kit.limits import Policy, declare, within
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Config, Keys
-from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.http.dependencies import Config, Keys
+from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.values import ids
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]

@@ -8,10 +8,10 @@ from builders.catalog import service as catalog
 from builders.domains.errors import DomainsChanged, KeysTaken
 from builders.domains.events import DOMAIN_UPDATED, news_of
 from builders.domains.records import AccountDomain, DomainChange
-from builders.domains.store import domains as store
-from builders.domains.store import sets
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
+from builders.domains.store import domains as store, sets
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock
 
 
 async def find_domains(

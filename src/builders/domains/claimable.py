@@ -7,10 +7,10 @@ from builders.catalog.records import CatalogDomain, MailMode
 from builders.domains.applying import ruled
 from builders.domains.records import AccountDomain, Claimable
 from builders.domains.store import domains as store
-from builders.kit.db import Conn
-from builders.kit.pages import Key, Page, PageRequest
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import Key, Page, PageRequest
 
-MOST = 1_000  # on a page when nobody says how many; a catalog of usual size is one page
+CLAIMABLE_AT_ONCE = 1_000  # on a page when nobody says how many; a catalog of usual size is one page
 _OWN, _CATALOG = "own", "catalog"
 
 

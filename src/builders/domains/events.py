@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
-from builders.kit.members import EventManifest, EventManifestKey
-from builders.kit.outbox import Event, declare
+from builders.kit.events.outbox import Event, declare
+from builders.kit.http.members import EventManifest, EventManifestKey
 
 
 class DomainData(BaseModel):

@@ -20,7 +20,7 @@ from builders.domains.records import (
 )
 from builders.domains.resolving import Dns
 from builders.domains.wording import shown
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 
 MOST_PARENTS = 3  # that are asked for a DMARC record: the highest, since an organization has its policy there
 _LABELS = 2  # that a domain has at least

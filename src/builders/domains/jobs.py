@@ -8,35 +8,36 @@ from builders.domains import adding, proving
 from builders.domains.records import AccountDomainStatus
 from builders.domains.schedule import GRACE
 from builders.identity import service as identity
-from builders.kit import jobs, news
-from builders.kit.db import Conn
-from builders.kit.news import News
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import News
+from builders.kit.jobs import queue
 from builders.mail import service as mail
 from builders.mail.records import DomainUnproved
 
 
-@jobs.app.periodic(cron="* * * * *")
-@jobs.app.task(name="domains.check_due", queueing_lock="domains.check_due", pass_context=True)
+@queue.app.periodic(cron="* * * * *")
+@queue.app.task(name="domains.check_due", queueing_lock="domains.check_due", pass_context=True)
 async def check_due(context: JobContext, timestamp: int) -> None:
     """Looks for the proofs of domains, and at the records that mail needs, where it is due."""
     del timestamp
-    await proving.check_due(jobs.database(context), settings=jobs.settings(context))
+    await proving.check_due(queue.database(context), settings=queue.settings(context))
 
 
-@news.subscribe(
+@dispatcher.subscribe(
     "domain.suspended", name="domains.notify_suspended", former="builders.domains.jobs.hear_of_suspended"
 )
 async def hear_of_suspended(conn: Conn, told: News) -> None:
     """Has the owner written to."""
     ids = {"account_id": str(told.account_id), "domain_id": str(told.read()["id"])}
-    await jobs.defer(conn, notify, once=f"domains.notify {ids['domain_id']}", **ids)
+    await queue.defer(conn, notify, once=f"domains.notify {ids['domain_id']}", **ids)
 
 
-@jobs.app.task(name="domains.notify", retry=jobs.RETRY, pass_context=True)
+@queue.app.task(name="domains.notify", retry=queue.RETRY, pass_context=True)
 async def notify(context: JobContext, account_id: str, domain_id: str) -> None:
     """Writes to the owner of a domain that was suspended; not when it is live again, or released."""
     owner = UUID(account_id)
-    async with jobs.database(context).transaction() as conn:
+    async with queue.database(context).transaction() as conn:
         domain = await adding.get(conn, account_id=owner, domain_id=UUID(domain_id))
         if domain.status is not AccountDomainStatus.SUSPENDED or domain.is_sandbox:
             return
@@ -47,4 +48,4 @@ async def notify(context: JobContext, account_id: str, domain_id: str) -> None:
             value=domain.challenge_value,
             days=GRACE.days,
         )
-        await mail.send(conn, keyring=jobs.keyring(context), account_id=owner, to=account.email, letter=letter)
+        await mail.send(conn, keyring=queue.keyring(context), account_id=owner, to=account.email, letter=letter)

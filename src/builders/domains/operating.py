@@ -18,12 +18,12 @@ from builders.domains.errors import (
 )
 from builders.domains.events import DOMAIN_ADDED, DOMAIN_VERIFIED, news_of
 from builders.domains.records import MOST, AccountDomain, AccountDomainStatus, DomainProof, DomainSource
-from builders.domains.store import domains as store
-from builders.domains.store import holders
-from builders.kit import clock, ids, outbox
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
-from builders.kit.pages import MAX_LIMIT, PageRequest
+from builders.domains.store import domains as store, holders
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.pagination import MAX_LIMIT, PageRequest
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, ids
 
 
 async def assign(

@@ -27,11 +27,11 @@ from builders.domains.records import (
     Verified,
 )
 from builders.domains.resolving import Dns
-from builders.domains.store import checks, holders
-from builders.domains.store import domains as store
-from builders.kit import clock, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.domains.store import checks, domains as store, holders
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 BATCH = 50  # domains that are asked about at once
 MOST_BATCHES = 40  # of one run; the next minute has another one

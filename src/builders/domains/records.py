@@ -9,7 +9,7 @@ from uuid import UUID
 
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
 from builders.catalog.records import MailMode, Price
-from builders.kit.domain_names import unicode_of
+from builders.kit.values.domain_names import unicode_of
 
 MOST = 1000  # domains of one account that are not released
 CHALLENGE = "_builders-challenge"  # the label in front of the domain where its TXT record is

@@ -18,8 +18,9 @@ from dns.rdata import Rdata
 from dns.rdtypes.ANY.MX import MX
 from dns.rdtypes.ANY.TXT import TXT
 
-from builders.kit import db, hosts
-from builders.kit.settings import Settings
+from builders.kit.db import connections
+from builders.kit.process.settings import Settings
+from builders.kit.values import hosts
 
 TRY_S = 2.0  # for one packet
 LIMIT_S = 5.0  # for one answer, all tries and servers together
@@ -50,7 +51,7 @@ class Dns:
         return tuple(sorted((each.preference, _written(each.exchange)) for each in found))
 
     async def _ask(self, name: str, kind: str, form: type[R]) -> tuple[R, ...] | None:
-        if db.in_transaction():
+        if connections.in_transaction():
             raise RuntimeError("A transaction is open: read, ask, then write in a second one (decision 0010).")
         async with self._turns:
             try:

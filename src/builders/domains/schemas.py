@@ -19,11 +19,11 @@ from builders.domains.records import (
     RecordHealth,
     Verified,
 )
-from builders.kit import emails
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.members import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
-from builders.kit.merge_patches import PatchBody
-from builders.kit.texts import checked
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.members import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import emails
+from builders.kit.values.texts import checked
 
 Destination = Annotated[
     str,

@@ -3,19 +3,42 @@
 from uuid import UUID
 
 from builders.aliases.records import LIVE
-from builders.domains import adding, applying, claimable, clearing, errors, operating, proving
+from builders.domains.adding import (
+    add as add,
+    change as change,
+    get_domain as get_domain,
+    list_domains as list_domains,
+    release as release,
+)
+from builders.domains.applying import (
+    find_domains as find_domains,
+    list_managed as list_managed,
+    update_many as update_many,
+)
+from builders.domains.claimable import (
+    CLAIMABLE_AT_ONCE as CLAIMABLE_AT_ONCE,
+    list_claimable as list_claimable,
+)
+from builders.domains.clearing import (
+    clear as clear,
+)
+from builders.domains.errors import (
+    DomainsChanged as DomainsChanged,
+    KeysTaken as KeysTaken,
+)
+from builders.domains.operating import (
+    assign as assign,
+    list_newest as list_newest,
+    unassign as unassign,
+)
+from builders.domains.proving import (
+    check_due as check_due,
+    verify as verify,
+)
 
-add, get_domain, list_domains = adding.add, adding.show, adding.list_domains
-change, release = adding.change, adding.release
-verify, check_due = proving.verify, proving.check_due
-CLAIMABLE_AT_ONCE, list_claimable = claimable.MOST, claimable.list_claimable
 # In sets, for manifests.
-find_domains, list_managed, update_many = applying.find_domains, applying.list_managed, applying.update_many
-clear = clearing.clear  # of a sandbox, when it is reset
 # The operator's.
-assign, unassign, list_newest = operating.assign, operating.unassign, operating.list_newest
 # What callers of the door may have to meet.
-DomainsChanged, KeysTaken = errors.DomainsChanged, errors.KeysTaken
 
 
 def realm_of(account_id: UUID, *, is_live: bool) -> UUID:

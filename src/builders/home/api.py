@@ -5,13 +5,13 @@ from pathlib import Path
 from fastapi import Request, Response
 
 from builders.identity import service as identity
-from builders.kit import html
-from builders.kit.callers import Authenticate, Caller, CredentialsInvalid, IssuerAway, find_credential
-from builders.kit.db import Database, Pool
+from builders.kit.db.connections import Database, Pool
 from builders.kit.errors import NotFound
-from builders.kit.html import Form, Link
-from builders.kit.limits import UNLIMITED
-from builders.kit.routes import Router
+from builders.kit.http import html
+from builders.kit.http.callers import Authenticate, Caller, CredentialsInvalid, IssuerAway, find_credential
+from builders.kit.http.html import Form, Link
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import UNLIMITED
 
 router = Router(tags=["home"])  # not in the document: these addresses are no part of the API
 

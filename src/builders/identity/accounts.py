@@ -6,9 +6,10 @@ from builders.identity.errors import EmailTaken
 from builders.identity.events import ACCOUNT_CREATED, AccountCreated
 from builders.identity.records import Account
 from builders.identity.store import accounts as store
-from builders.kit import clock, ids, outbox
-from builders.kit.db import Conn
-from builders.kit.emails import canonical
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock, ids
+from builders.kit.values.emails import canonical
 
 
 def kept_form(email: str) -> str:

@@ -8,9 +8,10 @@ from builders.identity.errors import AccountNotFound, EmailTaken
 from builders.identity.events import EMAIL_CHANGED, EMAIL_VERIFIED, EmailChanged, EmailVerified
 from builders.identity.records import AuditAction
 from builders.identity.store import accounts as store
-from builders.kit import clock, outbox
-from builders.kit.callers import Actor
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor
+from builders.kit.values import clock
 from builders.mail import service as mail
 
 READER = Actor(type="user")  # who proves to have the mailbox, by a link or a code: whoever reads its mail
@@ -26,7 +27,7 @@ async def verify_email(conn: Conn, *, account_id: UUID, email: str) -> bool:
         data = EmailVerified(email=address, verified_at=now)
         await outbox.publish(conn, EMAIL_VERIFIED, account_id=account_id, data=data)
         about = {"email": mail.mask(address)}
-        await audit.record(
+        await audit.record_audit(
             conn, account_id=account_id, actor=READER, action=AuditAction.EMAIL_VERIFIED, about=about
         )
         return True

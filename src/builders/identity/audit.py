@@ -7,17 +7,18 @@ from structlog.contextvars import get_contextvars
 
 from builders.identity.records import About, AuditAction
 from builders.identity.store import audit as store
-from builders.kit import clock, ids, partitions
-from builders.kit.callers import Actor
-from builders.kit.db import Conn
-from builders.kit.pages import JsonPage, PageRequest
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn
+from builders.kit.http.callers import Actor
+from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.values import clock, ids
 
 LAST_ID = UUID(int=2**128 - 1)
 
 partitions.declare("identity_audit", kept=timedelta(days=400))
 
 
-async def record(conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAction, about: About) -> None:
+async def record_audit(conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAction, about: About) -> None:
     """Writes down who did what to the real account, in the transaction of what is told.
 
     `about` is small and holds nothing secret: the account's holder reads it.
@@ -34,7 +35,7 @@ async def record(conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAct
     )
 
 
-async def list_entries(
+async def list_audit(
     conn: Conn, *, account_id: UUID, page: PageRequest, action: AuditAction | None = None
 ) -> JsonPage:
     """What was done with the real account, newest first; of one kind when `action` is given."""

@@ -15,12 +15,11 @@ from builders.identity import audit, keys, networks, scopes
 from builders.identity.bearers import Bearers
 from builders.identity.networks import Network
 from builders.identity.records import AuditAction, KeyKind, Preset
-from builders.identity.store import accounts as account_store
-from builders.identity.store import keys as key_store
+from builders.identity.store import accounts as account_store, keys as key_store
 from builders.identity.store.keys import Holder
-from builders.kit import clock
-from builders.kit.callers import Actor, AddressNotAllowed, Caller, Credential, KeyExpired, refused
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import Actor, AddressNotAllowed, Caller, Credential, KeyExpired, refused
+from builders.kit.values import clock
 
 MAX_CACHED = 10_000  # of each sort: good credentials, and bad ones of the right form
 MOST_SHOWN = 200  # characters of a request in the audit list
@@ -107,7 +106,7 @@ class Authenticator:
                 since = at - REFUSAL_NOTED_EVERY
                 if await key_store.note_refusal(conn, account_id=account_id, key_id=key_id, now=at, before=since):
                     actor = Actor(type="key", id=key_id)
-                    await audit.record(
+                    await audit.record_audit(
                         conn, account_id=account_id, actor=actor, action=AuditAction.API_KEY_REFUSED, about=about
                     )
         except BaseException:
@@ -131,7 +130,7 @@ class Authenticator:
     async def witness(self, caller: Caller, *, what: str) -> None:
         """Writes into the account's audit list what support is about to do as its holder."""
         async with self._database.transaction() as conn:
-            await audit.record(
+            await audit.record_audit(
                 conn,
                 account_id=caller.live_account_id,
                 actor=caller.actor,

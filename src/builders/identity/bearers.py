@@ -5,12 +5,12 @@ from uuid import UUID
 from builders.identity import identities, jwts, oidc, scopes, sessions, tokens
 from builders.identity.jwts import Presented, TokenRefused, TokenUntimely
 from builders.identity.store import sessions as session_store
-from builders.kit import clock
-from builders.kit.callers import Caller, Credential, refused
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database
-from builders.kit.outbound import Outbound
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import Caller, Credential, refused
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 _ANOTHER = "Sign in again, or have a new token made."
 

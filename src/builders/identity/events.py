@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.identity.records import KeyKind, Preset
-from builders.kit.outbox import Event, declare
+from builders.kit.events.outbox import Event, declare
 
 
 class KeyChanged(BaseModel):

@@ -13,11 +13,12 @@ from builders.identity.errors import GrantInvalid, GrantNotFound
 from builders.identity.events import SUPPORT_SIGNED_IN, SupportSignedIn
 from builders.identity.records import AuditAction, Grant, NewGrant, NewSession, SessionKind, SignedIn
 from builders.identity.store import grants as store
-from builders.kit import clock, ids, outbox
-from builders.kit.callers import OPERATOR, Actor, Impersonation
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.callers import OPERATOR, Actor, Impersonation
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 
 LIFE = timedelta(minutes=10)  # to be redeemed within
 MOST_LISTED = 500
@@ -42,7 +43,7 @@ async def create_grant(conn: Conn, *, account_id: UUID, operator: str, reason: s
     body = f"svc_grant_{public_id}_{keys.random_text(32)}"
     text = body + keys.checksum(body)
     await store.insert_grant(conn, grant=grant, public_id=public_id, digest=keys.digest(text))
-    await audit.record(
+    await audit.record_audit(
         conn,
         account_id=account_id,
         actor=Actor(type="operator", label=operator),
@@ -91,7 +92,7 @@ async def redeem_grant(
 
 async def _tell(conn: Conn, grant: Grant, new: NewSession) -> None:
     session = new.session
-    await audit.record(
+    await audit.record_audit(
         conn,
         account_id=grant.account_id,
         actor=Actor(type="support", id=grant.id, label=grant.operator),
@@ -120,7 +121,7 @@ async def revoke_grant(conn: Conn, *, grant_id: UUID | None) -> Grant:
         raise GrantNotFound("There is no such grant.")
     account_id, now = grant.account_id, clock.now()
     if await store.revoke_grant(conn, account_id=account_id, grant_id=grant.id, now=now):
-        await audit.record(
+        await audit.record_audit(
             conn,
             account_id=account_id,
             actor=OPERATOR,

@@ -8,12 +8,11 @@ from builders.identity import accounts, audit
 from builders.identity.errors import EmailTaken, IdentityNotFound, IdentityTaken
 from builders.identity.jwts import Claims, TokenRefused
 from builders.identity.records import AuditAction, Identity
-from builders.identity.store import accounts as account_store
-from builders.identity.store import identities as store
-from builders.kit import clock
-from builders.kit.callers import Actor
-from builders.kit.db import Conn, Database
-from builders.kit.emails import canonical
+from builders.identity.store import accounts as account_store, identities as store
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import Actor
+from builders.kit.values import clock
+from builders.kit.values.emails import canonical
 
 MOST_LISTED = 500
 MAX_SUBJECT = 255  # characters of ASCII (OpenID Connect Core 1.0, 2)
@@ -60,7 +59,7 @@ async def link_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: s
     )
     if not linked:
         raise IdentityTaken(f"The subject {subject!r} of {issuer} is linked to an account already.")
-    await audit.record(
+    await audit.record_audit(
         conn,
         account_id=account_id,
         actor=actor,
@@ -73,7 +72,7 @@ async def unlink_identity(conn: Conn, *, account_id: UUID, issuer: str, subject:
     """Undoes a link; felt everywhere within the cache time. Raises IdentityNotFound."""
     if not await store.delete_identity(conn, issuer=issuer, subject=subject, account_id=account_id):
         raise IdentityNotFound(f"The subject {subject!r} of {issuer} is not linked to this account.")
-    await audit.record(
+    await audit.record_audit(
         conn,
         account_id=account_id,
         actor=actor,

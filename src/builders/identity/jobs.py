@@ -2,25 +2,24 @@
 
 from procrastinate import JobContext
 
-from builders.identity import key_notices, signing_in
-from builders.identity import service as identity
-from builders.kit import jobs
+from builders.identity import key_notices, service as identity, signing_in
+from builders.kit.jobs import queue
 
 mail_new_key = key_notices.mail_new_key
 mail_code = signing_in.mail_code  # declared beside what it does, since the door defers it
 
 
-@jobs.app.periodic(cron="43 * * * *")
-@jobs.app.task(name="identity.prune_sign_ins", queueing_lock="identity.prune_sign_ins", pass_context=True)
+@queue.app.periodic(cron="43 * * * *")
+@queue.app.task(name="identity.prune_sign_ins", queueing_lock="identity.prune_sign_ins", pass_context=True)
 async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
     """Forgets who asked to sign in a day ago."""
     del timestamp
-    await identity.prune_requests(jobs.database(context))
+    await identity.prune_requests(queue.database(context))
 
 
-@jobs.app.periodic(cron="51 3 * * *")
-@jobs.app.task(name="identity.prune_sessions", queueing_lock="identity.prune_sessions", pass_context=True)
+@queue.app.periodic(cron="51 3 * * *")
+@queue.app.task(name="identity.prune_sessions", queueing_lock="identity.prune_sessions", pass_context=True)
 async def prune_sessions(context: JobContext, timestamp: int) -> None:
     """Forgets sessions that have been over for three months."""
     del timestamp
-    await identity.prune_sessions(jobs.database(context))
+    await identity.prune_sessions(queue.database(context))

@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 from jwt.types import Options
 
-from builders.kit import clock
+from builders.kit.values import clock
 
 MAX_TOKEN = 8 * 1024  # characters, refused before anything is decoded
 MAX_KID = 128

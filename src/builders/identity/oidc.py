@@ -14,10 +14,11 @@ import jwt
 
 from builders.identity import jwts
 from builders.identity.jwts import Claims, Presented, TokenRefused
-from builders.kit import clock, log
-from builders.kit.callers import IssuerAway
-from builders.kit.issuers import OidcIssuer
-from builders.kit.outbound import Outbound, OutboundFailed
+from builders.kit.http.callers import IssuerAway
+from builders.kit.outbound.client import Outbound, OutboundFailed
+from builders.kit.process import log
+from builders.kit.process.issuers import OidcIssuer
+from builders.kit.values import clock
 
 KEPT_S = 10 * 60
 STALE_S = 24 * 60 * 60

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from builders.kit.callers import Impersonation
+from builders.kit.http.callers import Impersonation
 
 MAX_LABEL = 120  # characters
 MAX_NETWORKS = 50  # of one key

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from builders.identity.records import Preset, Scope
-from builders.kit.callers import Impersonation
+from builders.kit.http.callers import Impersonation
 
 DESCRIPTIONS: Mapping[str, str] = {
     "account:read": "Read the profile, the session and the email verification status.",

@@ -8,24 +8,46 @@ from uuid import UUID
 
 from builders.identity import (
     accounts,
-    addresses,
-    errors,
-    grants,
-    identities,
     key_limits,
     key_notices,
     keys,
-    scopes,
-    sessions,
-    signing_in,
-    tokens,
-    twins,
 )
-from builders.identity import audit as audits
-from builders.identity import authenticator as authenticators
+from builders.identity.accounts import (
+    create_account as create_account,
+    list_accounts as list_accounts,
+)
+from builders.identity.addresses import (
+    change_email as change_email,
+    verify_email as verify_email,
+)
+from builders.identity.audit import (
+    LAST_ID as LAST_ID,
+    list_audit as list_audit,
+    record_audit as record_audit,
+)
+from builders.identity.authenticator import (
+    Authenticator as Authenticator,
+)
 from builders.identity.bearers import Bearers
-from builders.identity.errors import KeyLimit, KeyNotFound, KeyRevoked
+from builders.identity.errors import (
+    AccountNotFound as AccountNotFound,
+    EmailTaken as EmailTaken,
+    KeyLimit,
+    KeyNotFound,
+    KeyRevoked,
+)
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
+from builders.identity.grants import (
+    create_grant as create_grant,
+    list_grants as list_grants,
+    redeem_grant as redeem_grant,
+    revoke_grant as revoke_grant,
+)
+from builders.identity.identities import (
+    link_identity as link_identity,
+    list_identities as list_identities,
+    unlink_identity as unlink_identity,
+)
 from builders.identity.key_limits import KeyLimits
 from builders.identity.records import (
     MAX_ACTIVE_KEYS,
@@ -36,36 +58,43 @@ from builders.identity.records import (
     NewApiKey,
     Preset,
 )
-from builders.identity.store import accounts as account_store
-from builders.identity.store import keys as key_store
-from builders.kit import clock, ids, outbox
-from builders.kit.callers import Actor, LiveKeyRequired
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.kit.outbound import Outbound
-from builders.kit.pages import JsonPage, PageRequest
-from builders.kit.settings import Settings
+from builders.identity.scopes import (
+    list_scopes as list_scopes,
+)
+from builders.identity.sessions import (
+    caller_of as caller_of,
+    end_session as end_session,
+    get_standing as get_standing,
+    list_sessions as list_sessions,
+    log_out as log_out,
+    open_session as open_session,
+    prune_sessions as prune_sessions,
+)
+from builders.identity.signing_in import (
+    CODE_LIFE as CODE_LIFE,
+    get_link_address as get_link_address,
+    prune_requests as prune_requests,
+    request_code as request_code,
+    sign_in as sign_in,
+)
+from builders.identity.store import accounts as account_store, keys as key_store
+from builders.identity.tokens import (
+    list_public_keys as list_public_keys,
+)
+from builders.identity.twins import (
+    real_accounts as real_accounts,
+    require_twin as require_twin,
+)
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor, LiveKeyRequired
+from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 
-Authenticator = authenticators.Authenticator
 # What callers of the door may have to meet.
-AccountNotFound, EmailTaken = errors.AccountNotFound, errors.EmailTaken
-list_scopes = scopes.list_scopes
-create_account, list_accounts = accounts.create_account, accounts.list_accounts
-link_identity, unlink_identity = identities.link_identity, identities.unlink_identity
-list_identities = identities.list_identities
-LAST_ID = audits.LAST_ID
-open_session, end_session, log_out = sessions.open_session, sessions.end_session, sessions.log_out
-list_sessions, prune_sessions = sessions.list_sessions, sessions.prune_sessions
-caller_of, get_standing = sessions.caller_of, sessions.get_standing
-list_public_keys = tokens.list_public_keys
-audit, list_audit = audits.record, audits.list_entries
-CODE_LIFE = signing_in.LIFE
-request_code, sign_in = signing_in.request_code, signing_in.sign_in
-get_link_address, prune_requests = signing_in.get_link_address, signing_in.prune_requests
-create_grant, redeem_grant = grants.create_grant, grants.redeem_grant
-list_grants, revoke_grant = grants.list_grants, grants.revoke_grant
-verify_email, change_email = addresses.verify_email, addresses.change_email
-real_accounts, require_twin = twins.real_accounts, twins.require_twin
 
 
 def make_bearers(database: Database, *, keyring: Keyring, settings: Settings, outbound: Outbound) -> Bearers:
@@ -243,7 +272,7 @@ async def _audit_key(
     about = {"key_id": str(key.id), "label": key.label, "key_kind": key.key_kind, "preset": key.preset, **more}
     if key.allowed_ips is not None:
         about["allowed_ips"] = ", ".join(key.allowed_ips)
-    await audit(conn, account_id=account_id, actor=actor, action=action, about=about)
+    await record_audit(conn, account_id=account_id, actor=actor, action=action, about=about)
 
 
 def _news(key: ApiKey, *, replaces: UUID | None = None) -> KeyChanged:

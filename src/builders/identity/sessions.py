@@ -7,15 +7,13 @@ from uuid import UUID
 from builders.identity import audit, scopes, tokens
 from builders.identity.errors import AccountNotFound, SessionNotFound
 from builders.identity.records import AuditAction, NewSession, Session, SessionKind, Standing
-from builders.identity.store import accounts as account_store
-from builders.identity.store import keys as key_store
-from builders.identity.store import sessions as store
-from builders.kit import clock, ids
-from builders.kit.callers import Actor, Caller, Impersonation, ImpersonationForbidden
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.kit.pages import Page, PageRequest
-from builders.kit.settings import Settings
+from builders.identity.store import accounts as account_store, keys as key_store, sessions as store
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import Actor, Caller, Impersonation, ImpersonationForbidden
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 
 TOKEN_LIFE = timedelta(minutes=15)
 LONGEST_TOKEN = timedelta(hours=12)
@@ -56,7 +54,7 @@ async def open_session(
     )
     await store.insert_session(conn, session=session)
     if kind is not SessionKind.LOGIN_AS:
-        await audit.record(
+        await audit.record_audit(
             conn,
             account_id=account_id,
             actor=actor or Actor(type="user", id=session.id),
@@ -133,7 +131,7 @@ async def prune_sessions(database: Database) -> None:
 async def _end(conn: Conn, account_id: UUID, session_id: UUID, actor: Actor) -> Session | None:
     ended = await store.end_session(conn, account_id=account_id, session_id=session_id, now=clock.now())
     if ended is not None:
-        await audit.record(
+        await audit.record_audit(
             conn,
             account_id=account_id,
             actor=actor,

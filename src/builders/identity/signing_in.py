@@ -18,19 +18,20 @@ from procrastinate import JobContext
 from builders.identity import addresses, sessions
 from builders.identity.accounts import kept_form
 from builders.identity.records import MailedCode, MailedLink, SessionKind, SignedIn
-from builders.identity.store import accounts as account_store
-from builders.identity.store import codes as store
-from builders.identity.store import sessions as session_store
-from builders.kit import clock, forms, ids, jobs, log
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.identity.store import accounts as account_store, codes as store, sessions as session_store
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
-from builders.kit.settings import Settings
-from builders.kit.visitors import network_of
+from builders.kit.http import forms
+from builders.kit.http.clients import network_of
+from builders.kit.jobs import queue
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.records import SignInCode
 
-LIFE = timedelta(minutes=15)
+CODE_LIFE = timedelta(minutes=15)
 # Wrong tries of one code count for each client network, so that nobody uses up the victim's tries from elsewhere,
 # and over all networks. A code is one of 28^8 = 3.8e11. An attacker with any number of networks has 50 tries of a
 # code and 20 codes in a day (`Cap.in_all`): 1,000 guesses a day at an address, of which one succeeds in a million
@@ -55,7 +56,7 @@ CAPS = (
 )
 KNOWN_FOR = timedelta(days=90)  # that sessions are kept beyond their end
 MOST_KNOWN = 200
-KEPT = timedelta(days=1) + LIFE  # what was asked for that long ago was made within the day at most
+KEPT = timedelta(days=1) + CODE_LIFE  # what was asked for that long ago was made within the day at most
 PRUNED_AT_ONCE = 10_000
 
 # Without vowels, so that no code is a word, and without what is read as something else: 0 1 I L O.
@@ -81,19 +82,19 @@ async def request_code(conn: Conn, *, email: str, client: str = "", return_to: s
         return_to=return_to,
         now=clock.now(),
     )
-    await jobs.defer(conn, mail_code, sign_in_id=str(sign_in_id))
+    await queue.defer(conn, mail_code, sign_in_id=str(sign_in_id))
 
 
-@jobs.app.task(name="identity.mail_code", retry=jobs.RETRY, pass_context=True)
+@queue.app.task(name="identity.mail_code", retry=queue.RETRY, pass_context=True)
 async def mail_code(context: JobContext, sign_in_id: str) -> None:
     """Makes the code that somebody asked for, and mails it where there is an account."""
-    async with jobs.database(context).transaction() as conn:
-        await _make(conn, jobs.keyring(context), jobs.settings(context), UUID(sign_in_id))
+    async with queue.database(context).transaction() as conn:
+        await _make(conn, queue.keyring(context), queue.settings(context), UUID(sign_in_id))
 
 
 async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UUID) -> None:
     now = clock.now()
-    request = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - LIFE)
+    request = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - CODE_LIFE)
     if request is None:
         return
     address, network = request.address, request.requested_from
@@ -108,7 +109,7 @@ async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UU
         account_id=None if account is None else account.id,
         code_hash=keyring.hash_token(_CODE, f"{sign_in_id} {code}"),
         token_hash=keyring.hash_token(_TOKEN, token),
-        expires_at=now + LIFE,
+        expires_at=now + CODE_LIFE,
         now=now,
     )
     if not made:
@@ -118,10 +119,10 @@ async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UU
         letter = SignInCode(
             code=f"{code[:4]}-{code[4:]}",
             link=_link(settings, token, request.return_to),
-            minutes=int(LIFE.total_seconds() // 60),
+            minutes=int(CODE_LIFE.total_seconds() // 60),
         )
         await mail.send(
-            conn, keyring=keyring, account_id=account.id, to=address, letter=letter, expires_at=now + LIFE
+            conn, keyring=keyring, account_id=account.id, to=address, letter=letter, expires_at=now + CODE_LIFE
         )
 
 

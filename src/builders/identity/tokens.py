@@ -14,7 +14,7 @@ from jwt.algorithms import OKPAlgorithm
 from builders.identity import jwts, scopes
 from builders.identity.jwts import Presented, TokenRefused
 from builders.identity.records import PublicKey, Session
-from builders.kit.crypto import Keyring
+from builders.kit.process.secret_keys import Keyring
 
 PURPOSE = "access token"
 KIND = "at+jwt"

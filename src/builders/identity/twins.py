@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from builders.identity.store import accounts as store
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 REMEMBERED = 10_000  # accounts
 

@@ -6,8 +6,8 @@ from builders.identity import service as identity
 from builders.identity.records import Account
 from builders.invoices.records import BillingDetails, Buyer
 from builders.invoices.store import buyers as store
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 
 NOTHING_SAID = BillingDetails(name=None)
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from builders.invoices.records import Charge, InvoiceStatus, Stage
 from builders.invoices.store import charges as store
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 

@@ -13,12 +13,12 @@ from builders.invoices.errors import NothingDue, StripeNotConfigured, StripeRefu
 from builders.invoices.records import Checkout, Invoice, InvoiceStatus
 from builders.invoices.store import checkouts as store
 from builders.invoices.store.checkouts import Stored
-from builders.kit import clock, ids
-from builders.kit.callers import LiveKeyRequired
-from builders.kit.db import Conn, Database
-from builders.kit.money import Money
-from builders.kit.outbound import Outbound
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import LiveKeyRequired
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 
 LIFE = timedelta(hours=23)  # Stripe allows 24, by its own clock
 LEAST = timedelta(hours=1)  # that a link is good for when it is given out

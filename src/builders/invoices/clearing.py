@@ -4,7 +4,7 @@ from uuid import UUID
 
 from builders.identity import service as identity
 from builders.invoices.store import clearing as store
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 
 async def clear(conn: Conn, *, account_id: UUID) -> int:

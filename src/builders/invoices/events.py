@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.invoices.records import Invoice, InvoiceStatus
-from builders.kit.money import Money
-from builders.kit.outbox import Event, declare
+from builders.kit.events.outbox import Event, declare
+from builders.kit.values.money import Money
 
 
 class InvoiceData(BaseModel):

@@ -12,11 +12,11 @@ from builders.invoices import buyers, totals
 from builders.invoices.errors import InvalidTransition, InvoiceNotFound
 from builders.invoices.events import INVOICE_CREATED, INVOICE_GRACE_ENDED, INVOICE_PAID, InvoiceData
 from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, NewLine, Seller, Stage
-from builders.invoices.store import invoices as store
-from builders.invoices.store import ledger
-from builders.kit import clock, ids, outbox
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.invoices.store import invoices as store, ledger
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 
 DIGITS = 6  # of a number, at least
 

@@ -6,9 +6,10 @@ from procrastinate import JobContext
 
 from builders.invoices import mailing, receiving, timeline
 from builders.invoices.mailing import Occasion
-from builders.kit import jobs, news
-from builders.kit.db import Conn
-from builders.kit.news import News
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import News
+from builders.kit.jobs import queue
 
 take = mailing.take  # declared beside what it does
 
@@ -18,31 +19,35 @@ async def _write(conn: Conn, told: News, occasion: Occasion) -> None:
     await mailing.enqueue(conn, account_id=told.account_id, invoice_id=invoice_id, occasion=occasion)
 
 
-@news.subscribe("invoice.created", name="invoices.mail_issued", former="builders.invoices.jobs.mail_issued")
+@dispatcher.subscribe("invoice.created", name="invoices.mail_issued", former="builders.invoices.jobs.mail_issued")
 async def mail_issued(conn: Conn, told: News) -> None:
     """Has the invoice mailed."""
     await _write(conn, told, Occasion.ISSUED)
 
 
-@news.subscribe("invoice.paid", name="invoices.mail_paid", former="builders.invoices.jobs.mail_paid")
+@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid", former="builders.invoices.jobs.mail_paid")
 async def mail_paid(conn: Conn, told: News) -> None:
     """Has thanks mailed for what was paid."""
     await _write(conn, told, Occasion.PAID)
 
 
-@news.subscribe("invoice.overdue", name="invoices.mail_overdue", former="builders.invoices.jobs.mail_overdue")
+@dispatcher.subscribe(
+    "invoice.overdue", name="invoices.mail_overdue", former="builders.invoices.jobs.mail_overdue"
+)
 async def mail_overdue(conn: Conn, told: News) -> None:
     """Has the first reminder mailed."""
     await _write(conn, told, Occasion.OVERDUE)
 
 
-@news.subscribe("invoice.reminded", name="invoices.mail_reminded", former="builders.invoices.jobs.mail_reminded")
+@dispatcher.subscribe(
+    "invoice.reminded", name="invoices.mail_reminded", former="builders.invoices.jobs.mail_reminded"
+)
 async def mail_reminded(conn: Conn, told: News) -> None:
     """Has the second reminder mailed."""
     await _write(conn, told, Occasion.REMINDED)
 
 
-@news.subscribe(
+@dispatcher.subscribe(
     "invoice.grace_ended", name="invoices.mail_grace_ended", former="builders.invoices.jobs.mail_grace_ended"
 )
 async def mail_grace_ended(conn: Conn, told: News) -> None:
@@ -50,7 +55,7 @@ async def mail_grace_ended(conn: Conn, told: News) -> None:
     await _write(conn, told, Occasion.GRACE_ENDED)
 
 
-@news.subscribe(
+@dispatcher.subscribe(
     "invoice.uncollectible", name="invoices.mail_uncollectible", former="builders.invoices.jobs.mail_uncollectible"
 )
 async def mail_uncollectible(conn: Conn, told: News) -> None:
@@ -58,18 +63,18 @@ async def mail_uncollectible(conn: Conn, told: News) -> None:
     await _write(conn, told, Occasion.UNCOLLECTIBLE)
 
 
-@jobs.app.periodic(cron="*/10 * * * *")
-@jobs.app.task(name="invoices.advance", queueing_lock="invoices.advance", pass_context=True)
+@queue.app.periodic(cron="*/10 * * * *")
+@queue.app.task(name="invoices.advance", queueing_lock="invoices.advance", pass_context=True)
 async def advance(context: JobContext, timestamp: int) -> None:
     """Reminds of overdue invoices, ends their grace, and gives up those that nobody paid."""
     del timestamp
-    await timeline.advance(jobs.database(context))
+    await timeline.advance(queue.database(context))
 
 
-@jobs.app.periodic(cron="47 3 * * *")
-@jobs.app.task(name="invoices.prune", queueing_lock="invoices.prune", pass_context=True)
+@queue.app.periodic(cron="47 3 * * *")
+@queue.app.task(name="invoices.prune", queueing_lock="invoices.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
     """Forgets old events of Stripe that were none of ours."""
     del timestamp
-    async with jobs.database(context).reading() as conn:
+    async with queue.database(context).reading() as conn:
         await receiving.prune(conn)

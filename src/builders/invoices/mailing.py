@@ -10,10 +10,11 @@ from builders.invoices import buyers, issuing
 from builders.invoices.errors import InvoiceNotFound
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.invoices.store import buyers as store
-from builders.kit import clock, jobs
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn
+from builders.kit.jobs import queue
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import InvoiceIssued, InvoicePaid, InvoiceReminder, Letter, ReminderStage
 
@@ -112,14 +113,14 @@ async def send(
     return True
 
 
-@jobs.app.task(name="invoices.mail", retry=jobs.RETRY, pass_context=True)
+@queue.app.task(name="invoices.mail", retry=queue.RETRY, pass_context=True)
 async def take(context: JobContext, account_id: str, invoice_id: str, occasion: str) -> None:
     """Mails one letter about one invoice."""
-    async with jobs.database(context).transaction() as conn:
+    async with queue.database(context).transaction() as conn:
         await send(
             conn,
-            keyring=jobs.keyring(context),
-            settings=jobs.settings(context),
+            keyring=queue.keyring(context),
+            settings=queue.settings(context),
             account_id=UUID(account_id),
             invoice_id=UUID(invoice_id),
             occasion=Occasion(occasion),
@@ -128,4 +129,4 @@ async def take(context: JobContext, account_id: str, invoice_id: str, occasion: 
 
 async def enqueue(conn: Conn, *, account_id: UUID, invoice_id: UUID, occasion: Occasion) -> None:
     """Has the letter mailed once the transaction of `conn` commits."""
-    await jobs.defer(conn, take, account_id=str(account_id), invoice_id=str(invoice_id), occasion=occasion.value)
+    await queue.defer(conn, take, account_id=str(account_id), invoice_id=str(invoice_id), occasion=occasion.value)

@@ -6,11 +6,11 @@ from builders.invoices import issuing
 from builders.invoices.errors import InvoiceNotFound, NothingDue
 from builders.invoices.events import INVOICE_PAID, INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
 from builders.invoices.records import CreditEntry, CreditKind, Granted, Invoice, InvoiceStatus, Paid, Payment
-from builders.invoices.store import invoices as store
-from builders.invoices.store import ledger, payments
-from builders.kit import clock, ids, outbox, texts
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.invoices.store import invoices as store, ledger, payments
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock, ids, texts
+from builders.kit.values.money import Money
 
 PAYABLE = frozenset({InvoiceStatus.OPEN, InvoiceStatus.UNCOLLECTIBLE})
 MAX_REFERENCE = 200  # characters, of what an index can hold
@@ -136,7 +136,7 @@ async def give_up(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     return after
 
 
-async def grant(conn: Conn, *, account_id: UUID, amount: Money, reason: str, reference: str) -> Granted:
+async def grant_credit(conn: Conn, *, account_id: UUID, amount: Money, reason: str, reference: str) -> Granted:
     """Credit from the operator, used by the invoices that are issued from now on; negative takes some back.
 
     The same `reference` twice is one grant, in whatever currency. Raises ValueError when it was of another amount,

@@ -10,7 +10,8 @@ from fpdf.enums import MethodReturnValue, XPos, YPos
 
 from builders.invoices import latin
 from builders.invoices.sheet import Row, Sheet
-from builders.kit import clock, log
+from builders.kit.process import log
+from builders.kit.values import clock
 
 MARGIN = 18.0  # mm
 LINE = 4.6  # mm

@@ -7,11 +7,10 @@ from uuid import UUID
 from builders.invoices import issuing
 from builders.invoices.errors import InvoiceNotFound
 from builders.invoices.records import Credit, History, Invoice, InvoiceStatus, StripeEvent
-from builders.invoices.store import checkouts, ledger, payments
-from builders.invoices.store import invoices as store
-from builders.kit import ids
-from builders.kit.db import Conn
-from builders.kit.pages import Page, PageRequest
+from builders.invoices.store import checkouts, invoices as store, ledger, payments
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import ids
 
 
 async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:

@@ -8,13 +8,13 @@ from uuid import UUID
 from builders.invoices import issuing, paying, stripes
 from builders.invoices.errors import InvoiceNotFound
 from builders.invoices.records import Invoice, Outcome, Paid, StripeEvent
-from builders.invoices.store import checkouts as store
-from builders.invoices.store import payments
+from builders.invoices.store import checkouts as store, payments
 from builders.invoices.store.checkouts import Stored
-from builders.kit import clock, ids, log
-from builders.kit.db import Conn
-from builders.kit.money import Money
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 
 METHOD = "stripe"
 COMPLETED = "checkout.session.completed"
@@ -48,7 +48,7 @@ class _Verdict:
     told: _Told | None = None
 
 
-async def receive(conn: Conn, *, settings: Settings, payload: bytes, signature: str | None) -> StripeEvent:
+async def receive_stripe(conn: Conn, *, settings: Settings, payload: bytes, signature: str | None) -> StripeEvent:
     """Does what a webhook of Stripe says, unless it was done before; what became of it.
 
     Raises SignatureInvalid, EventMalformed.

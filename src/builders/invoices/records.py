@@ -8,8 +8,8 @@ from enum import IntEnum, StrEnum
 from typing import Self
 from uuid import UUID
 
-from builders.kit.money import Money
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
+from builders.kit.values.money import Money
 
 # From the due date on: first reminder at once, then these.
 SECOND_REMINDER = timedelta(days=7)

@@ -17,12 +17,12 @@ from builders.invoices.records import (
     Seller,
     StripeEvent,
 )
-from builders.kit import clock, texts
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.members import Livemode
-from builders.kit.money import Money
-from builders.kit.pages import Page, PageReply
-from builders.kit.texts import checked
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.members import Livemode
+from builders.kit.http.pagination import Page, PageReply
+from builders.kit.values import clock, texts
+from builders.kit.values.money import Money
+from builders.kit.values.texts import checked
 
 Plain = checked(texts.plain, "text_form")
 # Those of which there are no more: a draft is nobody's to see.

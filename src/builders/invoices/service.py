@@ -1,33 +1,55 @@
 """The door of the invoices."""
 
-from builders.invoices import (
-    buyers,
-    charges,
-    checkout,
-    clearing,
-    issuing,
-    pages,
-    paying,
-    reading,
-    receiving,
-    timeline,
-    withdrawing,
+from builders.invoices.buyers import (
+    get_billing_details as get_billing_details,
+    put_billing_details as put_billing_details,
 )
-
-issue = issuing.issue
-draft, open_draft, delete_draft = issuing.draft, issuing.open_draft, issuing.delete_draft
-pay, void, give_up, grant_credit = paying.pay, paying.void, paying.give_up, paying.grant
-get, get_number = issuing.get, paying.get_number
-get_billing_details, put_billing_details = buyers.get_billing_details, buyers.put_billing_details
-get_invoice, list_invoices, list_of_all = reading.get_invoice, reading.list_invoices, reading.list_of_all
-get_history, get_credit = reading.get_history, reading.get_credit
-list_discrepancies = reading.list_discrepancies
-withdraw = withdrawing.withdraw
-PaidPeriod = charges.PaidPeriod
-list_charges, paid_period = charges.list_charges, charges.paid_period
-list_open = charges.list_open
-clear = clearing.clear
-create_checkout, can_pay = checkout.create_checkout, checkout.can_pay
-receive_stripe = receiving.receive
-advance, find_arrears = timeline.advance, timeline.find_arrears
-write_html, render_pdf = pages.write_html, pages.render_pdf
+from builders.invoices.charges import (
+    PaidPeriod as PaidPeriod,
+    list_charges as list_charges,
+    list_open as list_open,
+    paid_period as paid_period,
+)
+from builders.invoices.checkout import (
+    can_pay as can_pay,
+    create_checkout as create_checkout,
+)
+from builders.invoices.clearing import (
+    clear as clear,
+)
+from builders.invoices.issuing import (
+    delete_draft as delete_draft,
+    draft as draft,
+    get as get,
+    issue as issue,
+    open_draft as open_draft,
+)
+from builders.invoices.pages import (
+    render_pdf as render_pdf,
+    write_html as write_html,
+)
+from builders.invoices.paying import (
+    get_number as get_number,
+    give_up as give_up,
+    grant_credit as grant_credit,
+    pay as pay,
+    void as void,
+)
+from builders.invoices.reading import (
+    get_credit as get_credit,
+    get_history as get_history,
+    get_invoice as get_invoice,
+    list_discrepancies as list_discrepancies,
+    list_invoices as list_invoices,
+    list_of_all as list_of_all,
+)
+from builders.invoices.receiving import (
+    receive_stripe as receive_stripe,
+)
+from builders.invoices.timeline import (
+    advance as advance,
+    find_arrears as find_arrears,
+)
+from builders.invoices.withdrawing import (
+    withdraw as withdraw,
+)

@@ -6,8 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller
-from builders.kit import clock
-from builders.kit.money import Money
+from builders.kit.values import clock
+from builders.kit.values.money import Money
 
 LONGEST = 400  # characters of a line's description
 

@@ -14,10 +14,10 @@ from builders.invoices.errors import (
     StripeNotConfigured,
     StripeRefused,
 )
-from builders.kit import log
-from builders.kit.money import Money, decimals_of
-from builders.kit.outbound import Outbound, OutboundFailed
-from builders.kit.settings import Settings
+from builders.kit.outbound.client import Outbound, OutboundFailed
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
+from builders.kit.values.money import Money, decimals_of
 
 TOTAL_S = 20.0
 MOST_ANSWER = 512 * 1024  # bytes

@@ -17,9 +17,10 @@ from builders.invoices.events import (
 )
 from builders.invoices.records import GIVEN_UP, GRACE, SECOND_REMINDER, Invoice, Stage
 from builders.invoices.store import timeline as store
-from builders.kit import clock, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock
 
 BATCH = 200  # invoices of one transaction
 LATE = timedelta(days=1)  # a step that is later than this has the others wait

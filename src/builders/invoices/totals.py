@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from builders.invoices.records import Line, NewLine
-from builders.kit import ids
-from builders.kit.money import Money
+from builders.kit.values import ids
+from builders.kit.values.money import Money
 
 MOST_QUANTITY = 2**31 - 1  # these three as the columns are
 FINEST = Decimal("0.0001")  # step of a price

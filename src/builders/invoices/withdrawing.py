@@ -11,11 +11,10 @@ from uuid import UUID
 
 from builders.invoices import issuing, paying, totals
 from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, NewLine
-from builders.invoices.store import charges
-from builders.invoices.store import invoices as store
-from builders.kit import clock, ids
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.invoices.store import charges, invoices as store
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
 
 
 async def withdraw(

@@ -13,7 +13,7 @@ from structlog.contextvars import get_contextvars
 PROBLEM_JSON = "application/problem+json"
 LONGEST_NAME = 80  # characters of a member's name that are shown
 DEEPEST = 16  # parts of a place that are shown; no body of ours has as many
-CODES = "x-codes"  # of a response in `responses`; kit/openapi.py makes examples of them
+CODES = "x-codes"  # of a response in `responses`; kit/http/openapi.py makes examples of them
 MOST_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
 MIXED = "validation_failed"  # the code of a 422 whose errors are of several types
 _NAMED = 3  # places that the next action of a 422 names
@@ -30,7 +30,7 @@ class Problem(Exception):
     code: ClassVar[str] = "internal_error"
     # What to do about it, where a refusal itself says nothing else. Each 404, 405 and 410 has one.
     remedy: ClassVar[str | None] = None
-    # Of a 404 for an id: the path below which `GET /{id}` reads one; see kit/counterparts.py.
+    # Of a 404 for an id: the path below which `GET /{id}` reads one; see kit/http/counterparts.py.
     collection: ClassVar[str | None] = None
 
     def __init__(

@@ -5,19 +5,18 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from builders.kit import forms, html
-from builders.kit.bodies import Answer
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database, Pool, Tx
+from builders.kit.db.connections import Database, Pool, Tx
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
-from builders.kit.forms import PostedToken
-from builders.kit.limits import Policy, declare, within
-from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Address, Keys
-from builders.kit.visitors import network_of
-from builders.leads import schemas
-from builders.leads import service as leads
+from builders.kit.http import forms, html
+from builders.kit.http.bodies import Answer
+from builders.kit.http.clients import network_of
+from builders.kit.http.dependencies import Address, Keys
+from builders.kit.http.forms import PostedToken
+from builders.kit.http.prefetch import CHANGES, PrefetchRefused, refuse_ahead
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.process.secret_keys import Keyring
+from builders.leads import schemas, service as leads
 from builders.leads.records import Confirmation, Receipt
 
 router = Router(prefix="/v1/leads", tags=["leads"])

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from builders.kit.outbox import Event, declare
+from builders.kit.events.outbox import Event, declare
 
 
 class LeadConfirmed(BaseModel):

@@ -4,17 +4,17 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.kit import jobs, news
-from builders.kit.db import Conn
-from builders.kit.news import News
-from builders.leads import opting
-from builders.leads import service as leads
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import News
+from builders.kit.jobs import queue
+from builders.leads import opting, service as leads
 from builders.mail.records import LeadConfirm, Topic
 
 take = opting.take  # declared beside what it does, since the door defers it
 
 
-@news.subscribe(
+@dispatcher.subscribe(
     "mail.unsubscribed", name="leads.record_unsubscribed", former="builders.leads.jobs.note_unsubscribed"
 )
 async def note_unsubscribed(conn: Conn, told: News) -> None:
@@ -24,7 +24,7 @@ async def note_unsubscribed(conn: Conn, told: News) -> None:
         await leads.unsubscribe(conn, email=data["address"], at=told.created_at)
 
 
-@news.subscribe("mail.bounced", name="leads.record_bounce", former="builders.leads.jobs.note_bounced")
+@dispatcher.subscribe("mail.bounced", name="leads.record_bounce", former="builders.leads.jobs.note_bounced")
 async def note_bounced(conn: Conn, told: News) -> None:
     """Notes that a link came back."""
     data = told.read()
@@ -32,9 +32,9 @@ async def note_bounced(conn: Conn, told: News) -> None:
         await leads.bounce(conn, message_id=UUID(data["message_id"]), at=told.created_at)
 
 
-@jobs.app.periodic(cron="37 * * * *")
-@jobs.app.task(name="leads.expire", queueing_lock="leads.expire", pass_context=True)
+@queue.app.periodic(cron="37 * * * *")
+@queue.app.task(name="leads.expire", queueing_lock="leads.expire", pass_context=True)
 async def expire(context: JobContext, timestamp: int) -> None:
     """Ends the waiting for links that are over, and forgets who never confirmed."""
     del timestamp
-    await leads.expire(jobs.database(context))
+    await leads.expire(queue.database(context))

@@ -3,13 +3,12 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from builders.kit import clock, emails
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, emails
 from builders.leads.opting import SUPPRESSED
 from builders.leads.records import LINK_LIFE, Erased
-from builders.leads.store import leads as store
-from builders.leads.store import requests
+from builders.leads.store import leads as store, requests
 from builders.mail import service as mail
 from builders.mail.records import VENDOR
 

@@ -10,15 +10,16 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.kit import clock, ids, jobs, outbox
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.jobs import queue
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.leads.errors import bad_link
 from builders.leads.events import LEAD_CONFIRMED, LeadConfirmed
 from builders.leads.records import LINK_LIFE, Confirmation, Receipt, Request, Standing, Status, Token
-from builders.leads.store import leads as store
-from builders.leads.store import requests
+from builders.leads.store import leads as store, requests
 from builders.mail import service as mail
 from builders.mail.records import VENDOR, LeadConfirm, Topic
 
@@ -40,15 +41,15 @@ async def create(conn: Conn, *, request: Request) -> Receipt:
     request_id = ids.new()
     if not request.is_trapped:
         await requests.insert(conn, account_id=VENDOR, request_id=request_id, request=request, now=clock.now())
-        await jobs.defer(conn, take, request_id=str(request_id))
+        await queue.defer(conn, take, request_id=str(request_id))
     return Receipt(id=request_id, email_masked=mail.mask(request.email))
 
 
-@jobs.app.task(name="leads.take", retry=jobs.RETRY, pass_context=True)
+@queue.app.task(name="leads.take", retry=queue.RETRY, pass_context=True)
 async def take(context: JobContext, request_id: str) -> None:
     """Makes a lead of who left an address, or finds the one there is, and mails a link if it is time for one."""
-    async with jobs.database(context).transaction() as conn:
-        await _take(conn, jobs.keyring(context), jobs.settings(context), UUID(request_id))
+    async with queue.database(context).transaction() as conn:
+        await _take(conn, queue.keyring(context), queue.settings(context), UUID(request_id))
 
 
 async def _take(conn: Conn, keyring: Keyring, settings: Settings, request_id: UUID) -> None:

@@ -20,10 +20,10 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from builders.kit import emails, texts
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.texts import checked
-from builders.kit.visitors import network_of
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.clients import network_of
+from builders.kit.values import emails, texts
+from builders.kit.values.texts import checked
 from builders.leads.records import WAITLIST, Confirmation, Interest, Request, Volume
 
 _UTM = {"source": "newsletter", "medium": "email", "campaign": "spring"}

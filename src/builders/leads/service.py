@@ -3,24 +3,29 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
-from builders.leads import leaving, opting, sheet
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.leads.leaving import (
+    bounce as bounce,
+    erase as erase,
+    expire as expire,
+    unsubscribe as unsubscribe,
+)
+from builders.leads.opting import (
+    confirm as confirm,
+    create as create,
+    find_unused_link as find_unused_link,
+)
 from builders.leads.records import Lead, Wanted
+from builders.leads.sheet import (
+    write_sheet as write_sheet,
+)
 from builders.leads.store import leads as store
 from builders.mail import service as mail
 from builders.mail.records import VENDOR, Topic
 
 PAGE = 1_000
-
-create = opting.create
-confirm, find_unused_link = opting.confirm, opting.find_unused_link
-unsubscribe = leaving.unsubscribe
-bounce = leaving.bounce
-expire = leaving.expire
-erase = leaving.erase
-write_sheet = sheet.write
 
 
 async def list_newest(conn: Conn, *, wanted: Wanted, limit: int, before: UUID | None = None) -> Sequence[Lead]:

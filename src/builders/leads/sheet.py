@@ -24,7 +24,7 @@ COLUMNS = (
 HEADER = (*COLUMNS, *DETAILS, *(f"utm_{name}" for name in UTM), "metadata", "unsubscribe_url")
 
 
-async def write(leads: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:
+async def write_sheet(leads: AsyncIterator[Lead], file: TextIO, *, link: Callable[[Lead], str]) -> int:
     """Writes the leads, each with its `link` to unsubscribe, as they come; their number."""
     writer, count = csv.writer(file), 0
     writer.writerow(HEADER)

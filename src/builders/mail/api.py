@@ -8,13 +8,12 @@ from typing import Annotated, Any
 
 from fastapi import Path, Response
 
-from builders.kit import html
-from builders.kit.db import Tx
+from builders.kit.db.connections import Tx
 from builders.kit.errors import TokenInvalid, problems
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Keys
-from builders.mail import optouts
-from builders.mail import service as mail
+from builders.kit.http import html
+from builders.kit.http.dependencies import Keys
+from builders.kit.http.routes import BEYOND, Router
+from builders.mail import optouts, service as mail
 from builders.mail.records import Topic
 
 router = Router(prefix=optouts.PATH.rstrip("/"), tags=["mail"])

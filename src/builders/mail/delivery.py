@@ -12,10 +12,13 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.kit import clock, jobs, log, outbox
-from builders.kit.crypto import Keyring, Unsealable
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.jobs import queue
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring, Unsealable
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import addresses, envelope, letters, links, optouts, sealed, senders, server, store
 from builders.mail.carriers import Carrier, Outcome, Parcel
 from builders.mail.events import MAIL_BOUNCED, MailBounced
@@ -83,21 +86,21 @@ async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
             await postman.close()
 
 
-@jobs.app.task(name="mail.deliver", pass_context=True)
+@queue.app.task(name="mail.deliver", pass_context=True)
 async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
     """Makes one attempt to deliver one message."""
     try:
-        desk = await jobs.shared(context, open_desk)
+        desk = await queue.shared(context, open_desk)
     except ValueError as error:
         _log.error("mail_settings_wrong", error=str(error))
         return
     key = Key(account_id=UUID(account_id), id=UUID(message_id))
-    await attempt(jobs.database(context), desk, keyring=jobs.keyring(context), key=key)
+    await attempt(queue.database(context), desk, keyring=queue.keyring(context), key=key)
 
 
 async def enqueue(conn: Conn, key: Key) -> None:
     """Has the message looked at soon."""
-    await jobs.defer(
+    await queue.defer(
         conn, deliver, once=f"mail.deliver {key.id}", account_id=str(key.account_id), message_id=str(key.id)
     )
 
@@ -180,7 +183,7 @@ def _parcel(begun: _Attempt, desk: Desk, keyring: Keyring) -> Parcel:
         about = Subscription(account_id=begun.key.account_id, topic=letter.topic, address=begun.to)
         unsubscribe = optouts.link(keyring, base_url=desk.base_url, subscription=about)
         if desk.is_tracking:
-            tracked = links.mint(keyring, base_url=desk.base_url, message_id=message_id)
+            tracked = links.mint_links(keyring, base_url=desk.base_url, message_id=message_id)
     written = letters.write(letter, links=tracked, unsubscribe=unsubscribe)
     return Parcel(
         id=message_id,

@@ -7,8 +7,8 @@ from email.policy import SMTP, SMTPUTF8
 from email.utils import format_datetime
 from uuid import UUID
 
-from builders.kit import clock
-from builders.kit.emails import ENCODED_WORD
+from builders.kit.values import clock
+from builders.kit.values.emails import ENCODED_WORD
 from builders.mail import addresses
 from builders.mail.letters import Written
 from builders.mail.senders import Sender

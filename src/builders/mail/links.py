@@ -9,7 +9,7 @@ from binascii import a2b_base64
 from urllib.parse import urlencode
 from uuid import UUID
 
-from builders.kit.crypto import Keyring
+from builders.kit.process.secret_keys import Keyring
 
 _MESSAGE, _CLICK = "mail.message", "mail.click"
 _ID = 16  # bytes
@@ -37,7 +37,7 @@ class Links:
         return f"{self._base_url}/v1/t/c/{self.token}?{urlencode({'u': target, 'm': mac})}"
 
 
-def mint(keyring: Keyring, *, base_url: str, message_id: UUID) -> Links:
+def mint_links(keyring: Keyring, *, base_url: str, message_id: UUID) -> Links:
     """The links of a message; minted again they are the same, as long as the secret is."""
     return Links(keyring, base_url, token(keyring, message_id))
 

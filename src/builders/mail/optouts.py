@@ -8,9 +8,9 @@ from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from uuid import UUID
 
-from builders.kit import clock
-from builders.kit.crypto import Keyring, Resealed, Unsealable
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
+from builders.kit.values import clock
 from builders.mail import addresses, store
 from builders.mail.links import decoded
 from builders.mail.records import Topic

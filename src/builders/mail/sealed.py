@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from builders.kit.crypto import Keyring
+from builders.kit.process.secret_keys import Keyring
 from builders.mail.records import LETTERS, Letter
 from builders.mail.store import Key
 

@@ -5,7 +5,7 @@ from email.utils import parseaddr
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from builders.mail import addresses
 from builders.mail.signing import Signer
 

@@ -5,23 +5,32 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from builders.kit import clock, ids, outbox
-from builders.kit.crypto import Keyring, Resealed
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
-from builders.mail import addresses, delivery, links, optouts, sealed, store
+from builders.kit.events import outbox
+from builders.kit.process.secret_keys import Keyring, Resealed
+from builders.kit.values import clock, ids
+from builders.mail import addresses, delivery, optouts, sealed, store
+from builders.mail.addresses import (
+    mask as mask,
+)
 from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
 from builders.mail.folder import Folder
+from builders.mail.links import (
+    is_target as is_target,
+    message_of as message_of,
+    mint_links as mint_links,
+    read_token as read_token,
+)
 from builders.mail.optouts import Subscription
 from builders.mail.records import Letter, Message, Origin, Status, Topic
-from builders.mail.store import Key, Reply
+from builders.mail.store import (
+    KEPT as KEPT,
+    Key,
+    Reply,
+)
 
 # Tracked links, as the tracking room redeems them.
-mint_links = links.mint
-read_token, message_of = links.read_token, links.message_of
-is_target = links.is_target
-mask = addresses.mask
-KEPT = store.KEPT
 
 
 async def send(

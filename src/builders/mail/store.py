@@ -8,8 +8,9 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row
 
-from builders.kit import ids, partitions
-from builders.kit.db import Conn
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.mail.records import Category, Message, Origin, Status, Topic
 
 KEPT = timedelta(days=90)

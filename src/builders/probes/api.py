@@ -2,11 +2,10 @@
 
 from fastapi import Request, Response
 
-from builders.kit.db import Pool
-from builders.kit.limits import UNLIMITED
-from builders.kit.routes import Router
-from builders.probes import schemas
-from builders.probes import service as probes
+from builders.kit.db.connections import Pool
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import UNLIMITED
+from builders.probes import schemas, service as probes
 
 router = Router(tags=["probes"])
 NO_STORE = {"Cache-Control": "no-store"}

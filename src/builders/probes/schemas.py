@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from builders.kit.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply, by_example
 from builders.probes.records import Readiness
 
 

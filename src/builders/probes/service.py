@@ -8,9 +8,10 @@ import psycopg
 from redis import asyncio as redis
 from redis.exceptions import RedisError
 
-from builders.kit import clock, news
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.events import dispatcher
+from builders.kit.values import clock
 from builders.probes.records import Check, Readiness
 from builders.probes.write_check import WriteCheck as WriteCheck
 
@@ -52,7 +53,7 @@ async def _examine_outbox(database: Database) -> tuple[Check, timedelta | None]:
 
     async def look() -> None:
         async with database.reading() as conn:
-            found.append(await news.age(conn))
+            found.append(await dispatcher.age(conn))
 
     check = await _timed(look, limit_s=OUTBOX_S)
     if check.status != "ok" or not found:

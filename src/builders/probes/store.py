@@ -1,6 +1,6 @@
 """SQL of the probes."""
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 LIMIT_WAIT = "SET LOCAL lock_timeout = '200ms'"
 TRUNCATE = "TRUNCATE probes_writes"

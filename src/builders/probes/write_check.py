@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from builders.kit import clock, log, outbox
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.events import outbox
+from builders.kit.process import log
+from builders.kit.values import clock
 from builders.probes import store
 
 LASTS_S = 3.0

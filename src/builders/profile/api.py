@@ -6,21 +6,20 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from builders.identity import service as identity
-from builders.kit import forms, html, versions
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database, Pool, Reads, Tx
+from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
-from builders.kit.forms import PostedToken
-from builders.kit.idempotency import InFlight
-from builders.kit.limits import Policy, declare, within
-from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Config, Keys, Offered
-from builders.kit.versions import IfMatch, IfNoneMatch
-from builders.profile import schemas
-from builders.profile import service as profiles
+from builders.kit.http import etags, forms, html
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
+from builders.kit.http.dependencies import Config, Keys, Offered
+from builders.kit.http.etags import IfMatch, IfNoneMatch
+from builders.kit.http.forms import PostedToken
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.prefetch import CHANGES, PrefetchRefused, refuse_ahead
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.process.secret_keys import Keyring
+from builders.profile import schemas, service as profiles
 from builders.profile.errors import ResendTooSoon
 from builders.profile.records import Confirmation, Verification
 
@@ -37,7 +36,7 @@ RESEND = declare(
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/me", response_model=schemas.ProfileReply, responses=dict(versions.READ))
+@router.get("/me", response_model=schemas.ProfileReply, responses=dict(etags.READ))
 async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
     """Own profile. With a test key it is the real account's."""
     profile = await profiles.get(conn, account_id=caller.live_account_id)
@@ -47,7 +46,7 @@ async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Respo
 @router.patch(
     "/me",
     response_model=schemas.ProfileUpdated,
-    responses={**versions.WRITTEN, **problems(ResendTooSoon, ImpersonationForbidden, LiveKeyRequired)},
+    responses={**etags.WRITTEN, **problems(ResendTooSoon, ImpersonationForbidden, LiveKeyRequired)},
 )
 async def update(
     body: schemas.CustomerProfileUpdate, caller: Writer, conn: Tx, expected: IfMatch, keys: Keys, settings: Config
@@ -63,7 +62,7 @@ async def update(
         change=body.change(),
         expected=expected,
     )
-    return versions.tagged(profile, of=profile.id, version=profile.version)
+    return etags.tagged(profile, of=profile.id, version=profile.version)
 
 
 @router.get(VERIFICATION, response_model=schemas.VerificationReply)

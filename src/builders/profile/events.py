@@ -8,8 +8,8 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.identity.records import Preset
-from builders.kit.members import Version
-from builders.kit.outbox import Event, declare
+from builders.kit.events.outbox import Event, declare
+from builders.kit.http.members import Version
 from builders.profile.records import StepKey, Track
 
 

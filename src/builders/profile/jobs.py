@@ -7,11 +7,12 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from builders.identity.records import Preset
-from builders.kit import clock, jobs, news
-from builders.kit.db import Conn
-from builders.kit.news import News
-from builders.profile import onboarding
-from builders.profile import service as profiles
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import News
+from builders.kit.jobs import queue
+from builders.kit.values import clock
+from builders.profile import onboarding, service as profiles
 from builders.profile.records import Proof, Role, StepKey
 
 LOOKED_BACK = timedelta(days=1)  # longer than two revisions run side by side
@@ -51,28 +52,28 @@ async def prove(conn: Conn, told: News) -> None:
 RECORD_STEP, REQUEST_VERIFICATION = "profile.record_step", "profile.request_verification"
 HEARD = (*PROOFS, "api_key.created", "account.created")
 for _event in HEARD:
-    news.subscribe(_event, name=RECORD_STEP, former="builders.profile.jobs.prove")(prove)
+    dispatcher.subscribe(_event, name=RECORD_STEP, former="builders.profile.jobs.prove")(prove)
 
 
-@news.subscribe("account.created", name=REQUEST_VERIFICATION, former="builders.profile.jobs.welcome")
+@dispatcher.subscribe("account.created", name=REQUEST_VERIFICATION, former="builders.profile.jobs.welcome")
 async def welcome(conn: Conn, told: News) -> None:
     """Has the holder of a new account asked to confirm its address."""
     if not told.read()["verified"]:
         account_id = str(told.account_id)
-        await jobs.defer(conn, begin_verification, once=f"profile.verify {account_id}", account_id=account_id)
+        await queue.defer(conn, begin_verification, once=f"profile.verify {account_id}", account_id=account_id)
 
 
-@jobs.app.periodic(cron="11 * * * *")
-@jobs.app.task(name="profile.catch_up", queueing_lock="profile.catch_up", pass_context=True)
+@queue.app.periodic(cron="11 * * * *")
+@queue.app.task(name="profile.catch_up", queueing_lock="profile.catch_up", pass_context=True)
 async def catch_up(context: JobContext, timestamp: int) -> None:
     """Has steps noted whose news was told by a worker of before, which did not know who listens."""
     del timestamp
     since, last = clock.now() - LOOKED_BACK, None
     while True:
-        async with jobs.database(context).transaction() as conn:
-            events = await news.list_since(conn, names=HEARD, since=since, after=last)
-            await news.tell_again(conn, RECORD_STEP, await _missed(conn, events))
-            await news.tell_again(conn, REQUEST_VERIFICATION, [each for each in events if _is_unasked(each)])
+        async with queue.database(context).transaction() as conn:
+            events = await dispatcher.list_since(conn, names=HEARD, since=since, after=last)
+            await dispatcher.tell_again(conn, RECORD_STEP, await _missed(conn, events))
+            await dispatcher.tell_again(conn, REQUEST_VERIFICATION, [each for each in events if _is_unasked(each)])
         if not events:
             return
         last = events[-1].id
@@ -89,18 +90,18 @@ def _is_unasked(told: News) -> bool:
     return told.name == "account.created" and not told.read()["verified"]
 
 
-@jobs.app.task(name="profile.begin_verification", retry=jobs.RETRY, pass_context=True)
+@queue.app.task(name="profile.begin_verification", retry=queue.RETRY, pass_context=True)
 async def begin_verification(context: JobContext, account_id: str) -> None:
     """Mails the first link to a new account."""
-    async with jobs.database(context).transaction() as conn:
+    async with queue.database(context).transaction() as conn:
         await profiles.begin_verification(
-            conn, keyring=jobs.keyring(context), settings=jobs.settings(context), account_id=UUID(account_id)
+            conn, keyring=queue.keyring(context), settings=queue.settings(context), account_id=UUID(account_id)
         )
 
 
-@jobs.app.periodic(cron="23 4 * * *")
-@jobs.app.task(name="profile.prune", queueing_lock="profile.prune", pass_context=True)
+@queue.app.periodic(cron="23 4 * * *")
+@queue.app.task(name="profile.prune", queueing_lock="profile.prune", pass_context=True)
 async def prune(context: JobContext, timestamp: int) -> None:
     """Forgets which verification messages went where a month ago."""
     del timestamp
-    await profiles.prune(jobs.database(context))
+    await profiles.prune(queue.database(context))

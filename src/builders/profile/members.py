@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-from builders.kit import texts
+from builders.kit.values import texts
 
 MAX_URL, plain, web_address, locale = texts.MAX_URL, texts.plain, texts.web_address, texts.locale
 

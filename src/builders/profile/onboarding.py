@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from builders.identity.records import Account, Preset
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.values import clock
 from builders.profile.events import ONBOARDING_COMPLETED, OnboardingCompleted, StepDone
 from builders.profile.records import Onboarding, OnboardingStatus, Role, Step, StepKey, Stored, Track
 from builders.profile.store import profiles as store

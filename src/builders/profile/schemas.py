@@ -7,11 +7,11 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit import emails
-from builders.kit.bodies import Reply, WriteReply, by_example
-from builders.kit.members import UpdatedAt
-from builders.kit.merge_patches import PatchBody
-from builders.kit.texts import checked
+from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.members import UpdatedAt
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import emails
+from builders.kit.values.texts import checked
 from builders.profile import members
 from builders.profile.records import (
     Change,

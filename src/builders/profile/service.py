@@ -8,23 +8,26 @@ from uuid import UUID
 
 from builders.identity import service as identity
 from builders.identity.records import Account, AuditAction
-from builders.kit import clock, outbox
-from builders.kit.callers import Actor, ImpersonationForbidden, LiveKeyRequired
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.kit.settings import Settings
-from builders.kit.versions import Expected
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor, ImpersonationForbidden, LiveKeyRequired
+from builders.kit.http.etags import Expected
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.profile import onboarding, verification
 from builders.profile.errors import ResendTooSoon
 from builders.profile.events import PROFILE_UPDATED, ProfileChange
 from builders.profile.records import Change, Profile, Proof, Role, StepKey, Stored, Verification
-from builders.profile.store import profiles as store
-from builders.profile.store import verifications
-from builders.profile.verification import Sender
+from builders.profile.store import profiles as store, verifications
+from builders.profile.verification import (
+    Sender,
+    confirm as confirm,
+    find_unused_link as find_unused_link,
+)
 
 KEPT = timedelta(days=30)  # what was sent where
 PRUNED_AT_ONCE = 10_000
-confirm, find_unused_link = verification.confirm, verification.find_unused_link
 
 
 async def get(conn: Conn, *, account_id: UUID) -> Profile:
@@ -73,7 +76,7 @@ async def update(
     await outbox.publish(conn, PROFILE_UPDATED, account_id=account_id, data=news)
     if actor.type == "support":
         about = {"changed": ", ".join(changed)}
-        await identity.audit(
+        await identity.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PROFILE_CHANGED, about=about
         )
     return _profile(account, saved)

@@ -12,15 +12,14 @@ from uuid import UUID
 
 from builders.identity import service as identity
 from builders.identity.records import Account, AuditAction
-from builders.kit import clock
-from builders.kit.callers import Actor
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.kit.errors import TokenInvalid
-from builders.kit.settings import Settings
+from builders.kit.http.callers import Actor
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.records import EmailChanged, EmailReplaced, Letter, Message, VerifyEmail
-from builders.mail.records import Status as MailStatus
+from builders.mail.records import EmailChanged, EmailReplaced, Letter, Message, Status as MailStatus, VerifyEmail
 from builders.profile import onboarding
 from builders.profile.errors import ResendTooSoon
 from builders.profile.records import (
@@ -36,8 +35,7 @@ from builders.profile.records import (
     Verification,
     VerificationStatus,
 )
-from builders.profile.store import profiles
-from builders.profile.store import verifications as store
+from builders.profile.store import profiles, verifications as store
 
 PATH = "/v1/account/email-verification/confirm"
 GAP = timedelta(seconds=60)  # between two messages to an address
@@ -132,7 +130,7 @@ async def ask_for(
             await store.void_token(conn, account_id=account.id)
         return None
     about = {"from": mail.mask(account.email), "to": mail.mask(email)}
-    await identity.audit(
+    await identity.record_audit(
         conn, account_id=account.id, actor=actor, action=AuditAction.EMAIL_CHANGE_REQUESTED, about=about
     )
     await send(conn, sender, account_id=account.id, purpose=Purpose.CHANGE, email=email)
@@ -190,7 +188,9 @@ async def _change(conn: Conn, keyring: Keyring, *, account: Account, email: str)
     """Gives the account the other address; the one before is told a second time, now that it is done."""
     await identity.change_email(conn, account_id=account.id, email=email)
     about = {"from": mail.mask(account.email), "to": mail.mask(email)}
-    await identity.audit(conn, account_id=account.id, actor=READER, action=AuditAction.EMAIL_CHANGED, about=about)
+    await identity.record_audit(
+        conn, account_id=account.id, actor=READER, action=AuditAction.EMAIL_CHANGED, about=about
+    )
     await _warn(conn, keyring, account, EmailReplaced(new_address_masked=mail.mask(email)))
 
 

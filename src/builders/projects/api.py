@@ -6,17 +6,17 @@ from typing import Annotated
 from fastapi import Path, Query
 from starlette.responses import Response
 
-from builders.kit import ids, versions
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Reads, Tx
+from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.idempotency import InFlight
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import Router
-from builders.kit.versions import IfMatch, IfNoneMatch
-from builders.projects import schemas
-from builders.projects import service as projects
+from builders.kit.http import etags
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.etags import IfMatch, IfNoneMatch
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.routes import Router
+from builders.kit.values import ids
+from builders.projects import schemas, service as projects
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
 
 router = Router(prefix="/v1/builders/projects", tags=["projects"])
@@ -54,7 +54,7 @@ async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schem
 @router.get(
     "/{project_id}",
     response_model=schemas.ProjectReply,
-    responses={**versions.READ, **problems(ProjectNotFound)},
+    responses={**etags.READ, **problems(ProjectNotFound)},
 )
 async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
     """Read one project, archived or not."""
@@ -66,7 +66,7 @@ async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneM
     "/{project_id}",
     response_model=schemas.ProjectWritten,
     responses={
-        **versions.WRITTEN,
+        **etags.WRITTEN,
         **problems(ProjectNotFound, SlugsTaken, ProjectLimit, ProjectArchived),
     },
 )
@@ -81,17 +81,17 @@ async def update(
         patch=body.patch(),
         expected=replace(expected, version=body.version),
     )
-    return versions.tagged(schemas.written(changed, caller), of=changed.id, version=changed.version)
+    return etags.tagged(schemas.written(changed, caller), of=changed.id, version=changed.version)
 
 
 @router.delete(
     "/{project_id}",
     response_model=schemas.ProjectReply,
-    responses={**versions.WRITTEN, **problems(ProjectNotFound)},
+    responses={**etags.WRITTEN, **problems(ProjectNotFound)},
 )
 async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> Answer:
     """Archive the project: it takes no new names, those it has go on working. Done again it changes nothing."""
     archived = await projects.archive(
         conn, account_id=caller.account_id, project_id=ids.find(project_id), expected=expected
     )
-    return versions.tagged(schemas.shown(archived, caller), of=archived.id, version=archived.version)
+    return etags.tagged(schemas.shown(archived, caller), of=archived.id, version=archived.version)

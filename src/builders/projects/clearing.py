@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.projects import store
 
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.members import EventManifest, EventManifestKey, Version
-from builders.kit.outbox import Event, declare
+from builders.kit.events.outbox import Event, declare
+from builders.kit.http.members import EventManifest, EventManifestKey, Version
 
 
 class ProjectData(BaseModel):

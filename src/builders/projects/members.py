@@ -5,13 +5,13 @@ import unicodedata
 from collections.abc import Collection, Iterator
 from itertools import count
 
-from builders.kit import domain_names, texts
+from builders.kit.values import domain_names, texts
 from builders.projects.records import MAX_DESCRIPTION
 
 _LONGEST, _SHORTEST = 40, 3  # characters of a slug
 
 
-def description(text: str) -> str:
+def read_description(text: str) -> str:
     """Text of several lines, tidied."""
     tidy = texts.cleaned(text)
     if not tidy:
@@ -21,7 +21,7 @@ def description(text: str) -> str:
     return tidy
 
 
-def domain(text: str) -> str:
+def read_domain(text: str) -> str:
     """A domain as it is stored: lower-case A-labels."""
     name = domain_names.find_a_label(text)
     if name is None:

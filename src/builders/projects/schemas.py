@@ -8,12 +8,12 @@ from uuid import UUID
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit import emails, ids, texts
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.callers import Caller
-from builders.kit.members import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
-from builders.kit.merge_patches import PatchBody
-from builders.kit.texts import checked
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.callers import Caller
+from builders.kit.http.members import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import emails, ids, texts
+from builders.kit.values.texts import checked
 from builders.projects import members, records
 from builders.projects.records import Patch, Project, ProjectSpec, ProjectStatus
 
@@ -68,7 +68,7 @@ Slug = Annotated[str, Field(pattern=records.SLUG)]
 Description = Annotated[
     str,
     StringConstraints(min_length=1, max_length=records.MAX_DESCRIPTION),
-    checked(members.description, "text_form"),
+    checked(members.read_description, "text_form"),
 ]
 Website = Annotated[
     str,
@@ -76,7 +76,9 @@ Website = Annotated[
     checked(texts.web_address, "web_address"),
     Field(description="An http or https address."),
 ]
-Domain = Annotated[str, StringConstraints(min_length=1, max_length=253), checked(members.domain, "domain_name")]
+Domain = Annotated[
+    str, StringConstraints(min_length=1, max_length=253), checked(members.read_domain, "domain_name")
+]
 Domains = Annotated[
     list[Domain],
     Field(

@@ -9,25 +9,33 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from builders.kit import clock, ids, outbox
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
-from builders.kit.pages import Page, PageRequest
-from builders.kit.versions import Expected
-from builders.projects import clearing, errors, members, store, telling
+from builders.kit.events import outbox
+from builders.kit.http.etags import Expected
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock, ids
+from builders.projects import members, store, telling
+from builders.projects.clearing import (
+    clear as clear,
+    count as count,
+)
+from builders.projects.errors import (
+    ProjectArchived as ProjectArchived,
+    ProjectKeysTaken as ProjectKeysTaken,
+    ProjectLimit as ProjectLimit,
+    ProjectNotFound as ProjectNotFound,
+    ProjectsChanged as ProjectsChanged,
+    SlugsTaken as SlugsTaken,
+)
 from builders.projects.events import PROJECT_ARCHIVED, PROJECT_CREATED, PROJECT_RESTORED, PROJECT_UPDATED
+from builders.projects.members import (
+    derive_slug as derive_slug,
+    read_description as read_description,
+    read_domain as read_domain,
+)
 from builders.projects.records import MAX_METADATA, MOST, Patch, Project, ProjectChange, ProjectSpec
 from builders.webhooks import service as webhooks
-
-SlugsTaken = errors.SlugsTaken
-KeysTaken = errors.ProjectKeysTaken
-ProjectsChanged = errors.ProjectsChanged
-ProjectLimit = errors.ProjectLimit
-ProjectNotFound = errors.ProjectNotFound
-ProjectArchived = errors.ProjectArchived
-derive_slug = members.derive_slug
-clear, count = clearing.clear, clearing.count
-read_domain, read_description = members.domain, members.description
 
 
 async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, page: PageRequest) -> Page[Project]:
@@ -229,7 +237,7 @@ async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[ProjectSpec
     if all(each.manifest is None for each in wanted):
         return
     if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
-        raise KeysTaken(taken)
+        raise ProjectKeysTaken(taken)
 
 
 async def _check_webhooks(conn: Conn, *, account_id: UUID, wanted: Sequence[UUID]) -> None:

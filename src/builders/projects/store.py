@@ -8,7 +8,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import class_row
 from pydantic import TypeAdapter
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.projects.records import Project, ProjectChange, ProjectSpec
 
 _SPECS = TypeAdapter(Sequence[ProjectSpec])

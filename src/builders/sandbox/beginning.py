@@ -7,14 +7,12 @@ from uuid import UUID
 from builders.aliases import service as aliases
 from builders.identity import service as identity
 from builders.identity.records import About, AuditAction
-from builders.kit import clock, ids
-from builders.kit.callers import Actor
-from builders.kit.db import Conn, Database
-from builders.kit.outbound import Outbound
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import Actor
+from builders.kit.outbound.client import Outbound
+from builders.kit.values import clock, ids
 from builders.projects import service as projects
-from builders.sandbox import carrying, state, turns
-from builders.sandbox import plan as plans
-from builders.sandbox import promotion as promotions
+from builders.sandbox import carrying, plan as plans, promotion as promotions, state, turns
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.errors import (
     ConfirmDeletesMismatch,
@@ -40,9 +38,7 @@ from builders.sandbox.records import (
     Step,
     StepStatus,
 )
-from builders.sandbox.store import plans as plan_store
-from builders.sandbox.store import promotions as store
-from builders.sandbox.store import steps as journal
+from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.sandbox.views import WebhookView
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import JudgedUrls
@@ -70,7 +66,7 @@ async def begin(
             await _reopen(conn, plan, known, order.on_error, urls)
             promotion_id = known.id
         about: About = {"plan_id": str(plan.id), "promotion_id": str(promotion_id), "resumed": known is not None}
-        await identity.audit(
+        await identity.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
         )
         if carrying.is_large(plan):

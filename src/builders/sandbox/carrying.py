@@ -4,9 +4,10 @@ from uuid import UUID
 
 from procrastinate import JobContext, RetryStrategy
 
-from builders.kit import jobs, log
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.jobs import queue
+from builders.kit.process import log
 from builders.sandbox import finishing, runner
 from builders.sandbox.means import Means
 from builders.sandbox.records import ActionKind, Plan
@@ -26,13 +27,13 @@ def is_large(plan: Plan) -> bool:
 async def defer(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
     """Has a promotion gone on with by a job, once the transaction of `conn` commits."""
     once = f"sandbox.finish {promotion_id}"
-    await jobs.defer(conn, finish, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
+    await queue.defer(conn, finish, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
 
 
-@jobs.app.task(name="sandbox.finish", retry=RETRY, pass_context=True)
+@queue.app.task(name="sandbox.finish", retry=RETRY, pass_context=True)
 async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
     """Goes on with one promotion, and gives it up when that fails to the last."""
-    database, means = jobs.database(context), Means.of(jobs.settings(context), jobs.keyring(context))
+    database, means = queue.database(context), Means.of(queue.settings(context), queue.keyring(context))
     owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
     try:
         await runner.run(database, **owner, means=means)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from builders.kit.outbox import Event, declare
+from builders.kit.events.outbox import Event, declare
 from builders.sandbox.records import Kind, PlanStatus
 
 

@@ -8,9 +8,11 @@ from builders.aliases import service as aliases
 from builders.aliases.service import Claim
 from builders.invoices import service as invoices
 from builders.invoices.records import NewLine
-from builders.kit import clock, log, outbox
-from builders.kit.db import AWAY, Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import AWAY, Conn
+from builders.kit.events import outbox
+from builders.kit.process import log
+from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.sandbox import promotion as promotions
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
@@ -25,9 +27,7 @@ from builders.sandbox.records import (
     Step,
     StepStatus,
 )
-from builders.sandbox.store import plans as plan_store
-from builders.sandbox.store import promotions as store
-from builders.sandbox.store import steps as journal
+from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.sandbox.views import AliasView
 
 ENDING_FAILED = StepError(

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Self
 
 from builders.invoices.records import Seller
-from builders.kit.crypto import Keyring
-from builders.kit.settings import Settings
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
 
 PAYABLE_WITHIN = timedelta(days=14)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from builders.aliases import service as aliases
 from builders.invoices import service as invoices
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.records import MOST_SHOWN, ActionKind, Promotion, StepStatus
 
 

@@ -6,11 +6,10 @@ from uuid import UUID
 
 from builders.aliases import service as aliases
 from builders.identity import service as identity
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 from builders.projects import service as projects
-from builders.sandbox.store import overview as store
-from builders.sandbox.store import promotions
+from builders.sandbox.store import overview as store, promotions
 from builders.sandbox.store.overview import OpenPlan
 from builders.webhooks import service as webhooks
 

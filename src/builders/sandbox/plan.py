@@ -10,7 +10,7 @@ import rfc8785
 from pydantic import TypeAdapter
 
 from builders.catalog.records import CatalogDomain
-from builders.kit.money import Money
+from builders.kit.values.money import Money
 from builders.sandbox.kinds import alias_plan, domain_plan, findings, project_plan, sites, webhook_plan
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.drafted import Drafted

@@ -3,12 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from builders.kit import clock, ids
-from builders.kit.callers import Actor
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.http.callers import Actor
+from builders.kit.values import clock, ids
 from builders.projects import service as projects
-from builders.sandbox import plan as plans
-from builders.sandbox import state
+from builders.sandbox import plan as plans, state
 from builders.sandbox.kinds import alias_judging as judging
 from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.homes import Homes

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from builders.aliases.records import Name, Wanted
-from builders.kit import ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds import alias_circles, alias_steps
 from builders.sandbox.kinds.doers import DOERS

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import AliasChoices, Field, TypeAdapter
 
 from builders.aliases.records import LIVE
-from builders.kit.money import Money
+from builders.kit.values.money import Money
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.views import View
 

@@ -16,13 +16,13 @@ from psycopg import Rollback
 from builders.identity import service as identity
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, NewLine
-from builders.kit import clock, ids, outbox
-from builders.kit.callers import Actor
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.outbound import Outbound
-from builders.sandbox import finishing, planner, runner
-from builders.sandbox import promotion as promotions
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor
+from builders.kit.outbound.client import Outbound
+from builders.kit.values import clock, ids
+from builders.sandbox import finishing, planner, promotion as promotions, runner
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
 from builders.sandbox.gates import gate

@@ -7,7 +7,7 @@ from builders.aliases import service as aliases
 from builders.domains import service as domains
 from builders.identity import service as identity
 from builders.invoices import service as invoices
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.projects import service as projects
 from builders.sandbox.store import rehearsals as store
 from builders.webhooks import service as webhooks
@@ -25,7 +25,7 @@ class Cleared:
     deliveries: int
 
 
-async def reset(conn: Conn, *, account_id: UUID) -> Cleared:
+async def reset_account(conn: Conn, *, account_id: UUID) -> Cleared:
     """Empties the sandbox account of a real one, without telling anybody; done again it clears nothing.
 
     What the real account shares with it stays: keys, plans, profile, audit. A few statements for any number. A

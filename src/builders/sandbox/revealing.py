@@ -3,8 +3,8 @@
 from dataclasses import replace
 from uuid import UUID
 
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.process.secret_keys import Keyring
 from builders.sandbox.kinds.webhook_steps import is_secret_made
 from builders.sandbox.records import ActionKind, Promotion, Step, StepStatus
 from builders.sandbox.store import plans as plan_store

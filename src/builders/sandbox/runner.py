@@ -8,11 +8,11 @@ turns and do nothing twice.
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from builders.kit import clock, log
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.sandbox import finishing
-from builders.sandbox import promotion as promotions
+from builders.kit.process import log
+from builders.kit.values import clock
+from builders.sandbox import finishing, promotion as promotions
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.kinds.doers import REFUSALS
@@ -20,9 +20,7 @@ from builders.sandbox.kinds.work import Task, Work
 from builders.sandbox.means import Means
 from builders.sandbox.promotion import UNEXPECTED
 from builders.sandbox.records import Ground, OnError, Plan, Promotion, PromotionStatus, Step
-from builders.sandbox.store import plans as plan_store
-from builders.sandbox.store import promotions as store
-from builders.sandbox.store import steps as journal
+from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.sandbox.wishes import MAX_RESOURCES
 
 BATCH = 2 * MAX_RESOURCES  # so that all updates of a plan are one, and may swap their keys

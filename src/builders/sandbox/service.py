@@ -3,27 +3,31 @@
 from datetime import timedelta
 from uuid import UUID
 
-from builders.kit import clock, ids, outbox
-from builders.kit.callers import Actor
-from builders.kit.db import Conn, Database
-from builders.kit.outbound import Outbound
-from builders.kit.pages import Page, PageRequest
-from builders.projects import service as projects
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.outbound.client import Outbound
+from builders.kit.values import clock, ids
+from builders.projects.service import (
+    ProjectArchived as ProjectArchived,
+)
 from builders.sandbox import (
     beginning,
-    gates,
     outstanding,
-    overview,
     planner,
-    rehearsal,
-    reset,
     revealing,
     runner,
-    simulate,
 )
 from builders.sandbox.errors import PlanNotFound, PromotionNotFound
 from builders.sandbox.events import PLAN_CREATED, PlanData
+from builders.sandbox.gates import (
+    gate as gate,
+)
 from builders.sandbox.means import Means
+from builders.sandbox.overview import (
+    get_overview as get_overview,
+)
 from builders.sandbox.records import (
     Abandoned,
     Ground,
@@ -33,21 +37,24 @@ from builders.sandbox.records import (
     PlanStatus,
     Promotion,
 )
-from builders.sandbox.store import plans as plan_store
-from builders.sandbox.store import promotions as store
+from builders.sandbox.rehearsal import (
+    Script as Script,
+    rehearse as rehearse,
+)
+from builders.sandbox.reset import (
+    reset_account as reset_account,
+)
+from builders.sandbox.simulate import (
+    check_names as check_names,
+    simulate_event as simulate_event,
+)
+from builders.sandbox.store import plans as plan_store, promotions as store
 from builders.sandbox.wishes import Manifest
 from builders.webhooks import service as webhooks
 
-ProjectArchived = projects.ProjectArchived
 PLAN_KEPT = timedelta(days=30)
 ABANDONED = timedelta(minutes=2)
 ABANDONED_AT_ONCE = 1000
-
-simulate_event, check_names = simulate.simulate_event, simulate.check_names
-rehearse = rehearsal.rehearse
-Script = rehearsal.Script
-reset_account, gate = reset.reset, gates.gate
-get_overview = overview.get_overview
 
 
 async def make_plan(

@@ -10,9 +10,9 @@ from builders.aliases.records import Name, Reason, ReservedClass, Wanted
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.identity import service as identity
-from builders.kit import ids
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import ids
 from builders.sandbox.kinds import sites
 from builders.sandbox.records import Price
 from builders.webhooks import service as webhooks

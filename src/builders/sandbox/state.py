@@ -11,12 +11,11 @@ from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.domains.records import AccountDomain, AccountDomainStatus
 from builders.invoices import service as invoices
-from builders.kit import ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.projects import service as projects
 from builders.projects.records import Project
-from builders.sandbox.kinds import alias_circles, domain_plan, sites
-from builders.sandbox.kinds import alias_judging as judging
+from builders.sandbox.kinds import alias_circles, alias_judging as judging, domain_plan, sites
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.live import Live, Routes

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.errors import PromotionRunning
 from builders.sandbox.store import turns as store
 

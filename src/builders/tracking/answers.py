@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from fastapi import Request, Response
 
-from builders.kit import html
-from builders.kit.bodies import Written
-from builders.kit.visitors import Machine, Visitor
+from builders.kit.http import html
+from builders.kit.http.bodies import Written
+from builders.kit.http.clients import Machine, Visitor
 
 # 43 bytes, transparent.
 GIF = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")

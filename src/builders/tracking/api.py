@@ -4,15 +4,14 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request, Response
 
-from builders.kit import visitors
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Reads
+from builders.kit.db.connections import Reads
 from builders.kit.errors import problems
-from builders.kit.limits import Policy, declare, within
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
-from builders.tracking import answers, schemas
-from builders.tracking import service as tracking
+from builders.kit.http import clients
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.tracking import answers, schemas, service as tracking
 from builders.tracking.errors import LinkAltered
 from builders.tracking.records import Followed
 
@@ -58,7 +57,7 @@ Hits = Annotated[tracking.Recorder, Depends(recorder)]
 async def open_mail(request: Request, hits: Hits, token: TrackingToken) -> Response:
     """Tell of a mail's opening: always the same image; what is ours is recorded."""
     if request.method != "HEAD":
-        await hits.note_open(token=token, visitor=visitors.of(request))
+        await hits.note_open(token=token, visitor=clients.of(request))
     return answers.pixel(request)
 
 
@@ -77,7 +76,7 @@ async def follow_link(
 ) -> Response:
     """Follow a link of a mail: 302 to `u` for browsers, the target as JSON for everything else."""
     hits.check(token=token, target=u, mac=m)
-    visitor = visitors.of(request)
+    visitor = clients.of(request)
     if request.method != "HEAD":
         await hits.note_click(token=token, target=u, visitor=visitor)
     return answers.way(request, u, visitor)

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from builders.kit.crypto import Keyring
+from builders.kit.process.secret_keys import Keyring
 from builders.mail import service as mail
 from builders.tracking.errors import LinkAltered
 

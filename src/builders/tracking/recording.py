@@ -10,12 +10,13 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from builders.kit import clock, log
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.group_commit import GroupCommit
-from builders.kit.visitors import Machine, Visitor
+from builders.kit.http.clients import Machine, Visitor
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import Origin
 from builders.tracking import links, store

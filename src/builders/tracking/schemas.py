@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from builders.kit.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply, by_example
 
 
 class LinkReply(Reply):

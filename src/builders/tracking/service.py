@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from builders.kit import clock, ids
-from builders.kit.db import Conn
-from builders.kit.pages import Page, PageRequest
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
-from builders.tracking import recording, store
+from builders.tracking import store
+from builders.tracking.recording import (
+    Recorder as Recorder,
+)
 from builders.tracking.records import Count, Followed, HitKind
 
 BURST = timedelta(seconds=2)
@@ -18,8 +21,6 @@ AHEAD = timedelta(hours=1)  # that an id may be of the clock, at the very most
 LOOKED_BACK = timedelta(minutes=10)
 _LAST_ID = UUID(int=2**128 - 1)
 _NONE = Count()
-
-Recorder = recording.Recorder
 
 
 async def list_messages(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Followed]:

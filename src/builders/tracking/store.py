@@ -9,9 +9,10 @@ from uuid import UUID
 from psycopg.rows import class_row
 from pydantic_core import to_json
 
-from builders.kit import ids, partitions
-from builders.kit.db import Conn
-from builders.kit.visitors import Machine
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn
+from builders.kit.http.clients import Machine
+from builders.kit.values import ids
 from builders.tracking.records import Hit
 
 partitions.declare("tracking_hits", kept=timedelta(days=90), setting="tracking_days")

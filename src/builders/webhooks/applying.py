@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from builders.kit import clock, outbox
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
-from builders.kit.outbound import Outbound, UrlRefused
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.outbound.client import Outbound, UrlRefused
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
 from builders.webhooks import destinations, matching, sealing
 from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhooksChanged
 from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, WebhookData
 from builders.webhooks.managed import JudgedUrls, Managed, WebhookChange, WebhookSpec
-from builders.webhooks.store import applying as store
-from builders.webhooks.store import destinations as single
+from builders.webhooks.store import applying as store, destinations as single
 
 MOST = destinations.MOST
 AT_ONCE = 10  # names that name servers are asked about, so that a few slow ones do not add up
@@ -115,7 +115,7 @@ async def delete_many(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, i
     await _tell(conn, WEBHOOK_DELETED, account_id, gone)
 
 
-async def reveal(
+async def reveal_secrets(
     conn: Conn, *, keyring: Keyring, account_id: UUID, destination_ids: Sequence[UUID]
 ) -> Mapping[UUID, str]:
     """The secrets that were made here and that nobody was shown, once: of two who ask, one gets them."""

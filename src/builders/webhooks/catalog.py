@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from builders.kit.outbox import Event
+from builders.kit.events.outbox import Event
 from builders.webhooks import matching
 from builders.webhooks.records import CatalogEvent, CatalogVersion
 

@@ -3,11 +3,11 @@
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.webhooks.store import clearing as store
 
 
-async def count(conn: Conn, *, account_id: UUID) -> int:
+async def count_destinations(conn: Conn, *, account_id: UUID) -> int:
     """How many destinations the account has. One statement."""
     return await store.count(conn, account_id=account_id)
 

@@ -3,15 +3,15 @@
 from datetime import datetime
 from uuid import UUID
 
-from builders.kit import clock, ids
-from builders.kit.db import Conn
-from builders.kit.pages import JsonPage, PageRequest
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.values import clock, ids
 from builders.webhooks.errors import DeliveryNotFound
 from builders.webhooks.records import Delivery, DeliveryDetail, DeliveryStatus
 from builders.webhooks.store import deliveries as store
 
 
-async def list_page(
+async def list_deliveries(
     conn: Conn,
     *,
     account_id: UUID,
@@ -50,7 +50,7 @@ async def get(conn: Conn, *, account_id: UUID, delivery_id: UUID | None) -> Deli
     return found
 
 
-async def get_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID | None) -> DeliveryDetail:
+async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID | None) -> DeliveryDetail:
     """A delivery with its attempts and what is sent. Raises DeliveryNotFound."""
     delivery = await get(conn, account_id=account_id, delivery_id=delivery_id)
     attempts = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)

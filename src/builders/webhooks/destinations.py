@@ -5,14 +5,15 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from builders.kit import clock, ids, outbox
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.outbound import Outbound, Rule, UrlRefused
-from builders.kit.outbox import Event
-from builders.kit.pages import Page, PageRequest
-from builders.kit.versions import Expected
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.http.etags import Expected
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.outbound.client import Outbound, Rule, UrlRefused
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, ids
 from builders.webhooks import matching, sealing
 from builders.webhooks.errors import RotationUnderWay, WebhookLimit, WebhookNotFound
 from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, WebhookData
@@ -23,7 +24,7 @@ MOST = 50  # of one account
 Error = dict[str, Any]  # of a 422: loc, msg, type
 
 
-async def create(
+async def create_destination(
     database: Database,
     *,
     outbound: Outbound,
@@ -58,12 +59,12 @@ async def create(
             secret_hint=sealing.hint(made),
             now=now,
         )
-        destination = await get(conn, account_id=account_id, destination_id=destination_id)
+        destination = await get_destination(conn, account_id=account_id, destination_id=destination_id)
         await _tell(conn, WEBHOOK_CREATED, destination)
     return NewDestination(destination=destination, secret=made if secret is None else None)
 
 
-async def get(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> Destination:
+async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> Destination:
     """A destination of the account and how it is. Raises WebhookNotFound."""
     found = None
     if destination_id is not None:
@@ -87,7 +88,7 @@ async def _locked(conn: Conn, *, account_id: UUID, destination_id: UUID | None) 
     """As `get`, and nobody else changes it until the transaction ends."""
     if destination_id is not None:
         await store.lock(conn, account_id=account_id, destination_id=destination_id)
-    return await get(conn, account_id=account_id, destination_id=destination_id)
+    return await get_destination(conn, account_id=account_id, destination_id=destination_id)
 
 
 async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
@@ -95,14 +96,14 @@ async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
     return (await store.list_all(conn, account_id=account_id, now=clock.now()))[::-1]
 
 
-async def list_page(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:
+async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:
     """Some of the account's destinations, newest first."""
     after = UUID(str(page.after[0])) if page.after else ids.LAST
     rows = [each for each in await list_all(conn, account_id=account_id) if each.id < after]
     return page.cut(rows, lambda each: [str(each.id)])
 
 
-async def change(
+async def change_destination(
     database: Database,
     *,
     outbound: Outbound,
@@ -134,7 +135,7 @@ async def change(
             events=None if events is None else matching.distinct(events),
             now=clock.now(),
         )
-        after = await get(conn, account_id=account_id, destination_id=destination_id)
+        after = await get_destination(conn, account_id=account_id, destination_id=destination_id)
         await _tell(conn, WEBHOOK_UPDATED, after)
     return after
 
@@ -169,12 +170,14 @@ async def rotate_secret(
         old_secret_until=now + overlap,
         now=now,
     )
-    after = await get(conn, account_id=account_id, destination_id=destination_id)
+    after = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     await _tell(conn, WEBHOOK_UPDATED, after)
     return NewDestination(destination=after, secret=made if secret is None else None)
 
 
-async def delete(conn: Conn, *, account_id: UUID, destination_id: UUID | None, expected: Expected) -> Destination:
+async def delete_destination(
+    conn: Conn, *, account_id: UUID, destination_id: UUID | None, expected: Expected
+) -> Destination:
     """Removes a destination, and what is pending for it; the destination as it was. Publishes webhook.deleted.
 
     Raises WebhookNotFound, also the second time, VersionMismatch.

@@ -7,9 +7,10 @@ from typing import Literal
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.kit import clock, outbox
-from builders.kit.db import Conn
-from builders.kit.news import News
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.dispatcher import News
+from builders.kit.values import clock
 from builders.webhooks import matching
 from builders.webhooks.store import fanout as store
 from builders.webhooks.store.fanout import Outgoing

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from builders.kit import clock, news, outbox
-from builders.kit.db import Conn, Database
-from builders.kit.news import News
-from builders.kit.pages import PageRequest
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.events.dispatcher import News
+from builders.kit.http.pagination import PageRequest
+from builders.kit.values import clock
 from builders.webhooks import fanout, matching
 from builders.webhooks.errors import CursorExpired
 from builders.webhooks.feed_waiters import FeedWaiters
@@ -118,7 +119,7 @@ async def _read(conn: Conn, asked: _Asked, *, after: int | None, oldest: datetim
     last = shown[-1].position if shown else begin
     # The state was read first: every entry up to its head was there to be listed.
     position = last if has_more else max(last, state.head)
-    found = await news.find_many(
+    found = await dispatcher.find_many(
         conn, account_id=asked.account_id, events=[(each.event_id, each.created_at) for each in shown]
     )
     events = [found[each.event_id] for each in shown if each.event_id in found]  # less those that were erased

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from builders.kit import log
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.process import log
 from builders.webhooks.errors import FeedBusy, TooManyWaiters
 from builders.webhooks.store import feed as store
 

@@ -7,10 +7,15 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from builders.identity import service as identity
-from builders.kit import clock, crypto, jobs, news, outbound, partitions
-from builders.kit.db import Conn, Database
-from builders.kit.news import News
-from builders.kit.settings import Settings
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import News
+from builders.kit.jobs import queue
+from builders.kit.outbound import client
+from builders.kit.process import secret_keys
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import WebhookDisabled
 from builders.webhooks import fanout, feed, metrics
@@ -23,8 +28,8 @@ partitions.declare("webhooks_payloads", kept=KEPT)
 partitions.declare("webhooks_deliveries", kept=KEPT)
 partitions.declare("webhooks_feed", kept=KEPT)
 partitions.declare("webhooks_attempts", kept=timedelta(days=30))
-news.relay(name="webhooks.fan_out", former="builders.webhooks.fanout.fan_out")(fanout.fan_out)
-news.relay(name="webhooks.append_to_feed")(feed.append)
+dispatcher.relay(name="webhooks.fan_out", former="builders.webhooks.fanout.fan_out")(fanout.fan_out)
+dispatcher.relay(name="webhooks.append_to_feed")(feed.append)
 
 REASONS: Mapping[DisabledReason, str] = {
     DisabledReason.GONE: "The receiver answered 410 Gone, which asks for no more.",
@@ -34,25 +39,25 @@ REASONS: Mapping[DisabledReason, str] = {
 
 async def run(database: Database, settings: Settings) -> None:
     """Sends what is due until cancelled; requests under way then have some seconds to end."""
-    keyring = crypto.keyring_of(settings)
-    async with outbound.opened(settings) as client, metrics.served(database, settings):
-        await Sender(database, client, keyring).run()
+    keyring = secret_keys.keyring_of(settings)
+    async with client.opened(settings) as http_client, metrics.served(database, settings):
+        await Sender(database, http_client, keyring).run()
 
 
-@news.subscribe(
+@dispatcher.subscribe(
     "webhook.disabled", name="webhooks.notify_disabled", former="builders.webhooks.jobs.hear_of_disabled"
 )
 async def hear_of_disabled(conn: Conn, told: News) -> None:
     """Has the owner written to."""
     ids = {"account_id": str(told.account_id), "webhook_id": str(told.read()["id"])}
-    await jobs.defer(conn, notify, once=f"webhooks.notify {ids['webhook_id']}", **ids)
+    await queue.defer(conn, notify, once=f"webhooks.notify {ids['webhook_id']}", **ids)
 
 
-@jobs.app.task(name="webhooks.notify", retry=jobs.RETRY, pass_context=True)
+@queue.app.task(name="webhooks.notify", retry=queue.RETRY, pass_context=True)
 async def notify(context: JobContext, account_id: str, webhook_id: str) -> None:
     """Writes to the owner of a destination that was disabled; not when it is enabled again, or deleted."""
     owner, destination_id = UUID(account_id), UUID(webhook_id)
-    async with jobs.database(context).transaction() as conn:
+    async with queue.database(context).transaction() as conn:
         found = await destinations.find(conn, account_id=owner, destination_id=destination_id, now=clock.now())
         reason = REASONS.get(found.disabled_reason) if found and found.disabled_reason else None
         if found is None or reason is None:
@@ -62,5 +67,5 @@ async def notify(context: JobContext, account_id: str, webhook_id: str) -> None:
         sandbox = account.id != owner
         letter = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)
         await mail.send(
-            conn, keyring=jobs.keyring(context), account_id=account.id, to=account.email, letter=letter
+            conn, keyring=queue.keyring(context), account_id=account.id, to=account.email, letter=letter
         )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from builders.kit import outbox
 from builders.kit.errors import Invalid
-from builders.kit.outbox import Event
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
 
 EVERY = "*"
 MOST = 100  # names of one destination

@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager, suppress
 import psycopg
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from builders.kit import clock, log, news
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.settings import Settings
+from builders.kit.events import dispatcher
+from builders.kit.process import log
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.webhooks.records import Result
 from builders.webhooks.store import claims
 
@@ -56,7 +58,7 @@ async def look(database: Database) -> None:
     now = clock.now()
     async with database.reading() as conn:
         queue = await claims.measure(conn, now=now)
-        age = await news.age(conn)
+        age = await dispatcher.age(conn)
     DUE.set(queue.due)
     PENDING.set(queue.pending)
     DUE_AGE.set(0 if queue.oldest_due_at is None else (now - queue.oldest_due_at).total_seconds())

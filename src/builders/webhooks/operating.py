@@ -1,7 +1,8 @@
 """What the operator asks: how much waits, and which receivers fail."""
 
-from builders.kit import clock, news
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.values import clock
 from builders.webhooks.records import Backlog
 from builders.webhooks.store import claims, operating
 
@@ -14,7 +15,7 @@ async def look(conn: Conn) -> Backlog:
     queue = await claims.measure(conn, now=now)
     overdue = None if queue.oldest_due_at is None else now - queue.oldest_due_at
     return Backlog(
-        outbox_s=round((await news.age(conn)).total_seconds()),
+        outbox_s=round((await dispatcher.age(conn)).total_seconds()),
         due=queue.due,
         pending=queue.pending,
         overdue_s=0 if overdue is None else round(overdue.total_seconds()),

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from builders.kit.errors import MOST_ERRORS, Invalid
-from builders.kit.outbox import Event
+from builders.kit.events.outbox import Event
 
 MOST_BYTES = 64 * 1024  # of an event's data; up to 50 requests with it stand in one answer
 WRONG, UNKNOWN = "override_wrong", "override_unknown"  # the types of the errors

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from builders.kit.pages import JsonPage
+from builders.kit.http.pagination import JsonPage
 
 
 class DisabledReason(StrEnum):

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from builders.kit.crypto import Keyring
+from builders.kit.process.secret_keys import Keyring
 from builders.webhooks import sealing, signing
 
 

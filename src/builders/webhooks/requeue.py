@@ -5,9 +5,9 @@ from datetime import datetime
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.kit import clock, ids
-from builders.kit.db import Conn
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock, ids
 from builders.webhooks import fanout, schedule
 from builders.webhooks.errors import (
     DeliveryInFlight,
@@ -19,8 +19,7 @@ from builders.webhooks.errors import (
 )
 from builders.webhooks.records import DeliveryStatus, Destination, Replayed, Trigger
 from builders.webhooks.sending import LEASE
-from builders.webhooks.store import deliveries, destinations
-from builders.webhooks.store import requeue as store
+from builders.webhooks.store import deliveries, destinations, requeue as store
 
 MOST_REPLAYED = 10_000  # deliveries of one call
 
@@ -50,7 +49,7 @@ async def make_test_delivery(conn: Conn, *, destination: Destination, event: Eve
     )
 
 
-async def retry(conn: Conn, *, account_id: UUID, delivery_id: UUID, here: bool = False) -> None:
+async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, here: bool = False) -> None:
     """Makes a delivery due at once, whatever became of it; its schedule goes on as planned if the attempt fails.
 
     `here`: the caller is about to call `deliver_now`, and the sender leaves it alone meanwhile.

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from builders.kit import clock
-from builders.kit.crypto import Keyring, Resealed, Unsealable
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
+from builders.kit.values import clock
 from builders.webhooks import sealing
 from builders.webhooks.store import secrets as store
 from builders.webhooks.store.secrets import Sealed
@@ -13,7 +13,7 @@ AT_ONCE = 200  # destinations in a transaction
 FIRST = UUID(int=0), UUID(int=0)  # before every destination
 
 
-async def reseal(database: Database, *, keyring: Keyring) -> Resealed:
+async def reseal_secrets(database: Database, *, keyring: Keyring) -> Resealed:
     """Has the first secret key seal what others did; can be repeated. A rotation meanwhile is not undone."""
     done: list[bool | None] = []
     after: tuple[UUID, UUID] | None = FIRST

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from builders.kit import clock
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
-from builders.kit.outbound import Outbound
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
 from builders.webhooks import deliveries, destinations, matching, requeue
 from builders.webhooks.errors import DeliveryNotFound, WebhookDisabled
 from builders.webhooks.records import DeliveryStatus, Replayed, Retried
 from builders.webhooks.sending import deliver_now
 
 
-async def retry(
+async def retry_delivery(
     database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID | None
 ) -> Retried:
     """Makes one attempt right now, whatever became of the delivery; planned ones stay if it fails.
@@ -25,7 +25,7 @@ async def retry(
     if delivery_id is None:
         raise DeliveryNotFound("There is no such delivery.")
     async with database.transaction() as conn:
-        await requeue.retry(conn, account_id=account_id, delivery_id=delivery_id, here=True)
+        await requeue.requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, here=True)
     attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
     async with database.reading() as conn:
         delivery = await deliveries.get(conn, account_id=account_id, delivery_id=delivery_id)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from builders.kit import clock
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
-from builders.kit.outbound import Outbound
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events.outbox import Event
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
 from builders.webhooks import deliveries, destinations, matching
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import Destination, Sample
@@ -21,7 +21,7 @@ MOST = 5  # samples to a destination within WINDOW
 WINDOW = timedelta(minutes=1)
 
 
-async def send(
+async def send_sample(
     database: Database,
     *,
     outbound: Outbound,
@@ -38,7 +38,9 @@ async def send(
     """
     chosen = None if event is None else matching.get(event, loc=("query", "event"))
     async with database.transaction() as conn:
-        destination = await destinations.get(conn, account_id=account_id, destination_id=destination_id)
+        destination = await destinations.get_destination(
+            conn, account_id=account_id, destination_id=destination_id
+        )
         await _count(conn, destination)
         delivery_id = await make_test_delivery(
             conn, destination=destination, event=chosen or _wanted(destination, prefer)
@@ -49,7 +51,7 @@ async def send(
     return Sample(destination=destination, delivery=delivery, attempt=attempt)
 
 
-async def send_many(
+async def send_samples(
     database: Database,
     *,
     outbound: Outbound,
@@ -69,7 +71,7 @@ async def send_many(
 
     async def sample(destination: Destination) -> Sample:
         try:
-            return await send(
+            return await send_sample(
                 database,
                 outbound=outbound,
                 keyring=keyring,

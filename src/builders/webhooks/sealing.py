@@ -9,7 +9,7 @@ import os
 from base64 import b64decode, b64encode
 from uuid import UUID
 
-from builders.kit.crypto import Keyring
+from builders.kit.process.secret_keys import Keyring
 
 PREFIX = "whsec_"
 FEWEST_BYTES, MADE_BYTES, MOST_BYTES = 24, 32, 64  # of a key behind the prefix

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import psycopg
 
-from builders.kit import clock, log
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn, Database
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.outbound import Outbound
+from builders.kit.outbound.client import Outbound
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
 from builders.webhooks import metrics, sending
 from builders.webhooks.records import Claim, Result, Waiting
 from builders.webhooks.store import claims

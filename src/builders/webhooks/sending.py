@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from builders.kit import clock, log, outbox
-from builders.kit.crypto import Keyring, Unsealable
-from builders.kit.db import Conn, Database
-from builders.kit.outbound import Outbound, OutboundFailed, Response
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.outbound.client import Outbound, OutboundFailed, Response
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring, Unsealable
+from builders.kit.values import clock
 from builders.webhooks import outcome, rendering, schedule
 from builders.webhooks.errors import DeliveryInFlight
 from builders.webhooks.events import WEBHOOK_DISABLED, WebhookData

@@ -2,62 +2,81 @@
 
 from uuid import UUID
 
-from builders.webhooks import (
-    applying,
-    catalog,
-    clearing,
-    deliveries,
-    destinations,
-    errors,
-    feed_waiters,
-    managed,
-    operating,
-    requeue,
-    resealing,
-    resending,
-    samples,
-    simulating,
+from builders.webhooks.applying import (
+    MOST as MOST,
+    create_many as create_many,
+    delete_many as delete_many,
+    judge_events as judge_events,
+    judge_urls as judge_urls,
+    list_managed as list_managed,
+    reveal_secrets as reveal_secrets,
+    update_many as update_many,
+)
+from builders.webhooks.catalog import (
+    get_event as get_event,
+    list_catalog as list_catalog,
+)
+from builders.webhooks.clearing import (
+    clear as clear,
+    count_destinations as count_destinations,
+)
+from builders.webhooks.deliveries import (
+    get_delivery as get_delivery,
+    list_deliveries as list_deliveries,
+)
+from builders.webhooks.destinations import (
+    change_destination as change_destination,
+    create_destination as create_destination,
+    delete_destination as delete_destination,
+    get_destination as get_destination,
+    list_destinations as list_destinations,
+    rotate_secret as rotate_secret,
+)
+from builders.webhooks.errors import (
+    DeliveryInFlight as DeliveryInFlight,
+    SecretsGone as SecretsGone,
+    TooManyTests as TooManyTests,
+    WebhookKeysTaken as WebhookKeysTaken,
+    WebhookLimit as WebhookLimit,
+    WebhookNotFound as WebhookNotFound,
+    WebhooksChanged as WebhooksChanged,
 )
 from builders.webhooks.feed import read_feed as read_feed
+from builders.webhooks.feed_waiters import (
+    FeedWaiters as FeedWaiters,
+)
+from builders.webhooks.managed import (
+    JudgedUrls as JudgedUrls,
+    Managed as Managed,
+    WebhookChange as WebhookChange,
+    WebhookSpec as WebhookSpec,
+)
+from builders.webhooks.operating import (
+    look as look,
+)
+from builders.webhooks.requeue import (
+    requeue_delivery as requeue_delivery,
+)
+from builders.webhooks.resealing import (
+    reseal_secrets as reseal_secrets,
+)
+from builders.webhooks.resending import (
+    replay as replay,
+    retry_delivery as retry_delivery,
+)
+from builders.webhooks.samples import (
+    send_sample as send_sample,
+    send_samples as send_samples,
+)
+from builders.webhooks.simulating import (
+    MOST_SIMULATED as MOST_SIMULATED,
+    Simulation as Simulation,
+    simulate as simulate,
+)
 
 NOBODY = UUID(int=0)  # the id of no destination
 
-create_destination = destinations.create
-get_destination = destinations.get
-list_destinations = destinations.list_page
-change_destination = destinations.change
-rotate_secret = destinations.rotate_secret
-delete_destination = destinations.delete
-reseal_secrets = resealing.reseal
-
-list_deliveries = deliveries.list_page
-get_delivery = deliveries.get_detail
-retry_delivery = resending.retry
-replay = resending.replay
-requeue_delivery, look = requeue.retry, operating.look
-
-list_catalog, get_event = catalog.list_catalog, catalog.get_event
-send_sample, send_samples = samples.send, samples.send_many
-clear, count_destinations = clearing.clear, clearing.count
-simulate = simulating.simulate
-Simulation = simulating.Simulation
-FeedWaiters = feed_waiters.FeedWaiters
-MOST_SIMULATED = simulating.MOST
 
 # In sets, for manifests.
-judge_urls, judge_events, list_managed = applying.judge_urls, applying.judge_events, applying.list_managed
-create_many, update_many, delete_many = applying.create_many, applying.update_many, applying.delete_many
-reveal_secrets = applying.reveal
-Managed = managed.Managed
-WebhookSpec = managed.WebhookSpec
-WebhookChange = managed.WebhookChange
-JudgedUrls = managed.JudgedUrls
-WebhooksChanged = errors.WebhooksChanged
-KeysTaken = errors.WebhookKeysTaken
-WebhookLimit = errors.WebhookLimit
-SecretsGone = errors.SecretsGone
-MOST = applying.MOST
 
 # What rooms above may pass on.
-WebhookNotFound, TooManyTests = errors.WebhookNotFound, errors.TooManyTests
-DeliveryInFlight = errors.DeliveryInFlight

@@ -12,18 +12,19 @@ from typing import Any
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.kit import clock, ids, log
-from builders.kit.crypto import Keyring, Unsealable
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
-from builders.kit.outbox import Event
+from builders.kit.events.outbox import Event
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring, Unsealable
+from builders.kit.values import clock, ids
 from builders.webhooks import fanout, matching, overriding, rendering
 from builders.webhooks.errors import TooManyTests
 from builders.webhooks.rendering import Rendered
 from builders.webhooks.store import simulations as store
 from builders.webhooks.store.simulations import Receiver
 
-MOST = 60  # simulated deliveries of an account within WINDOW
+MOST_SIMULATED = 60  # simulated deliveries of an account within WINDOW
 WINDOW = timedelta(minutes=1)
 _SEEDED = datetime(2026, 1, 5, tzinfo=UTC)  # the day on which what has a seed happens
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -169,10 +170,11 @@ async def _deliver(
         return ()
     now = clock.now()
     sent, oldest = await store.count_lately(conn, account_id=account_id, since=now - WINDOW)
-    if sent + len(destination_ids) > MOST:
+    if sent + len(destination_ids) > MOST_SIMULATED:
         wait_s = 1 if oldest is None else max(1, round((oldest + WINDOW - now).total_seconds()))
         raise TooManyTests(
-            f"A sandbox delivers up to {MOST} simulated events a minute, and had {sent}.", retry_after=wait_s
+            f"A sandbox delivers up to {MOST_SIMULATED} simulated events a minute, and had {sent}.",
+            retry_after=wait_s,
         )
     made = await store.insert(
         conn,

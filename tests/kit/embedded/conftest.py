@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.kit.embedded.server import Embedded
+from builders.kit.db.embedded.server import Embedded
 from tests.kit.embedded.servers import kill, processes
 
 

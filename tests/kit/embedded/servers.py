@@ -11,9 +11,9 @@ from subprocess import PIPE, Popen
 import psutil
 import psycopg
 
-from builders.kit.embedded import binaries
-from builders.kit.embedded.account import Account
-from builders.kit.embedded.leftovers import Leftovers
+from builders.kit.db.embedded import binaries
+from builders.kit.db.embedded.leftovers import Leftovers
+from builders.kit.db.embedded.system_user import Account
 
 ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -24,7 +24,7 @@ USER = """
 import os, sys
 from pathlib import Path
 import psycopg
-from builders.kit.embedded import binaries, server
+from builders.kit.db.embedded import binaries, server
 data, uid, found = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 binaries.find = lambda: found
 if uid != os.geteuid():

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from psycopg.pq import PGconn
 
-from builders.kit.embedded import cluster, locks, server
-from builders.kit.embedded.account import choose
-from builders.kit.embedded.errors import EmbeddedFailed
-from builders.kit.embedded.server import Embedded
+from builders.kit.db.embedded import cluster, locks, server
+from builders.kit.db.embedded.errors import EmbeddedFailed
+from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.system_user import choose
 from tests.kit.embedded.servers import (
     ask,
     kill,
@@ -32,10 +32,10 @@ from tests.kit.embedded.servers import (
 STEP = """
 import sys
 from pathlib import Path
-from builders.kit.embedded import account, locks
+from builders.kit.db.embedded import locks, system_user
 lock, begun, gate = map(Path, sys.argv[1:])
 with locks.exclusive(lock, wait_s=0) as turn:
-    me = account.Account(uid=0, gid=0, switched=False, turn=turn)
+    me = system_user.Account(uid=0, gid=0, switched=False, turn=turn)
     me.shell('echo >"$1"; cat "$2"', begun, gate)
 """
 

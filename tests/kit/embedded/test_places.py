@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from builders.kit.embedded import account, binaries, cluster, home
-from builders.kit.embedded.errors import EmbeddedFailed
-from builders.kit.embedded.server import Embedded
+from builders.kit.db.embedded import binaries, cluster, directory, system_user
+from builders.kit.db.embedded.errors import EmbeddedFailed
+from builders.kit.db.embedded.server import Embedded
 from tests.kit.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
 
-ME = account.Account(uid=os.geteuid(), gid=os.getegid(), switched=False)
+ME = system_user.Account(uid=os.geteuid(), gid=os.getegid(), switched=False)
 
 as_root = pytest.mark.skipif(not ROOT, reason="only root hands PostgreSQL to another user")
 
@@ -22,7 +22,7 @@ def shelter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What stands for /var/lib."""
     place = folder / "shelter"
     place.mkdir(mode=0o755)
-    monkeypatch.setattr(home, "SHELTER", place)
+    monkeypatch.setattr(directory, "SHELTER", place)
     monkeypatch.setattr(binaries, "SHELTER", place)
     return place
 
@@ -78,17 +78,17 @@ def test_what_postgresql_cannot_reach_moves_and_nothing_is_opened(
 
 @as_root
 def test_a_data_directory_made_anew_does_not_get_the_old_database(private: Path, shelter: Path) -> None:
-    first = home.settle(private / "data", account.choose())
-    assert home.settle(private / "data", account.choose()) == first
+    first = directory.settle(private / "data", system_user.choose())
+    assert directory.settle(private / "data", system_user.choose()) == first
     (private / "data" / "postgres").unlink()
 
-    assert home.settle(private / "data", account.choose()) != first
+    assert directory.settle(private / "data", system_user.choose()) != first
     assert first.parent == shelter
 
 
 @as_root
 def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(private: Path, shelter: Path) -> None:
-    home.settle(private / "data", account.choose()).rmdir()
+    directory.settle(private / "data", system_user.choose()).rmdir()
 
     with pytest.raises(EmbeddedFailed, match=r"is gone\. Put it back"):
         Embedded(private / "data", durable=False).start()
@@ -98,7 +98,7 @@ def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(private: Path, 
 @as_root
 def test_a_database_that_came_out_of_reach_stays_where_it_is(folder: Path, shelter: Path) -> None:
     (folder / "data").mkdir()
-    place = home.settle(folder / "data", account.choose())
+    place = directory.settle(folder / "data", system_user.choose())
     folder.chmod(0o700)
 
     with pytest.raises(EmbeddedFailed, match=f"cannot use {place}"):
@@ -149,7 +149,7 @@ def test_a_normal_user_is_told_what_is_not_his(data: Path) -> None:
 
 @as_root
 def test_root_without_anybody_to_hand_it_to_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account, "UNPRIVILEGED", ("no-such-user",))
+    monkeypatch.setattr(system_user, "UNPRIVILEGED", ("no-such-user",))
 
     with pytest.raises(EmbeddedFailed, match="no-such-user exists here"):
         Embedded(folder / "data", durable=False).start()
@@ -183,16 +183,16 @@ def test_the_short_path_is_in_the_users_own_runtime_folder(folder: Path, monkeyp
     far = folder / ("long" * 20)
     far.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    assert home.socket_folder(far, ME).parent == folder
+    assert directory.socket_folder(far, ME).parent == folder
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(far))
     (far / "socket").unlink()
-    assert home.socket_folder(far, ME).parent == Path(tempfile.gettempdir())
+    assert directory.socket_folder(far, ME).parent == Path(tempfile.gettempdir())
     (far / "socket").readlink().rmdir()
 
     monkeypatch.setattr(tempfile, "tempdir", str(far))
     (far / "socket").unlink()
     with pytest.raises(EmbeddedFailed, match="does not suit a socket"):
-        home.socket_folder(far, ME)
+        directory.socket_folder(far, ME)
 
 
 def test_a_path_with_signs_of_the_shell_is_no_command(
@@ -206,7 +206,7 @@ def test_a_path_with_signs_of_the_shell_is_no_command(
     awkward = folder / "a $(touch b)"
     awkward.mkdir()
     with pytest.raises(EmbeddedFailed, match="takes no path with one of"):
-        home.settle(awkward, ME)
+        directory.settle(awkward, ME)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_path_with_signs_of_the_shell_is_no_command(
 def test_a_database_that_cannot_be_used_is_left_alone(folder: Path, version: str | None, words: str) -> None:
     data = folder / "data"
     data.mkdir()
-    kept = home.settle(data, account.choose()) / "cluster"
+    kept = directory.settle(data, system_user.choose()) / "cluster"
     kept.mkdir()
     if version:
         (kept / "PG_VERSION").write_text(f"{version}\n")

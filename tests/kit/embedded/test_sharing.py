@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from builders.kit.embedded import home
-from builders.kit.embedded.errors import EmbeddedFailed
-from builders.kit.embedded.server import Embedded
+from builders.kit.db.embedded import directory
+from builders.kit.db.embedded.errors import EmbeddedFailed
+from builders.kit.db.embedded.server import Embedded
 from tests.kit.embedded.servers import ask, postmaster, processes, told, user_of, wait_until
 
 
@@ -107,7 +107,7 @@ def test_three_processes_start_at_once_and_share(folder: Path) -> None:
 def test_a_long_log_is_put_aside_and_goes_on(
     embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(home, "LOG_LIMIT", 10_000)
+    monkeypatch.setattr(directory, "LOG_LIMIT", 10_000)
     log = data / "postgres" / "log"
     ask(embedded.conninfo, f"DO $$ BEGIN RAISE LOG 'before {'x' * 10_000}'; END $$")
 

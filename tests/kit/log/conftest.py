@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from builders.kit import log
+from builders.kit.process import log
 from tests.kit.log.written import Written
 
 

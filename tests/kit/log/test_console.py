@@ -5,7 +5,8 @@ from io import StringIO
 
 import pytest
 
-from builders.kit import access, log
+from builders.kit.http import access_log
+from builders.kit.process import log
 
 KEY = "svc_live_Zx81kQm4vR7tYb2nWc5dLh9s"
 
@@ -40,7 +41,7 @@ def test_a_terminal_gets_readable_coloured_lines(terminal: Terminal) -> None:
 
 
 def test_a_request_is_one_short_line(terminal: Terminal) -> None:
-    log.lines.write(access._line((0.0, "a1b2", "GET", "/v1/me", 200, 3.14, "127.0.0.1")))
+    log.lines.write(access_log._line((0.0, "a1b2", "GET", "/v1/me", 200, 3.14, "127.0.0.1")))
 
     assert "GET /v1/me 200" in terminal.getvalue()
     assert "{" not in terminal.getvalue()

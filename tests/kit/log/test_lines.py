@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from structlog.contextvars import bound_contextvars
 
-from builders.kit import clock, log
+from builders.kit.process import log
+from builders.kit.values import clock
 from tests.kit.log.written import Written
 
 KEY = "svc_live_Zx81kQm4vR7tYb2nWc5dLh9s"

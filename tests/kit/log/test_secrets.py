@@ -4,8 +4,8 @@ import time
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from builders.kit import log
-from builders.kit.crypto import Keyring, generate_secret
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring, generate_secret
 from tests.kit.log.written import Written
 
 KEY = "svc_live_Zx81kQm4vR7tYb2nWc5dLh9s"

@@ -1,6 +1,6 @@
 """URLs that strangers try, and by which rule each is refused; and ordinary ones, with how they are written."""
 
-from builders.kit.guard.targets import Rule
+from builders.kit.outbound.targets import Rule
 
 _BY_RULE: dict[Rule, tuple[str, ...]] = {
     Rule.LENGTH: ("https://a.example/" + "a" * 2048, "https://a.example/" + "é" * 400),

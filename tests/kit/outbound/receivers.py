@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.kit.guard import lookups
-from builders.kit.outbound import Outbound, opened
-from builders.kit.settings import Settings
+from builders.kit.outbound import lookups
+from builders.kit.outbound.client import Outbound, opened
+from builders.kit.process.settings import Settings
 from tests.kit.scratch import until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

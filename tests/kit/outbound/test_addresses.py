@@ -3,10 +3,9 @@
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from builders.kit.guard.addresses import CLOSED_V4, CLOSED_V6, is_loopback, is_public
+from builders.kit.outbound.addresses import CLOSED_V4, CLOSED_V6, is_loopback, is_public
 
 # First and last address of each range, then whether the address before and the one after are public; None where
 # there is none. Written out, so that a change of the table has to be made twice.

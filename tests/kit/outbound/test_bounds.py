@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from builders.kit.outbound import Failure, Outbound, OutboundFailed
+from builders.kit.outbound.client import Failure, Outbound, OutboundFailed
 from tests.kit.outbound.receivers import OK, Answer, Reader, Receiver, Writer, calling, receiving, saying
 
 HEAD = b"HTTP/1.1 200 OK\r\n"

@@ -6,10 +6,10 @@ from ipaddress import ip_network
 import pytest
 from aiohttp.connector import AddrInfoType
 
-from builders.kit.guard import addresses, lookups, wire
-from builders.kit.guard.addresses import Closed
-from builders.kit.outbound import Failure, OutboundFailed, Rule, UrlRefused, opened
-from builders.kit.settings import Settings
+from builders.kit.outbound import addresses, connections, lookups
+from builders.kit.outbound.addresses import Closed
+from builders.kit.outbound.client import Failure, OutboundFailed, Rule, UrlRefused, opened
+from builders.kit.process.settings import Settings
 from tests.kit.outbound.hostile import HOSTILE
 from tests.kit.outbound.receivers import OK, calling, receiving, resolving, saying
 
@@ -25,7 +25,7 @@ def loopback_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("url", [url for url, _ in HOSTILE])
 async def test_a_hostile_url_makes_no_socket(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_socket", lambda _: pytest.fail("a socket was made"))
+    monkeypatch.setattr(connections, "_socket", lambda _: pytest.fail("a socket was made"))
     with resolving(monkeypatch) as asked:
         async with opened(Settings()) as outbound:
             with pytest.raises(OutboundFailed) as failed:
@@ -111,7 +111,7 @@ async def test_the_socket_is_refused_even_if_the_resolver_was_deceived(monkeypat
         return [{"hostname": "", "host": "127.0.0.1", "port": receiver.port, "family": 2, "proto": 6, "flags": 0}]
 
     async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
-        monkeypatch.setattr(wire._Resolver, "resolve", deceived)
+        monkeypatch.setattr(connections._Resolver, "resolve", deceived)
         with pytest.raises(OutboundFailed) as failed:
             await outbound.request("GET", f"http://hook.example:{receiver.port}/")
     assert failed.value.kind is Failure.BLOCKED_ADDRESS
@@ -157,13 +157,13 @@ async def test_a_name_without_address_is_said(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("loopback_is_public")
 async def test_few_of_many_addresses_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    real = wire._socket
+    real = connections._socket
 
     def note(where: AddrInfoType) -> socket.socket:
         made.append(where)
         return real(where)
 
-    monkeypatch.setattr(wire, "_socket", note)
+    monkeypatch.setattr(connections, "_socket", note)
     many = [f"127.0.1.{n}" for n in range(1, 200)]
     async with receiving(saying(OK)) as receiver:
         port = receiver.port  # where nobody listens a moment later

@@ -3,7 +3,7 @@
 import pytest
 from structlog.contextvars import bound_contextvars
 
-from builders.kit.outbound import OutboundFailed
+from builders.kit.outbound.client import OutboundFailed
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from builders.kit.guard import lookups
-from builders.kit.guard.lookups import LookupFailed, Lookups
+from builders.kit.outbound import lookups
+from builders.kit.outbound.lookups import LookupFailed, Lookups
 
 
 class Dns:

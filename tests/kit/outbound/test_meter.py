@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
-from builders.kit.guard import meter
-from builders.kit.outbound import Failure, OutboundFailed, Response
+from builders.kit.outbound import meter
+from builders.kit.outbound.client import Failure, OutboundFailed, Response
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, receiving, saying
 from tests.kit.outbound.test_bounds import ENDLESS, HEAD, failure
 from tests.kit.scratch import until

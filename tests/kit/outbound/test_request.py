@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders.kit.outbound import Outbound
-from builders.kit.settings import Settings
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.settings import Settings
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 
 

@@ -8,7 +8,7 @@ import psutil
 import pytest
 import uvloop
 
-from builders.kit.outbound import Failure, OutboundFailed
+from builders.kit.outbound.client import Failure, OutboundFailed
 from tests.kit.outbound.receivers import (
     OK,
     Reader,

@@ -11,7 +11,7 @@ import pytest
 import trustme
 import uvloop
 
-from builders.kit.outbound import Failure, OutboundFailed
+from builders.kit.outbound.client import Failure, OutboundFailed
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, deafen, receiving, resolving, saying
 
 NAME = "hook.example"

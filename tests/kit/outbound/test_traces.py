@@ -4,7 +4,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from structlog.contextvars import get_contextvars
 
-from builders.kit.edge import Edge
+from builders.kit.http.middleware import Edge
 from tests.kit.asgi import ask
 
 GOOD = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

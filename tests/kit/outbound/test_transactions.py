@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from builders.kit import db
-from builders.kit.db import Database
-from builders.kit.outbound import Target
+from builders.kit.db import connections
+from builders.kit.db.connections import Database
+from builders.kit.outbound.client import Target
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 
 
@@ -25,28 +25,28 @@ async def test_a_transaction_is_seen_from_within_and_from_what_was_started_withi
     async def look(begun: asyncio.Event) -> bool:
         begun.set()
         await over.wait()
-        return db.in_transaction()
+        return connections.in_transaction()
 
     over, begun = asyncio.Event(), asyncio.Event()
     async with own_database.transaction():
-        assert db.in_transaction()
+        assert connections.in_transaction()
         async with own_database.reading():
-            assert db.in_transaction()
-        assert await asyncio.create_task(asyncio.sleep(0, db.in_transaction()))
+            assert connections.in_transaction()
+        assert await asyncio.create_task(asyncio.sleep(0, connections.in_transaction()))
         outliving = asyncio.create_task(look(begun))
         await begun.wait()
     over.set()
     assert not await outliving
-    assert not db.in_transaction()
+    assert not connections.in_transaction()
 
 
 async def test_a_connection_without_a_transaction_is_none(own_database: Database) -> None:
     async with own_database.reading() as conn:
         await conn.execute("SELECT 1")
-        assert not db.in_transaction()
+        assert not connections.in_transaction()
         async with conn.transaction():
-            assert db.in_transaction()
-        assert not db.in_transaction()
+            assert connections.in_transaction()
+        assert not connections.in_transaction()
 
 
 async def test_another_tasks_transaction_is_none_of_ours(own_database: Database) -> None:
@@ -59,7 +59,7 @@ async def test_another_tasks_transaction_is_none_of_ours(own_database: Database)
 
     holding = asyncio.create_task(hold())
     await begun.wait()
-    assert not db.in_transaction()
+    assert not connections.in_transaction()
     over.set()
     await holding
 
@@ -68,7 +68,7 @@ async def test_a_failed_transaction_is_over(own_database: Database) -> None:
     with pytest.raises(ZeroDivisionError):
         async with own_database.transaction():
             raise ZeroDivisionError
-    assert not db.in_transaction()
+    assert not connections.in_transaction()
 
 
 async def test_blocks_that_end_in_another_order_leave_nothing(own_database: Database) -> None:
@@ -78,9 +78,9 @@ async def test_blocks_that_end_in_another_order_leave_nothing(own_database: Data
         await second.__aenter__()
         await first.__aexit__(None, None, None)
         await second.__aexit__(None, None, None)
-    innermost = db._innermost.get()
+    innermost = connections._innermost.get()
     depth = 0
     while innermost is not None:
         innermost, depth = innermost.outer, depth + 1
     assert depth <= 2
-    assert not db.in_transaction()
+    assert not connections.in_transaction()

@@ -3,12 +3,11 @@
 import time
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
-from builders.kit.guard.targets import CLOSED_PORTS, Rule, UrlRefused, judge_url
-from builders.kit.outbound import Outbound
-from builders.kit.settings import Settings
+from builders.kit.outbound.client import Outbound
+from builders.kit.outbound.targets import CLOSED_PORTS, Rule, UrlRefused, judge_url
+from builders.kit.process.settings import Settings
 from tests.kit.outbound.hostile import HOSTILE, ORDINARY
 
 

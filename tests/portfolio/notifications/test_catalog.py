@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel
 
-from builders.kit import outbox
-from builders.kit.outbox import Event
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
 from tests.cast import Client, Person
 
 PATH = "/v1/portfolio/webhooks/catalog"

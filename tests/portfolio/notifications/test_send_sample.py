@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver, saying
 from tests.webhooks.make import DELIVERIES, PATH, Json, create, deliveries, read

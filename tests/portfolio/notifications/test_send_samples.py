@@ -4,9 +4,9 @@ import threading
 import pytest
 
 from builders.identity.records import Preset
-from builders.kit import jobs
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db.connections import Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from builders.mail import service as mail
 from builders.mail.records import Status
 from tests.cast import Client, Person
@@ -81,7 +81,7 @@ async def test_a_sample_mail_goes_to_the_accounts_own_address(
     dana: Person, database: Database, settings: Settings
 ) -> None:
     said = await ask(dana, channel="email", event="webhook.disabled")
-    await jobs.drain(database, settings)
+    await queue.drain(database, settings)
 
     assert said["webhooks"] == []
     assert (said["email"]["status"], said["email"]["error"]) == ("queued", None)

@@ -7,9 +7,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr
 
-from builders.kit import migrate
-from builders.kit.db import Database
-from builders.kit.settings import Settings
+from builders.kit.db import migrations
+from builders.kit.db.connections import Database
+from builders.kit.process.settings import Settings
 from tests.kit.outbound.receivers import forget_authorities
 from tests.webhooks.engine.house import House
 
@@ -21,7 +21,7 @@ def own(server: str, settings: Settings) -> Iterator[Settings]:
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     conninfo = make_conninfo(server, dbname=name)
-    migrate.migrate(conninfo)
+    migrations.migrate(conninfo)
     yield settings.model_copy(update={"database_url": SecretStr(conninfo)})
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -13,14 +13,15 @@ from psycopg.rows import class_row
 from builders.aliases.events import ALIAS_CREATED
 from builders.identity import service as identity
 from builders.identity.records import Account
-from builders.kit import clock, ids, jobs, news, outbox
-from builders.kit.crypto import Keyring, generate_secret
-from builders.kit.db import Database
-from builders.kit.outbound import Outbound
-from builders.kit.outbox import Event
-from builders.kit.settings import Settings
-from builders.webhooks import jobs as webhooks_jobs
-from builders.webhooks import sealing
+from builders.kit.db.connections import Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.events.outbox import Event
+from builders.kit.jobs import queue
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring, generate_secret
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.webhooks import jobs as webhooks_jobs, sealing
 from builders.webhooks.records import Claim, DeliveryStatus, Destination
 from builders.webhooks.sender import Sender
 from builders.webhooks.store import destinations
@@ -123,7 +124,7 @@ class House:
         done = 0
         while True:
             async with self.database.transaction() as conn:
-                batch = await news.dispatch(conn)
+                batch = await dispatcher.dispatch(conn)
             if batch == 0:
                 return done
             done += batch
@@ -133,7 +134,7 @@ class House:
         await self.dispatch()
 
     async def drain_jobs(self) -> None:
-        await jobs.drain(self.database, self.settings)
+        await queue.drain(self.database, self.settings)
 
     def sender(self) -> Sender:
         assert self.outbound is not None

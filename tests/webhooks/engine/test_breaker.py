@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from builders.webhooks import sender, sending
 from builders.webhooks.records import DeliveryStatus, DisabledReason
 from builders.webhooks.store import claims

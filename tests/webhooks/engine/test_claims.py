@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from builders.webhooks import sender, sending
 from builders.webhooks.records import Claim
 from builders.webhooks.store import claims

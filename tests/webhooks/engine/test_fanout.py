@@ -8,9 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.kit import clock, ids, news, outbox
-from builders.kit.db import Conn
-from builders.kit.outbox import Event
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher, outbox
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock, ids
 from builders.webhooks import matching, sending
 from builders.webhooks.store import claims
 from tests.webhooks.engine.house import House
@@ -137,10 +138,10 @@ async def test_several_that_dispatch_at_once_make_each_delivery_once(house: Hous
     account = await house.account()
     for _ in range(3):
         await house.destination(account.id, URL)
-    await house.publish(account.id, count=2 * news.BATCH + 7)
-    assert sum(await asyncio.gather(*(house.dispatch() for _ in range(4)))) == 2 * news.BATCH + 7
+    await house.publish(account.id, count=2 * dispatcher.BATCH + 7)
+    assert sum(await asyncio.gather(*(house.dispatch() for _ in range(4)))) == 2 * dispatcher.BATCH + 7
     rows = await house.rows()
-    assert len({(row.event_id, row.destination_id) for row in rows}) == len(rows) == 3 * (2 * news.BATCH + 7)
+    assert len({(row.event_id, row.destination_id) for row in rows}) == len(rows) == 3 * (2 * dispatcher.BATCH + 7)
 
 
 async def test_an_id_holds_the_time_of_its_event(house: House) -> None:
@@ -193,8 +194,8 @@ async def test_a_relay_that_fails_is_told_again_and_spoils_nothing(
             raise ZeroDivisionError
         await conn.execute("DROP TABLE spoilt")
 
-    monkeypatch.setattr(news, "_relays", dict(news._relays))
-    news.relay(name="test.stumble")(stumble)
+    monkeypatch.setattr(dispatcher, "_relays", dict(dispatcher._relays))
+    dispatcher.relay(name="test.stumble")(stumble)
     account = await house.account()
     await house.destination(account.id, URL)
     await house.publish(account.id, count=3)

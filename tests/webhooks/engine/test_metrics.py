@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from builders.webhooks import metrics, requeue
 from builders.webhooks.records import DeliveryStatus
 from tests.kit.outbound.receivers import OK, calling, receiving, saying

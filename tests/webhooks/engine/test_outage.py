@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
 from builders.webhooks import schedule, sender
 from tests.kit.gate import Gate
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, receiving, saying

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock, partitions
+from builders.kit.db import partitions
+from builders.kit.values import clock
 from builders.webhooks import sending
 from builders.webhooks.errors import DeliveryInFlight
 from builders.webhooks.store import deliveries

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from builders.kit import clock
-from builders.kit.db import Database
+from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy
-from builders.kit.outbound import opened
-from builders.kit.settings import Settings
+from builders.kit.outbound.client import opened
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.webhooks import sender, sending
 from builders.webhooks.store import claims
 from soak import hostile

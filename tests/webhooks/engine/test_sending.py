@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from builders.aliases.events import ALIAS_CREATED
-from builders.kit import clock
+from builders.kit.values import clock
 from builders.webhooks import requeue, schedule, sending
 from builders.webhooks.errors import DeliveryInFlight, WebhookDisabled
 from builders.webhooks.records import DeliveryStatus
@@ -161,7 +161,7 @@ async def test_a_retry_by_hand_that_fails_leaves_the_schedule_as_it_was(house: H
         await failing_once(house, receiver)
         before = await house.one()
         async with house.database.transaction() as conn:
-            await requeue.retry(conn, account_id=before.account_id, delivery_id=before.id)
+            await requeue.requeue_delivery(conn, account_id=before.account_id, delivery_id=before.id)
         assert await house.rounds() == 1
     after = await house.one()
     assert (after.status, after.attempts, after.trigger, after.step) == ("pending", 2, "manual", before.step)
@@ -174,7 +174,7 @@ async def test_a_retry_by_hand_that_succeeds_ends_it(house: House) -> None:
         receiver.answer = saying(OK)
         before = await house.one()
         async with house.database.transaction() as conn:
-            await requeue.retry(conn, account_id=before.account_id, delivery_id=before.id)
+            await requeue.requeue_delivery(conn, account_id=before.account_id, delivery_id=before.id)
         assert await house.rounds() == 1
         later(timedelta(days=2))
         assert await house.rounds() == 0
@@ -190,7 +190,7 @@ async def test_one_that_succeeded_can_be_sent_again_with_the_same_bytes(house: H
         row = await house.one()
         later(timedelta(hours=3))
         async with house.database.transaction() as conn:
-            await requeue.retry(conn, account_id=account.id, delivery_id=row.id, here=True)
+            await requeue.requeue_delivery(conn, account_id=account.id, delivery_id=row.id, here=True)
         assert await house.rounds() == 0  # it is left to the caller
         attempt = await sending.deliver_now(
             house.database, house.outbound, house.keyring, account_id=account.id, delivery_id=row.id
@@ -209,7 +209,7 @@ async def test_one_in_flight_is_not_sent_a_second_time(house: House) -> None:
         (claim,) = await house.claim()
         async with house.database.transaction() as conn:
             with pytest.raises(DeliveryInFlight):
-                await requeue.retry(conn, account_id=account.id, delivery_id=claim.delivery_id)
+                await requeue.requeue_delivery(conn, account_id=account.id, delivery_id=claim.delivery_id)
         with pytest.raises(DeliveryInFlight):
             await sending.deliver_now(
                 house.database, house.outbound, house.keyring, account_id=account.id, delivery_id=claim.delivery_id
@@ -226,7 +226,7 @@ async def test_nothing_is_retried_for_a_disabled_destination(house: House) -> No
     row = await house.one()
     async with house.database.transaction() as conn:
         with pytest.raises(WebhookDisabled):
-            await requeue.retry(conn, account_id=account.id, delivery_id=row.id)
+            await requeue.requeue_delivery(conn, account_id=account.id, delivery_id=row.id)
 
 
 async def test_one_that_breaks_off_on_our_side_is_tried_again_and_stops_no_other(house: House) -> None:

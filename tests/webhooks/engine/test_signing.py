@@ -7,7 +7,7 @@ import pytest
 import standardwebhooks
 import svix.webhooks
 
-from builders.kit import clock
+from builders.kit.values import clock
 from builders.webhooks import sealing
 from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from builders.kit.settings import Settings
+from builders.kit.process.settings import Settings
 from soak.deliveries import Plan, soak
 
 PLAN = Plan(

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.kit import clock
+from builders.kit.values import clock
 from builders.webhooks import sending
 from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import OK, calling, receiving, saying

@@ -5,7 +5,7 @@ import sys
 from base64 import b64encode
 from uuid import UUID
 
-from builders.kit import clock
+from builders.kit.values import clock
 from builders.webhooks import sealing, signing
 
 EVENT = UUID("0193a1b2-0000-7000-8000-00000000000e")

@@ -5,24 +5,23 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from builders.aliases import replies, schemas
-from builders.aliases import service as aliases
+from builders.aliases import replies, schemas, service as aliases
 from builders.aliases.api.names import Reader
 from builders.aliases.errors import AskedTooSoon, DestinationNotFound
 from builders.aliases.records import Confirmation, Destination
-from builders.kit import forms, html
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, needs
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database, Pool, Reads, Tx
+from builders.kit.db.connections import Database, Pool, Reads, Tx
 from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
-from builders.kit.forms import PostedToken
-from builders.kit.idempotency import InFlight
-from builders.kit.limits import Policy, declare, within
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.prefetch import CHANGES, PrefetchRefused, refuse_ahead
-from builders.kit.routes import Router
-from builders.kit.supplies import Config, Keys
+from builders.kit.http import forms, html
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import Config, Keys
+from builders.kit.http.forms import PostedToken
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.prefetch import CHANGES, PrefetchRefused, refuse_ahead
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.process.secret_keys import Keyring
 
 router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
 # Support may have a recipient asked again; never another one.

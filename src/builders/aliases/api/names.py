@@ -6,20 +6,19 @@ from uuid import UUID
 
 from fastapi import Path, Query
 
-from builders.aliases import replies, schemas
-from builders.aliases import service as aliases
+from builders.aliases import replies, schemas, service as aliases
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
 from builders.aliases.records import LIVE, Filters
-from builders.kit import ids
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, ImpersonationForbidden, needs
-from builders.kit.db import Reads, Tx
-from builders.kit.domain_names import find_a_label
+from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import Router
-from builders.kit.supplies import Config
-from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.http.dependencies import Config
+from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.routes import Router
+from builders.kit.values import ids
+from builders.kit.values.domain_names import find_a_label
 
 router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
 AliasId = Annotated[str, Path(description="Identifier of the alias.")]

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from builders.aliases.records import Alias, AliasChange, AliasSpec, Name
 from builders.aliases.rows import Released
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
 
 _SPECS = TypeAdapter(Sequence[AliasSpec])
 _CHANGES = TypeAdapter(Sequence[AliasChange])

@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.aliases.rows import Released
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 LOCK_INVOICE = """
     SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' arrears ' || %(invoice_id)s::text, 0))

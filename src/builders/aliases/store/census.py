@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 COUNT_BY_DOMAIN = """
     SELECT domain, count(*) FROM aliases

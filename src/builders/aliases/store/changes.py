@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.aliases.records import LIVE, Entry
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # No transaction before it is open any more: what they changed is there to be seen, or was taken back.
 HORIZON = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 COUNT = "SELECT count(*) FROM aliases WHERE account_id = %(account_id)s AND status <> 'deleted'"
 # The realm of a sandbox is its account: live names are of another one, and no row of theirs is looked at.

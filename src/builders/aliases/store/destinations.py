@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.aliases.rows import Asked, Due, Link
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # Whose mail it is: most servers take what follows a `+` for a tag, and some count no dots. Two readers who are
 # taken for one share what may be sent to them in a while, and that is all.

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from builders.aliases.records import AliasChange, AliasSpec
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # An address that is verified is so in any case of its letters. One that nobody was ever asked about, since nothing
 # forwarded there any more, is as good as new.

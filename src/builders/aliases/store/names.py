@@ -8,7 +8,7 @@ from psycopg.rows import TupleRow, class_row
 
 from builders.aliases.records import Name, Wanted
 from builders.aliases.rows import Found
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # Holds and quarantines that are over hinder nobody, though their rows are there until they are pruned.
 _HINDRANCES = """

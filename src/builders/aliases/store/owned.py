@@ -9,7 +9,7 @@ from psycopg.rows import kwargs_row
 
 from builders.aliases.records import Filters, Owned
 from builders.aliases.store.aliases import COLUMNS, alias
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 OWNED = """
     alias.resumes_as, name.until AS quarantined_until, ARRAY(

@@ -10,8 +10,8 @@ from psycopg.rows import class_row, kwargs_row
 
 from builders.aliases.records import Name
 from builders.aliases.rows import Claim, ReleasedName
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
 
 # `renews_at` is never before the end of what was billed; without it the name is paid once.
 _RELEASED = """

@@ -9,8 +9,8 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 
 from builders.aliases.rows import Renewing
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
 
 LIST_ACCOUNTS = """
     SELECT account_id FROM aliases

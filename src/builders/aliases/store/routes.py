@@ -9,7 +9,7 @@ from psycopg.rows import kwargs_row
 from builders.aliases.records import Name
 from builders.aliases.rows import Ahead
 from builders.aliases.store.aliases import COLUMNS, alias
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(account_id)s::text || ' routes', 0))"
 LOCK_BETWEEN = "SELECT pg_advisory_xact_lock(hashtextextended('routes between accounts', 0))"

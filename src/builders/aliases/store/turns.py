@@ -8,7 +8,7 @@ from psycopg.rows import class_row
 
 from builders.aliases.records import Destination
 from builders.aliases.rows import Waiting
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # The account's readers in line, and what is left of its day: from both follows on which day a reader's turn comes.
 # Until then the newest of its asks is one that is still to come.

@@ -26,9 +26,9 @@ from builders.catalog.records import (
     PriceTier,
     ShortNamePrice,
 )
-from builders.kit.db import Conn
-from builders.kit.domain_names import unicode_of
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values.domain_names import unicode_of
+from builders.kit.values.money import Money
 
 _NO_ASSETS = Assets()
 

@@ -9,8 +9,8 @@ from pydantic_core import to_json
 
 from builders.catalog.beacons import Beacon
 from builders.catalog.records import FunnelLine
-from builders.kit import partitions
-from builders.kit.db import Conn
+from builders.kit.db import partitions
+from builders.kit.db.connections import Conn
 
 partitions.declare("catalog_events", kept=timedelta(days=90), setting="tracking_days")
 

@@ -7,7 +7,7 @@ from psycopg.rows import class_row
 
 from builders.domains.records import AccountDomain, DnsHealth
 from builders.domains.store.rows import COLUMNS, Row, kept, record
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # A lease: what a killed worker had taken is due again when it ends.
 CLAIM_DUE = f"""

@@ -8,7 +8,7 @@ from psycopg.rows import class_row
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainProof, DomainSource
 from builders.domains.store.rows import COLUMNS, Row, record
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # So that two who add at once do not both find room for one more.
 LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text, 0))"

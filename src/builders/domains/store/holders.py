@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # Two who prove one domain at once meet here; the second waits for the first, and then finds it taken.
 HOLD = """

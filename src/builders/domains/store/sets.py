@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from builders.domains.records import AccountDomain, DomainChange
 from builders.domains.store.rows import COLUMNS, Row, record
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 _CHANGES = TypeAdapter(Sequence[DomainChange])
 

@@ -7,10 +7,10 @@ from fastapi import Query
 from builders.identity import service as identity
 from builders.identity.records import AuditAction
 from builders.identity.schemas import audit as schemas
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Reads
-from builders.kit.pages import JsonPage, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
+from builders.kit.db.connections import Reads
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.pagination import JsonPage, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
 
 router = Router(prefix="/v1/account", tags=["account"])
 Reader = Annotated[Caller, needs("account:read")]

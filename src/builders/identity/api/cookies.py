@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from builders.kit import clock
-from builders.kit.bodies import Answer
-from builders.kit.callers import COOKIE
-from builders.kit.settings import Settings
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import COOKIE
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 
 
 def secure(request: Request) -> bool:

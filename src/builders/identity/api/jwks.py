@@ -2,10 +2,10 @@
 
 from builders.identity import service as identity
 from builders.identity.schemas import sessions as schemas
-from builders.kit.bodies import Answer
-from builders.kit.limits import UNLIMITED
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Keys
+from builders.kit.http.bodies import Answer
+from builders.kit.http.dependencies import Keys
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import UNLIMITED
 
 router = Router(tags=["auth"])
 MAX_AGE_S = 300

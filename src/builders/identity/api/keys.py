@@ -9,14 +9,14 @@ from builders.identity import service as identity
 from builders.identity.errors import KeyLimit, KeyLimited, KeyNotFound, KeyRevoked
 from builders.identity.records import ApiKey, KeyKind, Scope
 from builders.identity.schemas import keys as schemas
-from builders.kit import ids
-from builders.kit.callers import Caller, LiveKeyRequired, needs
-from builders.kit.db import Reads, Tx
+from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.idempotency import InFlight
-from builders.kit.limits import Policy, declare, within
-from builders.kit.pages import JsonPage, Listing, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
+from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.values import ids
 
 router = Router(prefix="/v1/api-keys", tags=["api-keys"])
 KeyId = Annotated[str, Path(description="Identifier of the API key; not the secret.")]

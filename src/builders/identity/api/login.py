@@ -8,15 +8,15 @@ from builders.identity.api.visitors import LOGIN, LOGIN_AS, REDEEM, AnyVisitor, 
 from builders.identity.errors import GrantInvalid
 from builders.identity.records import SignedIn
 from builders.identity.schemas import login as schemas
-from builders.kit import forms, html
-from builders.kit.bodies import Answer
-from builders.kit.compiled import ALSO_READS
-from builders.kit.db import Pool, Tx
+from builders.kit.db.connections import Pool, Tx
 from builders.kit.errors import TokenInvalid, problems
-from builders.kit.limits import within
-from builders.kit.origins import OriginForbidden
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Config, Keys
+from builders.kit.http import forms, html
+from builders.kit.http.bodies import Answer
+from builders.kit.http.compiled_routes import ALSO_READS
+from builders.kit.http.dependencies import Config, Keys
+from builders.kit.http.origins import OriginForbidden
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import within
 
 router = Router(prefix="/v1/auth", tags=["auth"])
 

@@ -13,14 +13,14 @@ from builders.identity import service as identity
 from builders.identity.api import cookies
 from builders.identity.api.visitors import REDEEM, visiting
 from builders.identity.records import MailedCode, MailedLink, SignedIn
-from builders.kit import error_pages, forms, html
-from builders.kit.db import Pool, Reads
-from builders.kit.emails import canonical
+from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import Invalid, Problem, TokenInvalid, problems
-from builders.kit.limits import within
-from builders.kit.origins import OriginForbidden
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Config, Keys
+from builders.kit.http import error_pages, forms, html
+from builders.kit.http.dependencies import Config, Keys
+from builders.kit.http.origins import OriginForbidden
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import within
+from builders.kit.values.emails import canonical
 
 router = Router(prefix=forms.SIGN_IN, tags=["auth"])
 TO = f"{forms.SIGN_IN}/page"

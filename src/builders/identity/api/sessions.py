@@ -8,14 +8,15 @@ from builders.identity import service as identity
 from builders.identity.api import cookies
 from builders.identity.errors import NoSession, SessionNotFound
 from builders.identity.schemas import sessions as schemas
-from builders.kit import html, ids
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, ImpersonationForbidden, needs
-from builders.kit.db import Reads, Tx
+from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.idempotency import EVERY_TIME
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
+from builders.kit.http import html
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
+from builders.kit.http.idempotency import EVERY_TIME
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.values import ids
 
 router = Router(prefix="/v1/auth", tags=["auth"])
 SessionId = Annotated[str, Path(description="Identifier of the session.")]

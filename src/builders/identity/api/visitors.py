@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from builders.kit import supplies
-from builders.kit.callers import AccessToken, Authorization, XApiKey
-from builders.kit.limits import SITE, Policy, declare
-from builders.kit.origins import require_own_origin
+from builders.kit.http import dependencies
+from builders.kit.http.callers import AccessToken, Authorization, XApiKey
+from builders.kit.http.origins import require_own_origin
+from builders.kit.limits.policies import SITE, Policy, declare
 
 # Each email address has a limit of its own too, in the database.
 LOGIN = declare(
@@ -57,7 +57,7 @@ def visiting(request: Request) -> Visiting:
     Such a site could sign its visitor in as somebody else, who then reads what the visitor does.
     """
     require_own_origin(request, programs_may=True)
-    return Visiting(address=supplies.address(request), user_agent=request.headers.get("user-agent"))
+    return Visiting(address=dependencies.address(request), user_agent=request.headers.get("user-agent"))
 
 
 def visiting_anyhow(

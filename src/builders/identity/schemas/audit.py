@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.identity.records import AuditAction
-from builders.kit.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply, by_example
 
 _ACTOR: JsonDict = {"type": "key", "id": "0193a1b2-0000-7000-8000-000000000001", "label": None}
 _ENTRY: JsonDict = {

@@ -12,9 +12,9 @@ from pydantic.config import JsonDict
 from builders.identity import networks
 from builders.identity.records import MAX_LABEL, MAX_NETWORKS, ApiKey, KeyKind, NewApiKey, Preset
 from builders.identity.scopes import DESCRIPTIONS, of_preset
-from builders.kit import texts
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.texts import checked
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.values import texts
+from builders.kit.values.texts import checked
 
 _ITEM: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-000000000001",

@@ -8,9 +8,10 @@ from pydantic_core import PydanticCustomError
 
 from builders.identity.records import MailedCode, MailedLink, Standing
 from builders.identity.schemas.sessions import CURRENT, SessionReply, current
-from builders.kit import emails, forms
-from builders.kit.bodies import Body, WriteReply, by_example
-from builders.kit.callers import Caller
+from builders.kit.http import forms
+from builders.kit.http.bodies import Body, WriteReply, by_example
+from builders.kit.http.callers import Caller
+from builders.kit.values import emails
 
 _TOKEN: JsonDict = {"token": "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"}
 

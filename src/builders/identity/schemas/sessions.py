@@ -10,9 +10,9 @@ from pydantic.config import JsonDict
 from builders.identity import scopes
 from builders.identity.records import KeyKind, Preset, PublicKey, Session, SessionKind, Standing
 from builders.identity.schemas.audit import ActorReply
-from builders.kit.bodies import Reply, by_example
-from builders.kit.callers import Caller, Impersonation
-from builders.kit.members import Livemode
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.callers import Caller, Impersonation
+from builders.kit.http.members import Livemode
 
 _SESSION_ID = "0193a1b2-0000-7000-8000-0000000000c1"
 _SUPPORT: JsonDict = {

@@ -8,7 +8,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from builders.identity.records import Account
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # The twin comes of the account's own row, so there is none where the address is taken.
 INSERT_ACCOUNT = """

@@ -6,8 +6,8 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from builders.identity.records import About, AuditAction
-from builders.kit.callers import Actor
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.http.callers import Actor
 
 INSERT_ENTRY = """
     INSERT INTO identity_audit

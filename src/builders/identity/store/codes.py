@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 INSERT_REQUEST = """
     INSERT INTO identity_sign_ins (id, address, return_to, requested_at, requested_from)

@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.identity.records import Grant
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 INSERT_GRANT = """
     WITH granted AS (

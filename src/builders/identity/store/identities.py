@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.identity.records import Identity
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 FIND_IDENTITY = """
     SELECT account_id FROM identity_identities WHERE issuer = %(issuer)s AND subject = %(subject)s

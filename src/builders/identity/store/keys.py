@@ -12,7 +12,7 @@ from builders.identity import scopes
 from builders.identity.keys import KeyText
 from builders.identity.networks import Network
 from builders.identity.records import ApiKey, KeyKind, Preset
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 _KINDS = {kind.value: kind for kind in KeyKind}
 _PRESETS = {preset.value: preset for preset in Preset}

@@ -8,8 +8,8 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.identity.records import Session, SessionKind
-from builders.kit.callers import Impersonation
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.http.callers import Impersonation
 
 INSERT_SESSION = """
     INSERT INTO identity_sessions

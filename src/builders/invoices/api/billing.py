@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-from builders.invoices import schemas
-from builders.invoices import service as invoices
+from builders.invoices import schemas, service as invoices
 from builders.invoices.records import BillingDetails
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Reads, Tx
-from builders.kit.routes import Router
+from builders.kit.db.connections import Reads, Tx
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.routes import Router
 
 router = Router(prefix="/v1/invoices/billing-details", tags=["invoices"], beyond=True)
 Reader = Annotated[Caller, needs("account:read")]

@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import Path as PathParameter
-from fastapi import Query, Request
+from fastapi import Path as PathParameter, Query, Request
 from starlette.responses import Response
 
-from builders.invoices import schemas
-from builders.invoices import service as invoices
+from builders.invoices import schemas, service as invoices
 from builders.invoices.errors import (
     InvalidTransition,
     InvoiceNotFound,
@@ -20,17 +18,18 @@ from builders.invoices.errors import (
 )
 from builders.invoices.records import Checkout, Invoice, InvoiceStatus
 from builders.invoices.schemas import InvoiceItem
-from builders.kit import html, ids
-from builders.kit.allowances import HEADERS, LIMITS, Limits
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, LiveKeyRequired, needs
-from builders.kit.db import Database, Pool, Reads
+from builders.kit.db.connections import Database, Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.limits import Policy, Terms, declare, within
-from builders.kit.pages import PageQuery, PageReply
-from builders.kit.routes import Router
-from builders.kit.settings import Settings
-from builders.kit.supplies import Config, Outside
+from builders.kit.http import html
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.dependencies import Config, Outside
+from builders.kit.http.pagination import PageQuery, PageReply
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, Terms, declare, within
+from builders.kit.limits.rate_limiter import HEADERS, LIMITS, Limits
+from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 
 router = Router(prefix="/v1/invoices", tags=["invoices"], beyond=True)
 InvoiceId = Annotated[str, PathParameter(description="Identifier of the invoice; not its number.")]

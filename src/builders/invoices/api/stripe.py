@@ -4,15 +4,14 @@ from typing import Annotated
 
 from fastapi import Header, Request
 
-from builders.invoices import schemas
-from builders.invoices import service as invoices
+from builders.invoices import schemas, service as invoices
 from builders.invoices.errors import EventMalformed, SignatureInvalid
 from builders.invoices.schemas import StripeReceived
-from builders.kit.db import Pool
+from builders.kit.db.connections import Pool
 from builders.kit.errors import BodyTooLarge, problems
-from builders.kit.incoming import largest_body
-from builders.kit.routes import Router
-from builders.kit.supplies import Config
+from builders.kit.http.dependencies import Config
+from builders.kit.http.request_body import largest_body
+from builders.kit.http.routes import Router
 
 router = Router(prefix="/v1/invoices/stripe", tags=["invoices"], beyond=True)
 LARGEST = 256 * 1024  # bytes; an event of Stripe has a few thousand

@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.invoices.records import BillingDetails
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 FIND = "SELECT name, address, country, tax_id, updated_at FROM invoices_buyers WHERE account_id = %(account_id)s"
 PUT = """

@@ -9,8 +9,8 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 
 from builders.invoices.records import Charge, InvoiceStatus, Stage
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
 
 # For who locks several invoices of an account. A statement of its own: the next one sees what the other issued.
 TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('invoices_charges ' || %(account_id)s::text, 0))"

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row
 
 from builders.invoices.records import Outcome, StripeEvent
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 COLUMNS = "id, invoice_id, amount, status, session_id, url, created_at, expires_at"
 INSERT = """

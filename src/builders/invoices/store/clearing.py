@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # Lines, payments and what else is of an invoice go with it. A number is never given again: its series goes on.
 CLEAR = """

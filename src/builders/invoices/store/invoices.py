@@ -14,7 +14,7 @@ from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Selle
 from builders.invoices.store import rows
 from builders.invoices.store.rows import COLUMNS
 from builders.invoices.totals import Totals
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 INSERT = """
     INSERT INTO invoices_invoices (

@@ -9,9 +9,9 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 
 from builders.invoices.records import CreditEntry, CreditKind
-from builders.kit import ids
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
+from builders.kit.values.money import Money
 
 TAKE_TURN = """
     INSERT INTO invoices_purses AS purse (account_id, currency, turns)

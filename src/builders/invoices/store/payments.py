@@ -9,8 +9,8 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 
 from builders.invoices.records import Payment
-from builders.kit.db import Conn
-from builders.kit.money import Money
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
 
 FIND = """
     SELECT id, method, reference, amount, overpaid, created_at, %(currency)s::text AS currency

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage
-from builders.kit.money import Money
+from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
 # Of an invoice; `alias_ids` is each statement's own.

@@ -13,7 +13,7 @@ from psycopg.rows import kwargs_row
 from builders.invoices.records import Invoice, Stage
 from builders.invoices.store import rows
 from builders.invoices.store.rows import COLUMNS
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 RETURNED = f"""{COLUMNS}, ARRAY(
         SELECT alias_id FROM invoices_lines AS line

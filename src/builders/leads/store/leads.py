@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.leads.records import Lead, Standing, Status, Token, Wanted
 
 ENSURE = """

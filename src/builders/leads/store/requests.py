@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.leads.records import Request
 
 ADDRESSES = 4_711_013  # any number: of the locks on addresses

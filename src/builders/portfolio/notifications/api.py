@@ -4,18 +4,17 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from builders.kit import ids
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Pool
+from builders.kit.db.connections import Pool
 from builders.kit.errors import problems
-from builders.kit.heavy import heavy
-from builders.kit.idempotency import InFlight
-from builders.kit.limits import Policy, declare, within
-from builders.kit.pages import Listing
-from builders.kit.routes import Router
-from builders.kit.supplies import Keys, Outside
-from builders.portfolio.notifications import schemas
-from builders.portfolio.notifications import service as notifications
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import Keys, Outside
+from builders.kit.http.heavy_requests import heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import Listing
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.values import ids
+from builders.portfolio.notifications import schemas, service as notifications
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
 

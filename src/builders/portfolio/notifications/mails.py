@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from builders.identity import service as identity
-from builders.kit.crypto import Keyring
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.process.secret_keys import Keyring
 from builders.mail import service as mail
 from builders.mail.records import SampleNotice
 from builders.portfolio.notifications.records import MailSample

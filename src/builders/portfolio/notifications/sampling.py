@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from builders.kit import ids
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database
-from builders.kit.outbound import Outbound
+from builders.kit.db.connections import Database
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import ids
 from builders.portfolio.notifications import mails
 from builders.portfolio.notifications.areas import PREFERRED
 from builders.portfolio.notifications.records import Channel, MailSample, Samples
@@ -14,7 +14,7 @@ from builders.webhooks import service as webhooks
 from builders.webhooks.records import Sample
 
 
-async def send(
+async def send_sample(
     database: Database,
     *,
     outbound: Outbound,
@@ -38,7 +38,7 @@ async def send(
     )
 
 
-async def send_many(
+async def send_samples(
     database: Database,
     *,
     outbound: Outbound,
@@ -62,7 +62,7 @@ async def send_many(
             mailed = await mails.send_sample(conn, keyring=keyring, account_id=live_account_id, event=known)
     if channel is not Channel.EMAIL and webhook_id is not None:
         to = ids.find(webhook_id)
-        one = await send(
+        one = await send_sample(
             database, outbound=outbound, keyring=keyring, account_id=account_id, destination_id=to, event=event
         )
         sent = [one]

@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.members import IdText
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.members import IdText
 from builders.portfolio.notifications.records import Channel, Samples
 from builders.webhooks.records import Sample
 

@@ -1,7 +1,9 @@
 """The door of the portfolio's notifications."""
 
-from builders.portfolio.notifications import areas, sampling
-
-list_catalog = areas.list_catalog
-send_sample = sampling.send
-send_samples = sampling.send_many
+from builders.portfolio.notifications.areas import (
+    list_catalog as list_catalog,
+)
+from builders.portfolio.notifications.sampling import (
+    send_sample as send_sample,
+    send_samples as send_samples,
+)

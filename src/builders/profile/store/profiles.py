@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.profile.records import StepKey, Stored
 
 ENSURE = "INSERT INTO profile_profiles (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING"

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.profile.records import Sent, Token
 
 # One statement decides: of two at once, the second finds what the first has sent.

@@ -8,29 +8,27 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
-from builders.kit import ids, supplies
-from builders.kit.bodies import Answer, size_of
-from builders.kit.callers import Caller, LiveKeyRequired, needs
-from builders.kit.db import Pool, Reads
+from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.heavy import LARGE_BODY, HeavyRequestRunning, charge, heavy
-from builders.kit.idempotency import InFlight
-from builders.kit.limits import Policy, declare, within
-from builders.kit.openapi import API_KEY
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Config, Keys, Outside
-from builders.sandbox import errors
-from builders.sandbox import service as sandbox
+from builders.kit.http import dependencies
+from builders.kit.http.bodies import Answer, size_of
+from builders.kit.http.callers import Caller, LiveKeyRequired, needs
+from builders.kit.http.dependencies import Config, Keys, Outside
+from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, charge, heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.openapi import API_KEY
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.values import ids
+from builders.sandbox import errors, service as sandbox
 from builders.sandbox.means import Means
 from builders.sandbox.records import Ground, Plan, PlanStatus
-from builders.sandbox.replies import plans as replies
-from builders.sandbox.replies import promotions as promotion_replies
+from builders.sandbox.replies import plans as replies, promotions as promotion_replies
 from builders.sandbox.replies.rendering import render, wants_text
 from builders.sandbox.replies.schema import ManifestSchemaReply
 from builders.sandbox.replies.views import Mask
-from builders.sandbox.schemas import manifest as schemas
-from builders.sandbox.schemas import promotion as promotion_schemas
+from builders.sandbox.schemas import manifest as schemas, promotion as promotion_schemas
 from builders.sandbox.service import ProjectArchived
 from builders.sandbox.wishes import MAX_BYTES
 
@@ -99,7 +97,7 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 
 def _shown(plan: Plan, caller: Caller, request: Request) -> Answer | Response:
     """The plan as the client wants it: as JSON, or like a diff; masked for a test key."""
-    mask = Mask(supplies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
+    mask = Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
     reply = replies.plan_reply(plan, mask=mask)
     if wants_text(request.headers.get("accept", "")):
         return PlainTextResponse(render(reply), headers=VARY)

@@ -5,22 +5,20 @@ from uuid import UUID
 
 from fastapi import Request
 
-from builders.kit.callers import Actor, Caller, needs
-from builders.kit.crypto import Keyring
-from builders.kit.db import Database, Pool
+from builders.kit.db.connections import Database, Pool
 from builders.kit.errors import problems
-from builders.kit.heavy import LARGE_BODY, HeavyRequestRunning, heavy
-from builders.kit.idempotency import InFlight
-from builders.kit.limits import Policy, declare, within
-from builders.kit.outbound import Outbound
-from builders.kit.routes import Router
-from builders.kit.supplies import Config, Keys, Outside
-from builders.sandbox import errors
-from builders.sandbox import service as sandbox
+from builders.kit.http.callers import Actor, Caller, needs
+from builders.kit.http.dependencies import Config, Keys, Outside
+from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.sandbox import errors, service as sandbox
 from builders.sandbox.api.plans import Bounded, charge_resources
 from builders.sandbox.means import Means
-from builders.sandbox.replies import rehearsal as rehearsal_replies
-from builders.sandbox.replies import simulation as replies
+from builders.sandbox.replies import rehearsal as rehearsal_replies, simulation as replies
 from builders.sandbox.replies.rehearsal import ManifestSimulatedReply, ResetReply
 from builders.sandbox.replies.simulation import ChecksSimulatedReply, EventSimulatedReply
 from builders.sandbox.schemas import simulation as schemas

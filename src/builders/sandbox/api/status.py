@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Reads
-from builders.kit.routes import Router
-from builders.kit.settings import Settings
-from builders.kit.supplies import Config
+from builders.kit.db.connections import Reads
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import Config
+from builders.kit.http.routes import Router
+from builders.kit.process.settings import Settings
 from builders.sandbox import service as sandbox
 from builders.sandbox.api.plans import PLAN
 from builders.sandbox.api.simulation import SIMULATE

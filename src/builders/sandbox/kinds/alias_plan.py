@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from builders.aliases.records import Alias
-from builders.sandbox.kinds import alias_actions as actions
-from builders.sandbox.kinds import alias_checks as checks
-from builders.sandbox.kinds import alias_limits as limits
-from builders.sandbox.kinds import arrears, releases
+from builders.sandbox.kinds import (
+    alias_actions as actions,
+    alias_checks as checks,
+    alias_limits as limits,
+    arrears,
+    releases,
+)
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.live import Live

@@ -8,12 +8,11 @@ from builders.aliases.records import AliasChange, AliasSpec, Name, Wanted
 from builders.catalog import service as catalog
 from builders.domains import service as domains
 from builders.invoices import service as invoices
-from builders.kit import clock
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
 from builders.projects import service as projects
 from builders.sandbox.error_codes import StepError
-from builders.sandbox.kinds import alias_circles, arrears, releases, sites
-from builders.sandbox.kinds import alias_limits as limits
+from builders.sandbox.kinds import alias_circles, alias_limits as limits, arrears, releases, sites
 from builders.sandbox.kinds.alias_checks import refusal
 from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.alias_limits import CLAIMS

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from builders.domains import service as domains
 from builders.domains.records import DomainChange
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, Task, Work

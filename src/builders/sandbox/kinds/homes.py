@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from builders.kit import ids
+from builders.kit.values import ids
 from builders.projects.records import Project
 from builders.sandbox.records import Action, ActionKind
 from builders.sandbox.views import ProjectView

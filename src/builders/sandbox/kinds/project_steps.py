@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.projects import service as projects
 from builders.projects.records import ProjectChange, ProjectSpec
 from builders.sandbox.error_codes import StepError
@@ -57,7 +57,7 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
         case projects.SlugsTaken():
             if isinstance(after, ProjectView) and after.slug in refusal.slugs:
                 return StepError(code="slug_taken", message=SLUG_TAKEN)
-        case projects.KeysTaken():
+        case projects.ProjectKeysTaken():
             if after is not None and (manifest, after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE)
         case projects.ProjectsChanged():
@@ -111,5 +111,5 @@ DOER = Doer(
     drift=drift,
     execute=execute,
     fault=fault,
-    refusals=(projects.SlugsTaken, projects.KeysTaken, projects.ProjectsChanged, projects.ProjectLimit),
+    refusals=(projects.SlugsTaken, projects.ProjectKeysTaken, projects.ProjectsChanged, projects.ProjectLimit),
 )

@@ -8,7 +8,7 @@ from builders.aliases.records import Alias, Name, ReservedClass, Verdict
 from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog.records import CatalogDomain
 from builders.invoices.records import Charge, InvoiceStatus
-from builders.kit.money import Money
+from builders.kit.values.money import Money
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.records import Action, Continued, Finding, Price
 from builders.sandbox.views import AliasView

@@ -12,8 +12,8 @@ from builders.catalog.records import (
     PriceTier,
 )
 from builders.domains.records import AccountDomain
-from builders.kit.domain_names import unicode_of
-from builders.kit.money import Money
+from builders.kit.values.domain_names import unicode_of
+from builders.kit.values.money import Money
 
 FREE = Price(money=Money.zero("USD"), interval=PriceInterval.ONCE, tier=PriceTier.STANDARD)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.kinds.work import Doer, Task, Work
@@ -59,7 +59,7 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
         case webhooks.WebhooksChanged():
             if task.action.resource_id in refusal.changed:
                 return StepError(code="webhook_changed", message=CHANGED)
-        case webhooks.KeysTaken():
+        case webhooks.WebhookKeysTaken():
             if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
                 return StepError(code="key_in_use", message=KEY_IN_USE)
         case webhooks.SecretsGone():
@@ -112,5 +112,5 @@ DOER = Doer(
     drift=drift,
     execute=execute,
     fault=fault,
-    refusals=(webhooks.WebhooksChanged, webhooks.KeysTaken, webhooks.SecretsGone, webhooks.WebhookLimit),
+    refusals=(webhooks.WebhooksChanged, webhooks.WebhookKeysTaken, webhooks.SecretsGone, webhooks.WebhookLimit),
 )

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.means import Means

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from builders.kit import clock
-from builders.kit.bodies import Reply, by_example
-from builders.kit.members import CreatedAt, Interval, Labels
-from builders.kit.money import Money
-from builders.kit.pages import Page
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.members import CreatedAt, Interval, Labels
+from builders.kit.http.pagination import Page
+from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.sandbox import plan as plans
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import (

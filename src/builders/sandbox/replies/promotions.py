@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from builders.aliases import service as aliases
-from builders.kit.bodies import Answer, Reply, by_example
-from builders.kit.money import Money
+from builders.kit.http.bodies import Answer, Reply, by_example
+from builders.kit.values.money import Money
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import (
     ActionKind,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from builders.kit.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply, by_example
 from builders.sandbox.examples import plans as examples
 
 Json = Any  # what a JSON text can hold

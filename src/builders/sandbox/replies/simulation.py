@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from builders.kit.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply, by_example
 from builders.sandbox.examples import simulation as examples
 from builders.sandbox.replies.plans import ActionPriceReply
 from builders.sandbox.simulate import Checked

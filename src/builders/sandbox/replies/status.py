@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from builders.kit import outbox
-from builders.kit.bodies import Reply, by_example
-from builders.kit.callers import Caller
-from builders.kit.members import CreatedAt, Livemode
+from builders.kit.events import outbox
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.callers import Caller
+from builders.kit.http.members import CreatedAt, Livemode
 from builders.sandbox.examples import status as examples
 from builders.sandbox.overview import Overview
 from builders.sandbox.records import Kind

@@ -7,9 +7,9 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.aliases import service as aliases
-from builders.kit.bodies import Reply
-from builders.kit.crypto import Keyring
-from builders.kit.members import Labels
+from builders.kit.http.bodies import Reply
+from builders.kit.http.members import Labels
+from builders.kit.process.secret_keys import Keyring
 from builders.sandbox.views import AliasView, DomainView, ProjectView, View
 
 

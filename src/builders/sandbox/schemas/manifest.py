@@ -12,7 +12,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.kit.bodies import StrictBody, by_example
+from builders.kit.http.bodies import StrictBody, by_example
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.schemas.resources import (
     ManifestAlias,

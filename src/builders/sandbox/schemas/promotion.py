@@ -9,9 +9,9 @@ from pydantic import (
     StrictBool,
 )
 
-from builders.kit.bodies import StrictBody, by_example
-from builders.kit.members import IdText
-from builders.kit.money import Money
+from builders.kit.http.bodies import StrictBody, by_example
+from builders.kit.http.members import IdText
+from builders.kit.values.money import Money
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import OnError, Order
 from builders.sandbox.schemas.values import Count

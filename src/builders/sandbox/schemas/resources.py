@@ -14,9 +14,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from builders.kit import texts
-from builders.kit.bodies import StrictBody
-from builders.kit.texts import checked
+from builders.kit.http.bodies import StrictBody
+from builders.kit.values import texts
+from builders.kit.values.texts import checked
 from builders.projects import service as projects
 from builders.projects.records import (
     MAX_ALIASES,

@@ -15,9 +15,9 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.kit.bodies import StrictBody, by_example
 from builders.kit.errors import MOST_ERRORS
-from builders.kit.members import IdText
+from builders.kit.http.bodies import StrictBody, by_example
+from builders.kit.http.members import IdText
 from builders.sandbox.examples import simulation as examples
 from builders.sandbox.records import OnError
 from builders.sandbox.schemas.manifest import SandboxManifest

@@ -11,7 +11,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from builders.kit import texts
+from builders.kit.values import texts
 
 
 def _mailbox(written: str) -> str:

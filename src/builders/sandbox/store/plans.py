@@ -8,7 +8,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.records import (
     ACTIONS,
     Finding,

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('sandbox_rehearsals ' || %(account_id)s::uuid, 0))"
 

@@ -9,7 +9,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.records import (
     Step,

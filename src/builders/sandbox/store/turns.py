@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # The row that is there is locked and stays as it is: a look at the promotion it names comes after.
 TAKE = """

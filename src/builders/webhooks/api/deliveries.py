@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from builders.kit import ids
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Pool, Reads
+from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
-from builders.kit.idempotency import InFlight
-from builders.kit.pages import JsonPage, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Keys, Outside
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import Keys, Outside
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import JsonPage, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.values import ids
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import (
     DeliveryInFlight,
@@ -22,8 +22,7 @@ from builders.webhooks.errors import (
     WebhookGone,
 )
 from builders.webhooks.records import DeliveryStatus
-from builders.webhooks.schemas import deliveries as schemas
-from builders.webhooks.schemas import values
+from builders.webhooks.schemas import deliveries as schemas, values
 
 router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]

@@ -5,17 +5,17 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query
 
-from builders.kit import ids
-from builders.kit.bodies import Answer
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Pool, Reads, Tx
+from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.heavy import heavy
-from builders.kit.idempotency import InFlight
-from builders.kit.pages import Page, PageQuery, PageReply
-from builders.kit.routes import BEYOND, Router
-from builders.kit.supplies import Keys, Outside
-from builders.kit.versions import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.bodies import Answer
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import Keys, Outside
+from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.heavy_requests import heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.values import ids
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import (
     DeliveryInFlight,
@@ -26,8 +26,7 @@ from builders.webhooks.errors import (
     WebhookNotFound,
 )
 from builders.webhooks.records import DeliveryStatus, Replayed
-from builders.webhooks.schemas import deliveries as delivery_schemas
-from builders.webhooks.schemas import destinations as schemas
+from builders.webhooks.schemas import deliveries as delivery_schemas, destinations as schemas
 
 router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 WebhookId = Annotated[str, Path(description="Identifier of the destination.")]

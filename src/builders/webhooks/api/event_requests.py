@@ -4,10 +4,9 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from builders.kit.openapi import Webhooks
-from builders.kit.outbox import Event
-from builders.webhooks import matching
-from builders.webhooks import service as webhooks
+from builders.kit.events.outbox import Event
+from builders.kit.http.openapi import Webhooks
+from builders.webhooks import matching, service as webhooks
 from builders.webhooks.records import CatalogEvent
 
 Json = dict[str, Any]  # a part of the document

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from builders.kit.callers import Caller, needs
-from builders.kit.pages import Listing
-from builders.kit.routes import BEYOND, Router
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.pagination import Listing
+from builders.kit.http.routes import BEYOND, Router
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
 from builders.webhooks.schemas import events as schemas

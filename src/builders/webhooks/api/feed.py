@@ -4,17 +4,16 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from builders.kit.callers import Caller, needs
-from builders.kit.db import Pool
-from builders.kit.disconnects import unless_disconnected
+from builders.kit.db.connections import Pool
 from builders.kit.errors import problems
-from builders.kit.pages import FeedQuery
-from builders.kit.routes import BEYOND, Router
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.disconnects import unless_disconnected
+from builders.kit.http.pagination import FeedQuery
+from builders.kit.http.routes import BEYOND, Router
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import CursorExpired, FeedBusy, TooManyWaiters
 from builders.webhooks.records import FeedPage
-from builders.webhooks.schemas import feed as schemas
-from builders.webhooks.schemas import values
+from builders.webhooks.schemas import feed as schemas, values
 
 LONGEST_WAIT_S = 20
 

@@ -7,9 +7,9 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.members import CreatedAt, Livemode
-from builders.kit.outbound import Failure
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.members import CreatedAt, Livemode
+from builders.kit.outbound.client import Failure
 from builders.webhooks.matching import MOST
 from builders.webhooks.records import Attempt, Delivery, DeliveryDetail, DeliveryStatus, Retried, Sample, Trigger
 from builders.webhooks.schemas.values import Instant

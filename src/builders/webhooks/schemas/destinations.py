@@ -7,10 +7,10 @@ from uuid import UUID
 from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.kit import texts
-from builders.kit.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.members import CreatedAt, Livemode, UpdatedAt, Version
-from builders.kit.merge_patches import PatchBody
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.members import CreatedAt, Livemode, UpdatedAt, Version
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import texts
 from builders.webhooks.matching import MOST
 from builders.webhooks.records import Destination, NewDestination
 from builders.webhooks.schemas.values import whole_number

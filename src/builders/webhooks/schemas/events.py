@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from builders.kit.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply, by_example
 
 _EXAMPLE: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-00000000000e",

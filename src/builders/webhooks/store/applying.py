@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.webhooks.managed import Managed, WebhookChange, WebhookSpec
 
 LIST = """

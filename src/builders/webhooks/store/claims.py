@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.webhooks.records import Claim, Queue, Waiting
 
 SEEN = 1_000  # due rows that are looked at in the order of time; with more, see BEHIND

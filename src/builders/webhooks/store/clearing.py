@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 COUNT = "SELECT count(*) FROM webhooks_destinations WHERE account_id = %(account_id)s"
 CLEAR = """

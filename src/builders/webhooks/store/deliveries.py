@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit import ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 from builders.webhooks.records import Attempt, Delivery, DeliveryStatus
 
 # An event's id and its time are made in one go; a batch of ids may run ahead of the clock by seconds.

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.webhooks.records import Destination, DisabledReason, LastFailure
 
 INSERT = """

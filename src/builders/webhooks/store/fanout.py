@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 LIST_LISTENING = """
     SELECT DISTINCT account_id FROM webhooks_destinations

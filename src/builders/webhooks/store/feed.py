@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 # The condition is never true, so nothing is written; the row is locked all the same (PostgreSQL, INSERT).
 LOCK_HEADS = """

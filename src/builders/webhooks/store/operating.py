@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from psycopg.rows import class_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.webhooks.records import Troubled
 
 LIST_TROUBLED = """

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 from builders.webhooks.records import DeliveryStatus, Note, Result
 
 SELDOM = timedelta(seconds=10)  # between successes that are written down though nothing changed

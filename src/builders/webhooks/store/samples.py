@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from builders.kit import ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_samples ' || %(destination_id)s::uuid, 0))"
 COUNT_LATELY = """

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
 
 LIST_STALE = """
     SELECT account_id, id, secret, old_secret FROM (

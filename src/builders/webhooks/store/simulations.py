@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.kit import ids
-from builders.kit.db import Conn
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
 
 LIST_RECEIVERS = """
     SELECT account_id, id AS destination_id, label, url, enabled, events, secret,

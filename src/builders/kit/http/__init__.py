@@ -1,0 +1,1 @@
+"""HTTP: middleware, routing, request and response bodies, credentials, pagination and browser pages."""

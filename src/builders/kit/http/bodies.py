@@ -1,0 +1,277 @@
+"""Request bodies: read strictly, unknown keys named, nothing that the database would choke on.
+
+Two manners: a `Body` ignores unknown keys and names them in the answer's `warnings`; a `StrictBody` refuses
+them, for what a typo would change.
+"""
+
+import email.message
+import json
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import chain, islice
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+from fastapi import Request, Response
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic.config import JsonDict
+from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
+from starlette.types import Receive, Scope, Send
+
+from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.http import forms
+
+Json = Any  # what a JSON text can hold
+
+AS_JSON = "; send JSON, and with it Content-Type: application/json"  # what curl -d by itself does not
+MOST_WARNINGS = 20
+UNKNOWN = "unknown_field"
+_JSON = (b"content-type", b"application/json")
+_LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
+_TEXTS = frozenset((str, bool, int, type(None)))  # no number among them is infinite
+# A number that may be larger than a float, or a NUL: only a body that has one is searched.
+_EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # may be in a text, such as an id in hexadecimal
+_LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
+_LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{210}"), 209  # with two digits of an exponent it may be 1e309
+
+
+def by_example(*examples: JsonDict) -> JsonDict:
+    """What a model shows of itself in the document: JSON text, since FastAPI drops the nulls of anything else."""
+    return {"examples": [json.dumps(each) for each in examples]}
+
+
+class UnknownField(BaseModel):
+    """A member of the body that was not understood, and so ignored."""
+
+    field: Annotated[str, Field(description="Path of the member in the body, such as `metadata.lables`.")]
+    code: Annotated[Literal["unknown_field"], Field(description="Always `unknown_field`.")] = "unknown_field"
+    did_you_mean: Annotated[
+        str | None, Field(description="The known member with the closest name; null when none is close.")
+    ]
+    message: Annotated[str, Field(description="The same in a sentence, for people.")]
+
+
+class Body(BaseModel):
+    """A request body; unknown keys are ignored and named in the answer, but for those that ask for a limit.
+
+    `not_offered` are such names of this body alone, with what is said of them, besides those of
+    `restrictions`.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    not_offered: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+
+class StrictBody(BaseModel):
+    """A request body, or a part of one, where an unknown key is an error that says what was meant."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _suggest(cls, value: Any, handler: ModelWrapValidatorHandler["StrictBody"]) -> "StrictBody":
+        try:
+            return handler(value)
+        except ValidationError as error:
+            # Bounded here too: to look for what was meant costs more than all the rest of a hostile body.
+            found = error.errors(include_url=False, include_input=False)[:MOST_ERRORS]
+            lines = [_meant(cls, line) for line in found]
+            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+
+
+class Reply(BaseModel):
+    """An answer; read from a record's attributes.
+
+    What a subclass lists in `shown_once` is not kept for a replay, whose answer comes without it: names, or in
+    pydantic's form what is in members of members.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+    shown_once: ClassVar[frozenset[str] | Mapping[str, Any]] = frozenset()
+
+
+class WriteReply(Reply):
+    """An answer to a body; says which members of it were not understood."""
+
+    warnings: Annotated[
+        list[UnknownField], Field(description="Unknown members of the body; they were ignored.")
+    ] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler gives when its reply goes out with headers of its own, such as a cookie or an ETag.
+
+    The replay of an idempotent request has those of `idempotency.REPLAYED`.
+    """
+
+    reply: object
+    headers: Mapping[str, str]
+
+
+class Written(Response):
+    """An answer that is written already, with all its headers; it can be given many times."""
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
+        self.body, self.status_code, self.background = body, status, None
+        self.raw_headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends it; nothing is to be done behind it."""
+        del scope, receive
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+class WrittenJson(Written):
+    """JSON that is written already; the headers that Starlette would work out are known."""
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(body, status, headers)
+        self.raw_headers += (b"content-length", b"%d" % len(body)), _JSON
+
+
+def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
+    """The same error; for an unknown key with the name that was probably meant."""
+    kind, message, context = line["type"], line["msg"], line.get("ctx", {})
+    if kind == "extra_forbidden" and len(line["loc"]) == 1:
+        return unknown_member(model, str(line["loc"][0]))
+    kept = {"did_you_mean": context["did_you_mean"]} if "did_you_mean" in context else None
+    said = PydanticCustomError(kind, message, kept)
+    return InitErrorDetails(type=said, loc=line["loc"], input=None)
+
+
+def unknown_member(model: type[BaseModel], name: str) -> InitErrorDetails:
+    """Return the error of a member that the model does not have, with the name that was probably meant."""
+    meant = _closest(name, model)
+    message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
+    said = PydanticCustomError(UNKNOWN, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - it names a member of ours
+    return InitErrorDetails(type=said, loc=(name,), input=None)
+
+
+def _closest(name: str, model: type[BaseModel]) -> str | None:
+    if len(name) > _LONGEST_NAME:
+        return None
+    return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
+
+
+_HOLDING = (BaseModel, list, tuple)  # what a body may be in
+
+
+def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
+    """The unknown members of a Body and of the bodies in it."""
+    if isinstance(body, (list, tuple)):
+        for at, each in enumerate(body):
+            yield from unknown(each, f"{path}{at}.")
+    if not isinstance(body, BaseModel):
+        return
+    for name in body.model_extra or ():
+        meant = _closest(name, type(body))
+        hint = f" Did you mean {meant!r}?" if meant else ""
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+        yield UnknownField(
+            field=f"{path}{shown}", did_you_mean=meant, message=f"{shown!r} is not a field here; ignored.{hint}"
+        )
+    for name, inner in vars(body).items():
+        if isinstance(inner, _HOLDING):
+            yield from unknown(inner, f"{path}{name}.")
+
+
+def warn(reply: object, *sent: object) -> None:
+    """Writes what was not understood, or the first of it, into a WriteReply."""
+    if isinstance(reply, WriteReply):
+        odd = [body for body in sent if not _is_plain(body)]
+        found = list(islice(chain.from_iterable(map(unknown, odd)), MOST_WARNINGS)) if odd else []
+        if found:  # seldom; to set a member of a model takes a while
+            reply.warnings = found
+
+
+def _is_plain(body: object) -> bool:
+    """Whether nothing in it is unknown, nor may hold what is, as mostly; to walk through it takes longer."""
+    if not isinstance(body, BaseModel) or body.model_extra:
+        return False
+    return not any(issubclass(kind, _HOLDING) for kind in set(map(type, vars(body).values())))
+
+
+def size_of(request: Request) -> int:
+    """The bytes of the body of a request for a handler that has one: it is read by then."""
+    return len(request._body)  # noqa: SLF001 - Starlette keeps only there what was read
+
+
+async def read(request: Request, *, also: Collection[str] = ()) -> Json:
+    """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
+
+    `also` names media types that are read as JSON besides; of a form that is named there, the fields are read.
+
+    Raises Invalid for what is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
+    number that would be read as infinite.
+    """
+    raw = await request.body()
+    if not raw:
+        return PydanticUndefined
+    sent = dict(reversed(request.scope["headers"]))  # of two of a name the first counts, as for Starlette
+    content_type = sent.get(b"content-type", b"").decode("latin-1")
+    if not _is_json(content_type):
+        essence = _essence(content_type)
+        if essence not in also:
+            return raw
+        if essence == forms.MEDIA_TYPE:
+            return forms.read(request, raw)
+    try:
+        value = from_json(raw, allow_inf_nan=False)
+    except ValueError as error:
+        raise _not_json(raw, str(error)) from None
+    if b"\\u0000" in raw or _has_large_number(raw, value):
+        _refuse_unfit(value)
+    return value
+
+
+def _has_large_number(raw: bytes, value: Json) -> bool:
+    """Whether the text may have a number that is larger than a float."""
+    if type(value) is dict and _TEXTS.issuperset(map(type, value.values())):  # as mostly
+        return False
+    if _EXPONENT.search(raw) and _LARGE.search(raw):
+        return True
+    return len(raw) > _LONGEST_PLAIN and _LONG.search(raw) is not None
+
+
+def _essence(content_type: str) -> str:
+    """The media type without its parameters; `text/plain` where none is named (RFC 2045, 5.2)."""
+    return content_type.partition(";")[0].strip().lower() or "text/plain"
+
+
+def _is_json(content_type: str) -> bool:
+    if content_type == "application/json":
+        return True
+    message = email.message.Message()
+    message["content-type"] = content_type
+    subtype = message.get_content_subtype()
+    return message.get_content_maintype() == "application" and (subtype == "json" or subtype.endswith("+json"))
+
+
+def _not_json(raw: bytes, why: str) -> Invalid:
+    at: tuple[int, ...] = ()
+    try:
+        json.loads(raw)
+    except json.JSONDecodeError as error:
+        at = (error.pos,)
+    except (ValueError, RecursionError):  # not UTF-8, an endless integer, or too deep: no position
+        pass
+    return Invalid(("body", *at), f"JSON decode error: {why}", "json_invalid")
+
+
+def _refuse_unfit(value: Json) -> None:
+    if isinstance(value, str) and "\0" in value:
+        raise Invalid(("body",), "Text must not contain the character NUL (\\u0000).", "nul_character")
+    if isinstance(value, float) and math.isinf(value):
+        raise Invalid(("body",), "A number is too large.", "number_too_large")
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            _refuse_unfit(key)
+            _refuse_unfit(each)
+    if isinstance(value, list):
+        for each in value:
+            _refuse_unfit(each)

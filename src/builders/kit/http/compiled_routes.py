@@ -1,0 +1,298 @@
+"""A handler compiled from its route: what it needs is supplied directly, without FastAPI's dependency solver.
+
+Declared parameters and bodies go through FastAPI's own parsers, and the signature still feeds OpenAPI
+(kit/http/routes.py). tests/kit/test_routes.py holds it against plain FastAPI (decision 0006).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple
+
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import request_body_to_args
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+from starlette.types import Receive, Scope, Send
+
+from builders.kit.db import connections
+from builders.kit.errors import Invalid, Problem, TookTooLong
+from builders.kit.http import bodies, counterparts, error_pages, idempotency, parameters, prefetch, restrictions
+from builders.kit.http.callers import Caller, Needs
+from builders.kit.http.deadline import Patience
+from builders.kit.http.heavy_requests import Heavy
+from builders.kit.http.pagination import JsonPage
+from builders.kit.http.parameters import Field, Parameters, Values, is_plain
+from builders.kit.http.request_body import Incoming, LargestBody, limit_of
+from builders.kit.limits import policies
+from builders.kit.limits.rate_limiter import LIMITS, Limits
+
+LARGE_BODY = 64 * 1024  # bytes
+ALSO_READS = "x-also-reads"  # of an operation: media types whose body is read as JSON besides application/json
+LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
+LONGEST_LOOK_S = 5  # of the look for an id in the other mode
+_MARKS = {idempotency.every_time, prefetch.changes}  # dependencies that supply nothing
+_patience = Patience()
+
+
+_CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
+    connections.transaction: connections.Database.transaction,
+    connections.reading: connections.Database.reading,
+}
+
+
+def _no_connection(_: connections.Database) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+class _Solved(NamedTuple):
+    """A dependency that is no caller and no connection."""
+
+    name: str
+    call: Callable[..., Any]
+    parameters: Parameters | None  # None when it has none
+    request_name: str | None
+    is_async: bool
+
+
+class Compiled:
+    """An ASGI endpoint made from a route, at import."""
+
+    def __init__(self, route: APIRoute) -> None:
+        dependant = route.dependant
+        if dependant.call is None or not iscoroutinefunction(dependant.call):
+            raise TypeError(f"{route.path}: a handler is an async function")
+        parameters.refuse_unknown(route, dependant)
+        self.call: Callable[..., Awaitable[Any]] = dependant.call
+        self.needs, self.heavy = (
+            parameters.find_dependency(dependant, Needs),
+            parameters.find_dependency(dependant, Heavy),
+        )
+        self.caller_name = self.conn_name = ""
+        self.connect: Callable[[connections.Database], AbstractAsyncContextManager[Any]] = _no_connection
+        self.solved: list[_Solved] = []
+        self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
+        for each in dependant.dependencies:
+            if not isinstance(each.call, (policies.Within, LargestBody, Heavy)) and each.call not in _MARKS:
+                self._supply(route, each)
+        self.largest_body = limit_of(dependant, has_caller=self.needs is not None)
+        self.terms = _terms_of(route, has_caller=self.needs is not None)
+        self.asks_database = bool(self.conn_name) or any(
+            call is connections.database for _, call, *_ in self.solved
+        )
+        self.parameters = Parameters(dependant)
+        self.request_name = dependant.request_param_name
+        self.body_fields = dependant.body_params
+        self.query_names = self.parameters.query_names.union(
+            *(each.parameters.query_names for each in self.solved if each.parameters is not None)
+        )
+        self.has_body = route.body_field is not None
+        described = (route.openapi_extra or {}).get("requestBody")
+        # Whoever describes a body by hand reads it by hand: a form, or what another service signed.
+        self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
+        self.may_hold_unknown = any(map(restrictions.may_hold_unknown, self.body_fields))
+        self.also: Collection[str] = tuple((route.openapi_extra or {}).get(ALSO_READS, ()))
+        self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
+        self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
+        self.judge = None if self.whole is None else _judge(self.whole)
+        self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
+        self.model = route.response_model
+        self.shown = restrictions.shown_by(route.methods or (), self.model)
+        self.status = route.status_code or 200
+
+    def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
+        self.repeatable = idempotency.every_time not in calls and self.needs is not None and "POST" in methods
+        self.has_head = "GET" in methods and prefetch.changes not in calls
+
+    def _supply(self, route: APIRoute, dependency: Dependant) -> None:
+        name, call = dependency.name, dependency.call
+        if name is not None and call is self.needs and not self.caller_name:
+            self.caller_name = name
+        elif name is not None and call in _CONNECTIONS and not self.conn_name:
+            self.connect, self.conn_name = _CONNECTIONS[call], name
+        elif name is None or not is_plain(call) or dependency.dependencies or dependency.body_params:
+            raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
+        else:
+            parameters.refuse_unknown(route, dependency)
+            declared = Parameters(dependency)
+            is_async = iscoroutinefunction(call)  # asked once: to ask for each request takes 3 µs
+            self.solved.append(
+                _Solved(
+                    name, call, declared if declared.are_any else None, dependency.request_param_name, is_async
+                )
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        request = Incoming(scope, receive, send, limit=self.largest_body)
+        try:
+            response = await self.answer(request)
+        finally:
+            request.release()
+        del request  # with its body, which a client that reads slowly must not keep
+        await response(scope, receive, send)
+
+    async def answer(self, request: Request) -> Response:
+        """The answer, or the refusal; in bounded time, though the client or the database hangs."""
+        try:
+            return await _patience.run(self.respond(request), longest_s=LONGEST_S)
+        except (Problem, Invalid) as refusal:
+            if isinstance(refusal, Problem) and refusal.collection is not None:
+                look = counterparts.explain(refusal, request, has_body=self.has_body)
+                with suppress(TookTooLong):
+                    await _patience.run(look, longest_s=LONGEST_LOOK_S)
+            return error_pages.respond(request.scope, refusal)
+
+    async def respond(self, request: Request) -> Response:
+        """Authenticates, reads the request, and runs the handler; commits before it returns."""
+        caller = None if self.needs is None else await self.needs.caller(request)
+        if self.terms is not None:
+            await _spend(self.terms, request, caller)
+        if self.needs is not None and caller is not None:
+            await self.needs.judge(caller, request)
+        work = partial(self.respond_to, request, caller)
+        if self.heavy is not None and caller is not None:
+            return await self.heavy.run(request, work, account=caller.live_account_id, has_body=self.has_body)
+        return await work()
+
+    async def respond_to(self, request: Request, caller: Caller | None) -> Response:
+        """Read the request and run the handler for a caller who may, on whichever event loop this is."""
+        values: Values = {} if caller is None else {self.caller_name: caller}
+        body = await bodies.read(request, also=self.also) if self.has_body else None
+        await self._read(request, body, values)
+        if self.needs is not None and caller is not None:
+            self.needs.judge_members(caller, (values[field.name] for field in self.body_fields))
+        if self.request_name:
+            values[self.request_name] = request
+        database: connections.Database = request.app.state.database
+        if caller is not None and self.repeatable:
+            claim = await idempotency.claim(request, database, account_id=caller.account_id, body=body)
+            if claim is not None:
+                return await claim.run(partial(self._run, database, values, claim), database)
+        if not self.conn_name:
+            return self._answer(await self.call(**values), values)[0]
+        return await self._run(database, values, None)
+
+    async def _run(
+        self, database: connections.Database, values: Values, claim: idempotency.Claim | None
+    ) -> Response:
+        async with self.connect(database) as conn:
+            if self.conn_name:
+                values[self.conn_name] = conn
+            response, stored = self._answer(await self.call(**values), values)
+            if claim is not None and self.connect is connections.Database.transaction:
+                await claim.finish(conn, response=response, body=stored)
+        if claim is not None and self.connect is not connections.Database.transaction:
+            async with database.reading() as conn:
+                await claim.finish(conn, response=response, body=stored)
+        return response
+
+    async def _read(self, request: Request, body: Any, values: Values) -> None:
+        errors: list[Any] = []
+        if request.scope["query_string"]:
+            unknown = parameters.list_unknown(request.scope["query_string"], self.query_names)
+            parameters.note_ignored(request.scope, unknown, self.query_names)
+            # What must always answer, such as a probe, refuses no query.
+            errors += restrictions.in_query(unknown if self.terms is not None else ())
+        if self.ignores_body:
+            errors += await restrictions.in_unread_body(request)
+        if errors:  # before a dependency runs, which may read a form or ask somebody
+            raise Invalid.many(errors)
+        for name, call, declared, request_name, is_async in self.solved:
+            arguments: Values = {request_name: request} if request_name else {}
+            found = declared.read(request, arguments) if declared is not None else ()
+            errors += found
+            if not found:
+                values[name] = await call(**arguments) if is_async else call(**arguments)
+        if self.parameters.are_any:
+            errors += self.parameters.read(request, values)
+        if self.body_fields:
+            errors += await self._read_body(request, body, values)
+        if errors and isinstance(body, bytes):
+            errors = [{**each, "msg": f"{each['msg']}{bodies.AS_JSON}"} for each in errors]
+        if errors:
+            raise Invalid.many(errors)
+
+    async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
+        """Add the values of the body; return what is wrong, in pydantic's form."""
+        # A large body can take seconds to judge; in a thread they are nobody else's seconds.
+        is_large = bodies.size_of(request) > LARGE_BODY
+        if self.whole is not None and self.judge is not None and not is_large and isinstance(body, dict):
+            try:
+                values[self.whole.name] = self.judge(body)  # as mostly
+            except ValidationError:
+                # Judged anew for the errors; what depends on the time may be right by now.
+                values[self.whole.name], errors = self.whole.validate(body, loc=("body",))
+                if errors:
+                    return list(errors)
+        else:
+            judging = request_body_to_args(self.body_fields, body, self.embed)
+            found, errors = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
+            values.update(found)
+            if errors:
+                return errors
+        sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
+        looking = restrictions.in_bodies
+        return await asyncio.to_thread(looking, sent, self.shown) if is_large else looking(sent, self.shown)
+
+    def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
+        """The response, and its body as it may be kept for a replay: without secrets."""
+        headers: Mapping[str, str] = {}
+        if isinstance(result, bodies.Answer):
+            result, headers = result.reply, result.headers
+        if isinstance(result, Response):
+            return result, bytes(result.body) if hasattr(result, "body") else b""
+        if isinstance(result, JsonPage):
+            text = result.json()
+            return bodies.WrittenJson(text, self.status), text
+        if self.reply is None:
+            if result is not None or self.status not in _EMPTY:
+                raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
+            return Response(status_code=self.status), b""
+        try:
+            is_meant = type(result) is self.model  # then it was judged when it was made
+            value = result if is_meant else self.reply.validator.validate_python(result, from_attributes=True)
+        except ValidationError as error:
+            raise TypeError(f"{self.call.__name__} answered what its reply does not allow") from error
+        bodies.warn(value, *(values[field.name] for field in self.body_fields))
+        text = self.reply.serializer.to_json(value, by_alias=True)
+        once = value.shown_once if isinstance(value, bodies.Reply) else ()
+        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=_excluded(once)) if once else text
+        return bodies.WrittenJson(text, self.status, headers), stored
+
+
+def _judge(field: Field) -> Callable[[object], Any]:
+    """What FastAPI's field asks of a value, without the two layers around it."""
+    adapter = field._type_adapter  # noqa: SLF001 - a second one could judge otherwise
+    return partial(adapter.validator.validate_python, from_attributes=True)
+
+
+def _excluded(once: Collection[str] | Mapping[str, Any]) -> set[str] | dict[str, Any]:
+    return dict(once) if isinstance(once, Mapping) else set(once)
+
+
+async def _spend(terms: policies.Terms, request: Request, caller: Caller | None) -> None:
+    """Counts the request, before anything is read or claimed. Raises RateLimited."""
+    scope = request.scope
+    kept: Limits | None = scope.get(LIMITS)
+    if kept is None:
+        return
+    account = None if caller is None else caller.live_account_id
+    key = None if caller is None else caller.key_id or caller.session_id or account
+    if not kept.spend_known(terms, scope, key=key, account=account):
+        await kept.spend(terms, scope, key=key, account=account)
+
+
+def _terms_of(route: APIRoute, *, has_caller: bool) -> policies.Terms | None:
+    """The rate limits of the operation."""
+    marks = [each.call for each in route.dependant.dependencies if isinstance(each.call, policies.Within)]
+    try:
+        return policies.terms_of(marks, has_caller=has_caller)
+    except ValueError as error:
+        raise TypeError(f"{route.path}: {error}") from error
+
+
+_EMPTY = {204, 205}  # answers without a body

@@ -1,0 +1,49 @@
+"""What a handler may ask for besides the caller and a connection: write it as the type of a parameter."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from builders.kit.http.callers import AccessToken, Authorization, XApiKey
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+
+
+def keyring(request: Request) -> Keyring:
+    """The keyring of the process."""
+    found: Keyring = request.app.state.keyring
+    return found
+
+
+def settings(request: Request) -> Settings:
+    """The settings of the process."""
+    found: Settings = request.app.state.settings
+    return found
+
+
+def outbound(request: Request) -> Outbound:
+    """The HTTP client of the process."""
+    found: Outbound = request.app.state.outbound
+    return found
+
+
+def address(request: Request) -> str:
+    """Where the request comes from: the client's address, or empty when the server does not say."""
+    return request.client.host if request.client else ""
+
+
+def offered(
+    authorization: Authorization = None,
+    x_api_key: XApiKey = None,
+    svc_access_token: AccessToken = None,
+) -> None:
+    """Credentials that may come along where none are needed: documented, and not looked at."""
+    del authorization, x_api_key, svc_access_token
+
+
+Keys = Annotated[Keyring, Depends(keyring)]
+Config = Annotated[Settings, Depends(settings)]
+Outside = Annotated[Outbound, Depends(outbound)]
+Address = Annotated[str, Depends(address)]
+Offered = Annotated[None, Depends(offered)]

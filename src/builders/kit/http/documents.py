@@ -1,0 +1,124 @@
+"""The application of FastAPI with our error form, and the pages that show the document, without the internet."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fastapi_offline
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.docs import get_redoc_html, get_swagger_ui_html
+from starlette.datastructures import State
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.responses import RedirectResponse
+from starlette.staticfiles import StaticFiles
+
+from builders.kit.errors import BadRequest, Invalid, MethodNotAllowed, NotFound, Problem, Unexpected
+from builders.kit.http import error_pages
+from builders.kit.http.not_found import not_found
+from builders.kit.http.openapi import TITLE
+from builders.kit.process.version import REVISION
+
+ASSETS = "/docs/assets"
+# The pages run their own inline start script and the package's files, and ask this service only.
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src blob:; "
+    "frame-ancestors 'none'"
+)
+_OF_STATUS: dict[int, type[Problem]] = {404: NotFound, 405: MethodNotAllowed, 400: BadRequest}
+
+
+def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
+    """A FastAPI with our documents, and our form for the refusals that FastAPI itself makes."""
+    app = FastAPI(
+        title=TITLE,
+        version=REVISION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers={StarletteHTTPException: _refuse, RequestValidationError: _refuse_value},
+        **options,
+    )
+    app.state = _Shared()
+    _add_pages(app)
+    return app
+
+
+class _Shared(State):
+    """What all requests share, as plain attributes: to find one in Starlette's takes ten times as long."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__dict__)
+
+
+def _add_pages(app: FastAPI) -> None:
+    folder = Path(fastapi_offline.__file__).parent / "static"
+    headers = {"Content-Security-Policy": _PAGE_POLICY, "Cache-Control": "no-cache"}
+
+    async def swagger(_: Request) -> Response:
+        page = get_swagger_ui_html(
+            openapi_url="/openapi.json",
+            title=app.title,
+            swagger_js_url=f"{ASSETS}/swagger-ui-bundle.js",
+            swagger_css_url=f"{ASSETS}/swagger-ui.css",
+            swagger_favicon_url=f"{ASSETS}/favicon.png",
+        )
+        page.headers.update(headers)
+        return page
+
+    async def redoc(_: Request) -> Response:
+        page = get_redoc_html(
+            openapi_url="/openapi.json",
+            title=app.title,
+            redoc_js_url=f"{ASSETS}/redoc.standalone.js",
+            redoc_favicon_url=f"{ASSETS}/favicon.png",
+            with_google_fonts=False,
+        )
+        page.headers.update(headers)
+        return page
+
+    written: list[bytes] = []
+
+    async def document(_: Request) -> Response:
+        if not written:  # once: to write it takes 20 ms of everybody's time
+            written.append(json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":")).encode())
+        return Response(written[0], media_type="application/json")
+
+    app.mount(ASSETS, _Assets(directory=folder), name="assets")
+    app.add_route("/openapi.json", document, include_in_schema=False)
+    for path, show in (("/docs", swagger), ("/redoc", redoc)):
+        app.add_route(path, show, include_in_schema=False)
+        app.add_route(f"{path}/", _without_slash, include_in_schema=False)
+
+
+async def _without_slash(request: Request) -> Response:
+    """To the page that is meant."""
+    return RedirectResponse(request.url.path.rstrip("/"), 308)
+
+
+class _Assets(StaticFiles):
+    """The files of the package, a megabyte and more, which stay the same until its next version."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:  # Starlette's own
+        """The file, which a browser may keep for a day."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "public, max-age=86400"
+        return response
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException | StarletteHTTPException):
+        raise error
+    problem = _OF_STATUS.get(error.status_code, Unexpected)
+    headers = dict(error.headers or {})
+    if problem is NotFound:
+        return error_pages.respond(request.scope, not_found(request.scope, headers))
+    return error_pages.respond(request.scope, problem(str(error.detail), headers=headers))
+
+
+async def _refuse_value(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    return error_pages.respond(request.scope, Invalid.many(error.errors()))

@@ -1,0 +1,139 @@
+"""Refusals as pages: a person's browser gets HTML that says what to do next, a program its JSON."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Scope
+from structlog.contextvars import get_contextvars
+
+from builders.kit.errors import Invalid, Problem
+from builders.kit.http import forms, html
+from builders.kit.http.html import Form, Input, Link
+
+DOCS = Link(href="/docs", label="API documentation")
+# What a person can do, by status. The `next_action` of a refusal is written for programs.
+_STEPS: Mapping[int, str] = {
+    400: "Check the address, or open the link in the message again.",
+    403: "Another account, or the holder of this one, may be allowed to.",
+    404: "Check the address, or open the link in the message again.",
+    405: "This address is for programs. The API documentation says how they use it.",
+    410: "It cannot be brought back. Start again from the message or page that led here.",
+    413: "Send less at once.",
+}
+_LATER = "Try again {when}."
+_TOLD_IN_SECONDS = 90  # a longer wait is told in minutes
+SIGN_IN_TITLE = "Sign in to Builders"
+MOST_SHOWN = 10  # errors of one form
+
+
+def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
+    """The refusal in the form that the request asks for."""
+    response = _page(scope, refusal) if html.is_browsing(scope) else refusal.response()
+    if scope["method"] in {"GET", "HEAD"}:
+        response.headers["Vary"] = "Accept"
+    return response
+
+
+def sign_in_form(return_to: str | None, *, email: str = "") -> Form:
+    """The form that has a code and a link mailed; they lead back to the path."""
+    return Form(
+        action=forms.SIGN_IN,
+        label="Email me a sign-in code",
+        fields={"return_to": return_to} if return_to else {},
+        inputs=[Input(name="email", label="Email address", kind="email", autocomplete="email", value=email)],
+    )
+
+
+def _page(scope: Scope, refusal: Problem | Invalid) -> Response:
+    if isinstance(refusal, Invalid):
+        return _invalid(scope, refusal)
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
+        return _sign_in(scope, refusal)
+    steps = [refusal.detail, *_steps(refusal)]
+    note = (
+        f"Request {get_contextvars().get('request_id')}"
+        if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        else None
+    )
+    return html.page(
+        refusal.title(),
+        steps,
+        links=_links(scope, refusal),
+        note=note,
+        status=refusal.status,
+        headers=refusal.headers,
+    )
+
+
+def _sign_in(scope: Scope, refusal: Problem) -> Response:
+    is_over = any(name == b"cookie" for name, _ in scope["headers"]) and refusal.code != "credentials_missing"
+    why = "Your session has ended." if is_over else "This page is for account holders."
+    return html.page(
+        "Sign in to continue",
+        [f"{why} Sign in with the email address of your account, and you come back here."],
+        button=sign_in_form(_path(scope)),
+        status=refusal.status,
+        headers=refusal.headers,
+    )
+
+
+def _invalid(scope: Scope, refusal: Invalid) -> Response:
+    if all(error["loc"][:1] == ["query"] for error in refusal.errors):
+        said = [
+            "A mail program may have cut it short, or broken it over two lines.",
+            "Copy the whole link from the message into the address bar, or ask for a new one.",
+        ]
+        return html.page("This link is not complete", said, links=[html.HOME], status=422)
+    said = [_said(error) for error in refusal.errors[:MOST_SHOWN]]
+    sent: Mapping[str, str] | None = scope.get(forms.SENT)
+    if sent is not None and scope["path"].startswith(forms.SIGN_IN):
+        form = sign_in_form(forms.own_path(sent.get("return_to")), email=sent.get("email", ""))
+        return html.page(SIGN_IN_TITLE, alert=" ".join(said), button=form, links=[html.HOME], status=422)
+    links = [_back(scope) or html.HOME]
+    return html.page("Something in the request is not right", said, links=links, status=422)
+
+
+def _back(scope: Scope) -> Link | None:
+    """Link to the form that was posted; None where the path shows none."""
+    path = forms.own_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
+    has_form = path is not None and "GET" in scope["app"].state.table.methods(path)
+    return Link(href=path, label="Back to the form") if path is not None and has_form else None
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    place = ".".join(str(each) for each in error["loc"][1:])
+    return f"{place}: {error['msg']}" if place else str(error["msg"])
+
+
+def _steps(refusal: Problem) -> Sequence[str]:
+    seconds = refusal.members.get("retry_after")
+    if refusal.status in {429, 503}:
+        return [_LATER.format(when=_in_words(seconds) if isinstance(seconds, int) else "in a moment")]
+    if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ["Try again in a moment. If it happens again, report the request id below."]
+    step = _STEPS.get(refusal.status)
+    return [step] if step else []
+
+
+def _in_words(seconds: int) -> str:
+    if seconds < _TOLD_IN_SECONDS:
+        return f"in {seconds} second{'s' if seconds != 1 else ''}"
+    return f"in {-(-seconds // 60)} minutes"
+
+
+def _links(scope: Scope, refusal: Problem) -> Sequence[Link]:
+    path = _path(scope)
+    if refusal.status in {403, 404} and path is not None and path.startswith("/v1/"):
+        return [Link(href=forms.sign_in_address(path), label="Sign in with another address"), html.HOME]
+    return [html.HOME, DOCS] if refusal.status in {404, 405} else [html.HOME]
+
+
+def _path(scope: Scope) -> str | None:
+    """The address that was opened, to come back to; None for a form that was posted."""
+    if scope["method"] == "POST":
+        return None
+    raw = scope.get("raw_path") or scope["path"].encode()
+    query = b"?" + scope["query_string"] if scope["query_string"] else b""
+    return forms.own_path((raw + query).decode("latin-1"))

@@ -1,0 +1,150 @@
+"""Versions of single records: `ETag`, `If-None-Match` and `If-Match` (RFC 9110, 8.8.3 and 13.1).
+
+A record's tag is its id and its version number: behind a path that names no record, such as /v1/me, two accounts
+have records of the same version, and a browser keeps what it got for one when another signs in. A read with the
+version that the client has already is 304; a write that expects another version than the record's is refused, so
+that nobody overwrites what they have not seen.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Depends, Header, Request
+from starlette.responses import Response
+
+from builders.kit.errors import Invalid, Problem, problems
+from builders.kit.http.bodies import Answer
+
+_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
+# Elements of the list may be empty (RFC 9110, 5.6.1), and a tag may hold a comma.
+_LIST = re.compile(rf"[ \t,]*(?:{_TAG.pattern}[ \t]*(?:,[ \t,]*|\Z))+")
+# Kept by the client alone, and asked about each time.
+_CACHING = "private, no-cache"
+_ETAG: Mapping[str, Any] = {  # OpenAPI's form
+    "ETag": {
+        "description": "The record and its version, quoted, for If-None-Match and If-Match.",
+        "schema": {"type": "string"},
+    }
+}
+
+
+class VersionMismatch(Problem):
+    """The record has another version than the request expects."""
+
+    status, code = 412, "version_mismatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What one of the two headers lists; `*` is any version of a record that exists."""
+
+    any: bool = False
+    strong: frozenset[str] = frozenset()
+    weak: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Which versions the client has, by If-None-Match."""
+
+    tags: Tags | None = None
+
+    def answer(self, reply: object, *, of: UUID, version: int) -> Answer | Response:
+        """The reply with its tag, or 304 without a body when the client has this version.
+
+        Weak tags count too (RFC 9110, 13.1.2): a proxy that compresses makes them of ours.
+        """
+        tags = self.tags
+        if tags is not None and (tags.any or _tag(of, version) in tags.strong | tags.weak):
+            return Response(status_code=304, headers=_headers(of, version))
+        return tagged(reply, of=of, version=version)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Which versions the client means to change, by If-Match, and by its body where that has a `version`."""
+
+    tags: Tags | None = None
+    version: int | None = None
+
+    def check(self, *, of: UUID, version: int) -> None:
+        """Call it with the record locked. Weak tags match nothing (RFC 9110, 13.1.1). Raises VersionMismatch."""
+        tags = self.tags
+        if tags is not None and not tags.any and _tag(of, version) not in tags.strong:
+            raise VersionMismatch(
+                f"The record has version {version}, and If-Match does not have its tag.",
+                next_action="Read it again, and send If-Match with its ETag.",
+                version=version,
+            )
+        if self.version not in {None, version}:
+            raise VersionMismatch(
+                f"The record has version {version}, and the body expects {self.version}.",
+                next_action="Read it again, and send the version that it has.",
+                version=version,
+            )
+
+
+def tagged(reply: object, *, of: UUID, version: int) -> Answer:
+    """The reply with its record's tag, as a write answers; `of` is the record's id."""
+    return Answer(reply, _headers(of, version))
+
+
+IfNoneMatchHeader = Annotated[
+    str | None,
+    Header(alias="If-None-Match", description="`ETag` of the version that you have: 304 while it is current."),
+]
+IfMatchHeader = Annotated[
+    str | None,
+    Header(
+        alias="If-Match", description="`ETag` of the version that you change: 412 when another one is current."
+    ),
+]
+
+
+def known(request: Request, if_none_match: IfNoneMatchHeader = None) -> Known:
+    """What If-None-Match says. Raises Invalid; the parameter is there to be documented."""
+    del if_none_match
+    return Known(_read(request, "If-None-Match"))
+
+
+def expected(request: Request, if_match: IfMatchHeader = None) -> Expected:
+    """What If-Match says. Raises Invalid; the parameter is there to be documented."""
+    del if_match
+    return Expected(_read(request, "If-Match"))
+
+
+IfNoneMatch = Annotated[Known, Depends(known)]
+IfMatch = Annotated[Expected, Depends(expected)]
+# The `responses` of a route that reads, and of one that writes, a record with a version.
+READ: Mapping[int | str, dict[str, Any]] = {
+    200: {"headers": _ETAG},
+    304: {"description": "The record has the version that If-None-Match names.", "headers": _ETAG},
+}
+WRITTEN: Mapping[int | str, dict[str, Any]] = {200: {"headers": _ETAG}, **problems(VersionMismatch)}
+
+
+def _tag(of: UUID, version: int) -> str:
+    return f"{of}.{version}"
+
+
+def _headers(of: UUID, version: int) -> dict[str, str]:
+    return {"ETag": f'"{_tag(of, version)}"', "Cache-Control": _CACHING}
+
+
+def _read(request: Request, header: str) -> Tags | None:
+    lines = request.headers.getlist(header)
+    if not lines:
+        return None
+    value = ",".join(lines)
+    if value.strip(" \t,") == "*":
+        return Tags(any=True)
+    if _LIST.fullmatch(value) is None:
+        raise Invalid(("header", header), "Send entity tags in quotes, as they came, or *.", "entity_tag")
+    tags = _TAG.findall(value)
+    return Tags(
+        strong=frozenset(opaque for weak, opaque in tags if not weak),
+        weak=frozenset(opaque for weak, opaque in tags if weak),
+    )

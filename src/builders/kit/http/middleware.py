@@ -1,0 +1,195 @@
+"""The edge: what every request passes on its way in and out, as one plain ASGI layer.
+
+Request id, body limit, security headers, one log line, and a 500 without a stack trace for the uncaught.
+"""
+
+import itertools
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Iterable
+from contextvars import ContextVar
+from types import EllipsisType
+from typing import Any
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import STRUCTLOG_KEY_PREFIX
+
+from builders.kit.errors import (
+    BadRequest,
+    Invalid,
+    NotFound,
+    Problem,
+    Unexpected,
+)
+from builders.kit.http import access_log, error_pages
+from builders.kit.http.parameters import IGNORED
+from builders.kit.http.proxies import Proxies
+from builders.kit.http.request_body import BODIES, BodyBudget, too_large
+from builders.kit.limits.rate_limiter import HEADERS as LIMIT_HEADERS
+from builders.kit.process import log
+
+_LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
+# An id is to be told from others and no secret, so the system is asked for chance once and not for each request.
+_PROCESS, _requests = secrets.token_hex(10), itertools.count()
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
+_TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
+# What structlog's bind_contextvars would make of these names, set at a tenth of its cost; an ellipsis is nothing.
+_bound_id: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request_id")
+# In our log lines, and passed on by kit/outbound/client.py.
+_bound_trace: ContextVar[str | EllipsisType] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}traceparent")
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+]
+_DEFAULTS = [  # unless the answer has its own
+    (b"cache-control", b"private, no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+]
+_VERSIONS = frozenset({"1.0", "1.1", "2", "3"})  # "2.0" is a request line of HTTP/1 that says so
+_LAST = {"Connection": "close"}  # what follows on the connection cannot be trusted
+_DEFAULT_NAMES = frozenset(name for name, _ in _DEFAULTS)
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
+
+_log = log.get_logger()
+
+
+class CodingUnsupported(Problem):
+    """The transfer coding is not understood."""
+
+    status, code = 501, "transfer_coding_unsupported"
+
+
+class VersionUnsupported(Problem):
+    """The version of HTTP is not supported."""
+
+    status, code = 505, "http_version_unsupported"
+
+
+class Edge:
+    """Wraps the whole application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        body_limit: int,
+        body_budget: int = 64 * 1024 * 1024,
+        secret_paths: tuple[str, ...] = (),
+        log_requests: bool = True,
+        proxies: Proxies | None = None,
+    ) -> None:
+        self.app = app
+        self.proxies = proxies  # None when nobody is believed
+        self.bodies = BodyBudget(limit=body_limit, total=body_budget)
+        self.secret_paths = secret_paths  # beginnings of paths whose rest belongs in no log
+        self.log_requests = log_requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request; passes lifespan events on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if self.proxies is not None:
+            self.proxies.resolve(scope)
+        request = _Passing(scope, receive, send, self)
+        try:
+            request.refuse_early()
+            scope[BODIES] = self.bodies
+            await self.app(scope, receive, request.send)
+        except (Problem, Invalid) as refusal:
+            await request.answer(refusal)
+        except ClientDisconnect:
+            pass  # nobody is there to be answered; the log line has status 0
+        except Exception:  # noqa: BLE001 - the outermost edge: the client gets a 500, the log the trace
+            _log.exception("request_failed", method=scope["method"], path=request.path)
+            await request.answer(Unexpected("Something went wrong on our side; it has been logged."))
+        finally:
+            if self.log_requests:
+                request.write_log()
+
+
+class _Passing:
+    """One request on its way through."""
+
+    __slots__ = (*("_receive", "_send", "began", "id", "length", "limit", "path", "scope", "sent", "status"),)
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, edge: Edge) -> None:
+        self.began = time.perf_counter()
+        self.scope, self._receive, self._send = scope, receive, send
+        self.status = 0
+        self.limit = edge.bodies.limit
+        self.sent = sent = dict[bytes, bytes](scope["headers"])
+        self.id = _id_of(sent.get(b"x-request-id"))
+        _bound_id.set(self.id)
+        trace = sent.get(b"traceparent")
+        _bound_trace.set(trace.decode() if trace and _TRACEPARENT.fullmatch(trace) else ...)
+        self.path: str = scope["path"]
+        if self.path.startswith(edge.secret_paths):
+            self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
+        self.length = sent.get(b"content-length", b"")
+
+    def refuse_early(self) -> None:
+        """Refuses what is too large or malformed before anything is read."""
+        self._refuse_odd_protocol()
+        length, query = self.length, self.scope["query_string"]
+        if length and not length.isdigit():
+            raise BadRequest("The Content-Length header is not a number.")
+        if length and (len(length) > _LONGEST_LENGTH or int(length) > self.limit):
+            raise too_large(self.limit)
+        if "\0" in self.scope["path"] or (query and b"%00" in query):
+            place = "path" if "\0" in self.scope["path"] else "query"
+            raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
+
+    def _refuse_odd_protocol(self) -> None:
+        """Refuse what two servers could read in two ways (RFC 9112, 2.3, 3.2 and 6.1)."""
+        scope = self.scope
+        version = scope.get("http_version", "1.1")
+        if version not in _VERSIONS:
+            raise VersionUnsupported(f"This service speaks HTTP/1.1, not HTTP/{version}.", headers=_LAST)
+        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        if hosts > 1 or (not hosts and version == "1.1"):
+            raise BadRequest(f"A request has one Host header; this one has {hosts}.", headers=_LAST)
+        coding = self.sent.get(b"transfer-encoding")
+        if coding is not None and coding.strip().lower() != b"chunked":
+            raise CodingUnsupported("The only transfer coding that is understood is chunked.", headers=_LAST)
+        if b"%2f" in scope.get("raw_path", b"").lower():
+            raise NotFound("There is nothing at this path: %2F is not the / between its parts.")
+
+    def send(self, message: Message) -> Awaitable[None]:
+        """The answer's next part; its headers get ours."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": self._joined(message.get("headers", ()))}
+        return self._send(message)
+
+    def _joined(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        headers = [*own]
+        given = [name for name, _ in headers]
+        headers += _HEADERS
+        headers += _DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]
+        headers += self.scope.get(LIMIT_HEADERS, ())
+        headers += self.scope.get(IGNORED, ())
+        headers.append((b"x-request-id", self.id.encode()))
+        if self.scope.get("scheme") == "https":
+            headers.append(_HSTS)
+        return headers
+
+    async def answer(self, refusal: Problem | Invalid) -> None:
+        """Answers with the refusal, unless an answer has begun."""
+        if not self.status:
+            response = error_pages.respond(self.scope, refusal)
+            await response(self.scope, self._receive, self.send)
+
+    def write_log(self) -> None:
+        """One line: who asked what, and how it went."""
+        client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
+        ms = (time.perf_counter() - self.began) * 1000
+        access_log.note(self.id, self.scope["method"], self.path, self.status, ms, client[0] if client else None)
+
+
+def _id_of(given: bytes | None) -> str:
+    return given.decode() if given and _REQUEST_ID.fullmatch(given) else f"{_PROCESS}{next(_requests):012x}"

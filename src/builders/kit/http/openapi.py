@@ -1,0 +1,231 @@
+"""The OpenAPI document: what FastAPI derives from the routes, completed with what it does not know.
+
+It adds the security of each operation, an example for each error code, the declared tags and the webhooks. No
+setting changes the document: the server is relative, so one file describes every installation.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from builders.kit.error_schemas import PROBLEM_SCHEMA, VALIDATION_SCHEMAS
+from builders.kit.errors import CODES, PROBLEM_JSON, Problem, catalog
+from builders.kit.http.callers import COOKIE
+from builders.kit.process.version import REVISION
+
+Json = dict[str, Any]  # a part of the document
+
+TITLE = "Builders Automation API"
+DESCRIPTION = """
+Claim names such as `ada@harbour.example` on a catalog of curated domains. Write the names you want into a
+manifest; a test key turns it into a plan, and a live key promotes exactly that plan.
+
+**Start here**: `GET /v1/catalog/check` (no credentials) says whether a name is free and what it costs.
+`POST /v1/sandbox/plan` compares a manifest with the live state and returns the actions, the price and a `digest`.
+`POST /v1/sandbox/promote` executes the plan with that `digest`. `next_actions` of its response lists what remains
+to be done, such as a recipient's confirmation.
+
+- **Credentials**: an API key in `X-API-Key`, or the token of a session in `Authorization: Bearer`; browsers use
+  the cookie `svc_access_token`. The first one present decides. `x-scope` of an operation is the scope it needs.
+- **Modes**: a test key (`svc_test_`) works on a separate sandbox account, where nothing is charged or sent; a live
+  key (`svc_live_`) works on the real one. `livemode` in a response says which.
+- **Errors**: `application/problem+json` (RFC 9457) with a stable `code`; 422 alone has FastAPI's own form,
+  with `code`, `request_id` and `next_action` besides. New codes can be added at any time: treat an unknown code as
+  its status. `next_action` says what to do.
+- **Repeating**: with an `Idempotency-Key` a POST is done once, however often it is sent. After 429 and 503 wait
+  for the seconds of `Retry-After`.
+- **Parameters**: an unknown one of the query is ignored and named in the header `Ignored-Parameters`; an unknown
+  member of a body is named in `warnings`.
+- **Limits**: `x-rate-limit` names the rate limits of an operation; the header `RateLimit` says what is left.
+- **Lists**: send `next_cursor` of one page as `cursor` for the next; on the last page it is null.
+- **Values**: times are RFC 3339 in UTC, money is exact decimal digits in text, identifiers are UUIDs.
+- **Changes** within `v1` are additive: ignore members, events and enum values that you do not know. `x-beyond`
+  marks operations that are not part of the base specification.
+""".strip()
+IGNORED_PARAMETERS = "Ignored-Parameters"
+_IGNORED: Json = {
+    "description": "The query parameters that the operation does not have and ignored: a list of strings "
+    "(RFC 9651), each with `did_you_mean` where one is similar. Absent when there are none.",
+    "schema": {"type": "string", "examples": ['"limt";did_you_mean="limit"']},
+}
+_REFERENCE = re.compile(r'"\$ref": "([^"]+)"')
+API_KEY = "ApiKey"
+SECURITY_SCHEMES: Mapping[str, Json] = {
+    API_KEY: {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-API-Key",
+        "description": "An API key, `svc_live_…` or `svc_test_…`, minted with `POST /v1/api-keys`.",
+    },
+    "Bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "The token of a session, or one of an identity provider that this service accepts.",
+    },
+    "Cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": COOKIE,
+        "description": "Set by signing in with a browser. Unsafe methods must come from the service's own pages.",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhooks:
+    """The `webhooks` section (OpenAPI 3.1), and the schemas that it refers to."""
+
+    paths: Mapping[str, Json]
+    schemas: Mapping[str, Json]
+
+
+def publish(app: FastAPI, *, webhooks: Callable[[], Webhooks]) -> None:
+    """Set the document of the application; it is built when it is first asked for."""
+
+    def document() -> Json:
+        if app.openapi_schema is None:
+            app.openapi_schema = _complete(derive(app), webhooks())
+        return app.openapi_schema
+
+    openapi: Callable[[], Json] = document
+    app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
+
+
+def derive(app: FastAPI) -> Json:
+    """Return the document that FastAPI derives from the routes."""
+    return get_openapi(
+        title=TITLE,
+        version=REVISION,
+        description=DESCRIPTION,
+        routes=app.routes,
+        tags=app.openapi_tags,
+        servers=[{"url": "/", "description": "The host that serves this document."}],
+        contact={"name": "The operator of this service"},
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+    )
+
+
+def _complete(document: Json, webhooks: Webhooks) -> Json:
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    _parse_examples(schemas)
+    _add_schemas(schemas, webhooks.schemas)
+    schemas["Problem"] = PROBLEM_SCHEMA
+    for name, schema in VALIDATION_SCHEMAS.items():
+        if name in schemas:
+            schemas[name] = schema
+    components["securitySchemes"] = dict(SECURITY_SCHEMES)
+    document["webhooks"] = dict(webhooks.paths)
+    for operation in _operations(document):
+        _secure(operation)
+        _drop_null(operation)
+        _list_codes(operation)
+        _declare_headers(operation)
+    components["headers"] = {IGNORED_PARAMETERS: _IGNORED}
+    used = _references(document["paths"]) | _references(document["webhooks"])
+    components["examples"] = {
+        each.code: _problem_example(each)
+        for each in sorted(catalog(), key=_code)
+        if f"#/components/examples/{each.code}" in used
+    }
+    components["schemas"] = _reachable(schemas, used)
+    return document
+
+
+def _reachable(schemas: Mapping[str, Json], used: set[str]) -> Json:
+    """Return the schemas that are referred to, directly or by another that is."""
+    found: Json = {}
+    more = {name for name in schemas if f"#/components/schemas/{name}" in used}
+    while more:
+        found |= {name: schemas[name] for name in more}
+        used = _references([schemas[name] for name in more])
+        more = {name for name in schemas if f"#/components/schemas/{name}" in used} - found.keys()
+    return {name: schema for name, schema in schemas.items() if name in found}
+
+
+def _references(part: object) -> set[str]:
+    """Return the targets of all references in a part of the document."""
+    return set(_REFERENCE.findall(json.dumps(part)))
+
+
+def _operations(document: Json) -> Iterator[Json]:
+    for item in document["paths"].values():
+        yield from item.values()
+
+
+def _parse_examples(schemas: Json) -> None:
+    """Parse the examples of `bodies.by_example`, which are JSON text."""
+    for schema in schemas.values():
+        if "examples" in schema:
+            schema["examples"] = [json.loads(example) for example in schema["examples"]]
+
+
+def _add_schemas(schemas: Json, others: Mapping[str, Json]) -> None:
+    """Add schemas. Raises ValueError where another schema has the name."""
+    for name, schema in others.items():
+        if schemas.setdefault(name, schema) != schema:
+            raise ValueError(f"two different schemas are called {name}; rename one of the models")
+
+
+def _code(problem: type[Problem]) -> str:
+    return problem.code
+
+
+def _problem_example(problem: type[Problem]) -> Json:
+    value = {
+        "type": problem.type_uri(),
+        "title": problem.title(),
+        "status": problem.status,
+        "detail": f"{problem.title()}.",
+        "code": problem.code,
+        "request_id": "9f8c1d2e3b4a59687786958473625140",
+    }
+    return {"summary": problem.title(), "value": value}
+
+
+def _secure(operation: Json) -> None:
+    """State which credentials an operation takes, also in words; it lists them as optional parameters besides."""
+    accepted = any(each["name"] == "X-API-Key" for each in operation.get("parameters", ()))
+    forms: Sequence[str] = operation.pop("x-security", tuple(SECURITY_SCHEMES))
+    scope, needs = operation.get("x-scope"), "Requires no credentials."
+    operation["security"] = [{}, *({form: []} for form in forms)] if accepted else []
+    if scope is not None:
+        operation["security"] = [{form: []} for form in forms]
+        needs = f"Requires the scope `{scope}`" + (", and a live API key." if forms == [API_KEY] else ".")
+    said = operation.get("description", "")
+    repeats_summary = said.removesuffix(".") in {"", operation["summary"]}
+    operation["description"] = needs if repeats_summary else f"{said}\n\n{needs}"
+
+
+def _drop_null(operation: Json) -> None:
+    """Remove null from the type of optional parameters: a query or a header has no null, only absence."""
+    for parameter in operation.get("parameters", ()):
+        schema = parameter["schema"]
+        choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+        if len(choices) == 1:
+            del schema["anyOf"]
+            parameter["schema"] = {**choices[0], **schema}
+
+
+def _declare_headers(operation: Json) -> None:
+    """Declare the header that any response to a query can have, where a client looks for it."""
+    for status, response in operation["responses"].items():
+        if status.startswith("2") or status == "422":
+            reference = {"$ref": f"#/components/headers/{IGNORED_PARAMETERS}"}
+            response["headers"] = {**response.get("headers", {}), IGNORED_PARAMETERS: reference}
+
+
+def _list_codes(operation: Json) -> None:
+    """Give each error response an example for each code that `problems` names in its description."""
+    for response in operation["responses"].values():
+        content = response.get("content", {}).get(PROBLEM_JSON)
+        if content is not None:
+            content["examples"] = {
+                code: {"$ref": f"#/components/examples/{code}"} for code in response.pop(CODES, ())
+            }

@@ -1,0 +1,26 @@
+"""Links that do something when they are followed: not for browsers that fetch a page ahead, and not for HEAD."""
+
+from fastapi import Depends, Request
+
+from builders.kit.errors import Problem
+from builders.kit.http import clients
+from builders.kit.http.clients import Machine
+
+
+class PrefetchRefused(Problem):
+    """A link is not followed by a browser that only looks ahead."""
+
+    status, code = 503, "prefetch_refused"
+
+
+def changes() -> None:
+    """Mark a GET that changes something; the compiled handler knows it (kit/http/compiled_routes.py)."""
+
+
+CHANGES = Depends(changes)  # for `dependencies`: such a GET has no HEAD, which must change nothing
+
+
+def refuse_ahead(request: Request) -> None:
+    """Raises PrefetchRefused for a look ahead."""
+    if clients.of(request).machine is Machine.PREFETCH:
+        raise PrefetchRefused("Open the link yourself.", retry_after=1)

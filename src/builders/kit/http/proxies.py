@@ -1,0 +1,161 @@
+"""Where a request came from before it passed our proxies: `Forwarded` (RFC 7239) and the `X-Forwarded` headers.
+
+Headers say what a client likes, so only those of trusted peers are read, and from their right end: the last entry
+was written by the peer, the one before by whom that entry names, and so on while those are trusted too. The first
+who is not is the client; what stands to the left of him is his own word and is not looked at. Where no address can
+be read, or the two kinds of headers name different ones (a proxy writes one kind and lets the other pass), the
+peer's own counts. Where it is known which kind the proxies write, the other is not looked at.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import repeat
+from typing import Literal, NamedTuple
+
+from starlette.types import Scope
+
+from builders.kit.values.hosts import UNIX, read_networks
+
+MOST_HOPS = 32
+LONGEST = 4_096  # characters of a header that are read, from its end
+SCHEMES = ("http", "https")
+
+_PAIR = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++=(?:\"(?:[^\"\\]|\\.)*+\"|[^\s\",;]*+)"
+_ELEMENT = re.compile(rf"[ \t]*+(?:{_PAIR}(?:[ \t]*+;[ \t]*+{_PAIR})*+)?[ \t]*+")
+_PAIRS = re.compile(_PAIR)
+_ESCAPED = re.compile(r"\\(.)")
+Kind = Literal["forwarded", "x-forwarded", "both"]
+_FORWARDED, _X_FORWARDED = {b"forwarded": 0}, {b"x-forwarded-for": 1, b"x-forwarded-proto": 2}
+_NAMES: Mapping[Kind, Mapping[bytes, int]] = {
+    "forwarded": _FORWARDED,
+    "x-forwarded": _X_FORWARDED,
+    "both": _FORWARDED | _X_FORWARDED,
+}
+
+
+class Hop(NamedTuple):
+    """Who came to a proxy, and how; None where it does not say, or not in a form that can be used."""
+
+    address: str | None
+    scheme: str | None
+
+
+_NOBODY = Hop(None, None)
+
+
+class Proxies:
+    """The proxies that are trusted."""
+
+    def __init__(self, trusted: Sequence[str], *, kind: Kind = "both") -> None:
+        self._kind: Kind = kind
+        self._networks = read_networks(trusted)
+        self._trusts_unix = UNIX in trusted
+        self._is_trusted = lru_cache(maxsize=1_024)(self._contains)
+
+    def resolve(self, scope: Scope) -> None:
+        """Sets the client and the scheme of a request to what the trusted proxies say."""
+        client = scope.get("client")
+        if not (self._is_trusted(client[0]) if client and client[0] else self._trusts_unix):
+            return
+        forwarded, addresses, schemes = _sent(scope, self._kind)
+        told = [
+            *([self._client(_elements(forwarded))] if forwarded else ()),
+            *([self._client(_entries(addresses, schemes))] if addresses else ()),
+            *([Hop(None, _scheme(_from_right(schemes)[0]))] if schemes and not addresses else ()),
+        ]
+        named = {hop.address for hop in told[: bool(forwarded) + bool(addresses)]}
+        come = {hop.scheme for hop in told} - {None}
+        if len(named) == 1 and (address := named.pop()) is not None:
+            scope["client"] = (address, 0)
+        if len(come) == 1:
+            scope["scheme"] = come.pop()
+
+    def _client(self, hops: Iterable[Hop]) -> Hop:
+        """The first from the right who is not trusted; the last of all when all are."""
+        hop = _NOBODY
+        for n, hop in enumerate(hops):
+            if n == MOST_HOPS:
+                return _NOBODY
+            if hop.address is None or not self._is_trusted(hop.address):
+                break
+        return hop
+
+    def _contains(self, host: str) -> bool:
+        address = _address(host)
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _sent(scope: Scope, kind: Kind) -> list[str]:
+    """The three headers, each with all its lines, as far as they are read; empty when not of the kind."""
+    sent, names = ["", "", ""], _NAMES[kind]
+    for name, value in scope["headers"]:
+        place = names.get(name)
+        if place is not None and value.strip():
+            sent[place] += f",{value.decode('latin-1')}"
+    return [each[-LONGEST:] for each in sent]
+
+
+def _elements(text: str) -> Iterator[Hop]:
+    """The elements of `Forwarded` from the right; each as short as it can be, so none begins in a quoted text."""
+    while text:
+        comma = len(text)
+        while True:
+            comma = text.rfind(",", 0, comma)
+            if _ELEMENT.fullmatch(text, comma + 1):
+                break
+            if comma < 0:
+                yield _NOBODY
+                return
+        if element := text[comma + 1 :].strip():
+            yield _hop(element)
+        text = text[: max(comma, 0)]
+
+
+def _hop(element: str) -> Hop:
+    pairs = [pair.partition("=") for pair in _PAIRS.findall(element)]
+    said = {name.lower(): _unquoted(value) for name, _, value in pairs}
+    if len(said) < len(pairs):  # one of them twice
+        return _NOBODY
+    return Hop(_node(said.get("for", "")), _scheme(said.get("proto", "")))
+
+
+def _unquoted(value: str) -> str:
+    return _ESCAPED.sub(r"\1", value[1:-1]) if value.startswith('"') else value
+
+
+def _entries(addresses: str, schemes: str) -> Iterator[Hop]:
+    """The entries of `X-Forwarded-For` from the right, with their schemes; a single scheme is everyone's."""
+    nodes, words = _from_right(addresses), _from_right(schemes)
+    for node, word in zip(nodes, words if len(words) == len(nodes) else repeat(words[0]), strict=False):
+        yield Hop(_node(node), _scheme(word))
+
+
+def _from_right(text: str) -> list[str]:
+    """At least one entry, and not many more than are looked at."""
+    entries = [entry for each in text.split(",") if (entry := each.strip())]
+    return entries[: -MOST_HOPS - 2 : -1] or [""]
+
+
+def _scheme(word: str) -> str | None:
+    return word.lower() if word.lower() in SCHEMES else None
+
+
+def _node(text: str) -> str | None:
+    """The address of a node (RFC 7239, 6), with or without a port."""
+    if text.startswith("["):
+        text, _, port = text[1:].partition("]")
+        text = text if port[:1] in {"", ":"} and ":" in text else ""
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    address = _address(text)
+    return None if address is None else str(address)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,202 @@
+"""Requested restrictions: an unknown name that asks for less than the service would do is refused, not ignored.
+
+A client that sends `dry_run`, `scopes` or `expires_at` to an operation without such a member relies on a limit
+that does not exist. A warning comes too late: the effect has happened. Names are matched in snake case, whatever
+case they were sent in, and the value is not looked at: `dry_run: false` is refused like `dry_run: true`.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import translate
+from itertools import islice
+from typing import Any, NamedTuple, get_args
+
+from fastapi import Request
+from pydantic import BaseModel
+from pydantic_core import from_json
+
+from builders.kit.errors import MOST_ERRORS
+from builders.kit.http.bodies import Body, Json
+
+Field = Any  # FastAPI's ModelField, which it does not publish
+Error = Mapping[str, Any]  # in pydantic's form
+Loc = tuple[str | int, ...]
+
+KIND = "restriction_unsupported"
+_MOST_VALUES = 10_000  # JSON values of one unknown member that are searched
+_LONGEST = 80  # characters of a name that are compared
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN = re.compile(r"[^a-z0-9*?]+")
+
+
+class Restriction(NamedTuple):
+    """Names that ask for one sort of limit; `*` stands for any characters."""
+
+    reason: str  # what the sender relies on, after "asks"
+    names: Sequence[str]
+
+
+RESTRICTIONS: Sequence[Restriction] = (
+    Restriction(
+        "that nothing happens, or only in a test",
+        (
+            *("dry", "dry_run*", "dryrun*", "simulat*", "rehears*", "preview*", "sandbox*", "draft*", "mock*"),
+            *("test", "test_*", "testing", "testmode", "noop", "no_op", "what_if", "whatif", "validate_only"),
+        ),
+    ),
+    Restriction(
+        "for fewer rights",
+        ("scope*", "permission*", "privilege*", "restrict*", "read_only*", "readonly*", "least_privilege*"),
+    ),
+    Restriction(
+        "for a bound in time",
+        (
+            *("expir*", "ttl", "ttl_*", "*_ttl", "until", "until_*", "*_until", "valid_*", "not_after"),
+            *(
+                "not_before",
+                "lifetime*",
+                "since",
+                "since_*",
+                "before",
+                "before_*",
+                "*_before",
+                "after",
+                "after_*",
+                "*_after",
+            ),
+            *("start_date", "starts_at", "end_date", "ends_at", "from_date", "to_date", "schedule*", "send_at"),
+            *("delay*", "defer*"),
+        ),
+    ),
+    Restriction(
+        "for a smaller amount",
+        (
+            *("limit*", "*_limit", "*_limits", "max", "max_*", "*_max", "maximum*", "min_*", "minimum*"),
+            *("cap", "cap_*", "*_cap", "quota*", "*_quota", "at_most*", "up_to*", "page_size", "per_page"),
+        ),
+    ),
+    Restriction(
+        "for a condition",
+        (
+            *("if", "if_*", "unless*", "when", "when_*", "condition*", "precondition*", "expect*", "match*"),
+            *("etag", "require*", "must_*"),
+        ),
+    ),
+    Restriction(
+        "to reach less",
+        (
+            *("only", "only_*", "*_only", "exclude*", "excluding*", "except*", "without*", "skip*", "ignore*"),
+            *("omit*", "filter*", "*_filter", "where", "allow", "allow_*", "allowed*", "allowlist*", "whitelist*"),
+            *("deny*", "denied*", "disallow*", "block", "blocked*", "blocklist*", "blacklist*", "forbid*"),
+            *("prevent*", "suppress*", "disable*", "enabled", "pause*", "silent", "quiet", "do_not_*", "dont_*"),
+            *("no_charge*", "no_delete*", "no_email*", "no_notif*", "no_send*", "no_write*"),
+        ),
+    ),
+)
+
+
+_NAMES = re.compile(
+    "|".join(f"(?P<r{n}>{'|'.join(map(translate, each.names))})" for n, each in enumerate(RESTRICTIONS))
+)
+
+
+def find_restriction(name: str) -> Restriction | None:
+    """Return the sort of limit that an unknown name asks for; None when it asks for none."""
+    found = _NAMES.match(_in_snake_case(name))
+    return None if found is None or found.lastgroup is None else RESTRICTIONS[int(found.lastgroup[1:])]
+
+
+def _in_snake_case(name: str) -> str:
+    return _BETWEEN.sub("_", _HUMP.sub("_", name[:_LONGEST]).lower()).strip("_")
+
+
+def _errors(loc: Loc, own: Mapping[str, str]) -> Iterator[Error]:
+    """Yield the error of an unknown name that asks for a limit; `own` are names with the body's own message."""
+    name = str(loc[-1])
+    restriction = find_restriction(name)
+    message = own.get(_in_snake_case(name))
+    if message is None and restriction is not None:
+        message = f"This asks {restriction.reason}; it has no such member. Nothing was done: leave it out."
+    if message is not None:
+        yield {"loc": loc, "msg": message, "type": KIND}
+
+
+def in_query(names: Iterable[str]) -> Iterator[Error]:
+    """Yield the first errors of the unknown parameters of a query string."""
+    return islice((error for name in names for error in _errors(("query", name), {})), MOST_ERRORS)
+
+
+def in_bodies(sent: Iterable[object], shown: Collection[str] = ()) -> list[Error]:
+    """Return the first errors of the validated bodies of a request, but for members that are `shown`."""
+    return list(islice((error for body in sent for error in in_body(body, shown=shown)), MOST_ERRORS))
+
+
+def shown_by(methods: Collection[str], reply: object) -> Collection[str]:
+    """Return the members of a patch that its reply shows: whoever sends an object back asks for nothing.
+
+    What else changes something takes no representation of its reply: there such a member asks for what it says.
+    """
+    if "PATCH" in methods and isinstance(reply, type) and issubclass(reply, BaseModel):
+        return frozenset(reply.model_fields)
+    return ()
+
+
+def in_body(body: object, loc: Loc = ("body",), *, shown: Collection[str] = ()) -> Iterator[Error]:
+    """Yield the errors of the unknown members of a validated body, and of the bodies in it."""
+    if isinstance(body, (list, tuple)):
+        for at, each in enumerate(body):
+            yield from in_body(each, (*loc, at))
+    if not isinstance(body, BaseModel):
+        return
+    own = body.not_offered if isinstance(body, Body) else {}
+    for name, value in (body.model_extra or {}).items():
+        if name in shown:
+            continue
+        found = [*_errors((*loc, name), own)]
+        yield from found or _in_value(value, (*loc, name))
+    for name, inner in vars(body).items():
+        if isinstance(inner, (BaseModel, list, tuple)):
+            yield from in_body(inner, (*loc, name))
+
+
+def _in_value(value: Json, loc: Loc) -> Iterator[Error]:
+    """Yield the errors of names anywhere inside JSON that no model describes."""
+    waiting: list[tuple[Loc, Json]] = [(loc, value)]
+    for _ in range(_MOST_VALUES):
+        if not waiting:
+            return
+        at, each = waiting.pop()
+        if isinstance(each, Mapping):
+            for name, inner in each.items():
+                found = [*_errors((*at, name), {})]
+                yield from found
+                if not found:
+                    waiting.append(((*at, name), inner))
+        elif isinstance(each, list):
+            waiting += [((*at, n), inner) for n, inner in enumerate(each)]
+
+
+async def in_unread_body(request: Request) -> Iterable[Error]:
+    """Return the errors of a body sent to an operation that has none; what is not JSON asks for nothing."""
+    length = request.headers.get("content-length", "")
+    if length == "0" or not (length or "transfer-encoding" in request.headers):
+        return ()
+    try:
+        value = from_json(await request.body())
+    except ValueError:
+        return ()
+    return _in_value(value, ("body",))
+
+
+def may_hold_unknown(field: Field) -> bool:
+    """Return whether a body declared so can hold a member that no model describes."""
+    waiting, seen = [field.field_info.annotation], set[object]()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, type) and issubclass(each, BaseModel) and each not in seen:
+            if issubclass(each, Body):
+                return True
+            seen.add(each)
+            waiting += [field.annotation for field in each.model_fields.values()]
+        waiting += get_args(each)
+    return False

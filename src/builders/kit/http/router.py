@@ -1,0 +1,72 @@
+"""The front: finds the compiled route of a request in a path table (decision 0006)."""
+
+from collections.abc import Sequence
+
+from fastapi import FastAPI
+from starlette._utils import get_route_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from builders.kit.http import error_pages
+from builders.kit.http.not_found import MEANT, find_meant, not_allowed
+from builders.kit.http.path_table import PathTable
+from builders.kit.http.routes import Route, Router
+from builders.kit.limits.rate_limiter import LIMITS, Limits
+
+
+class Front:
+    """Finds compiled routes in a path table; all other paths (documents, 404) are FastAPI's."""
+
+    def __init__(self, app: FastAPI, routers: Sequence[Router], *, limits: Limits | None = None) -> None:
+        self.app = app
+        self.limits = limits
+        self.table: PathTable[ASGIApp] = PathTable()
+        self.remedies: PathTable[str] = PathTable()  # of methods that a path does not have
+        for router in routers:
+            app.include_router(router)
+            for method, path, remedy in router.remedies:
+                self.remedies.add(method, path, remedy)
+            for route in router.routes:
+                if isinstance(route, Route):
+                    self._add(route)
+        app.state.table = self.table
+
+    def _add(self, route: Route) -> None:
+        for method in route.methods or ():
+            self.table.add(method, route.path, route.compiled)
+        if route.compiled.has_head:
+            self.table.add("HEAD", route.path, _Head(route.compiled))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers from the table, or passes on."""
+        if scope["type"] == "http":
+            scope[LIMITS] = self.limits
+            path = get_route_path(scope) if scope.get("root_path") else scope["path"]
+            found = self.table.find(scope["method"], path)
+            if found is not None:
+                endpoint, scope["path_params"] = found
+                scope["app"] = self.app
+                await endpoint(scope, receive, send)
+                return
+            methods = self.table.methods(path)
+            if methods:
+                remedy = self.remedies.find(scope["method"], path)
+                refusal = not_allowed(scope["method"], methods, remedy[0] if remedy else None)
+                await error_pages.respond(scope, refusal)(scope, receive, send)
+                return
+            scope[MEANT] = find_meant(self.table, path)
+        await self.app(scope, receive, send)
+
+
+class _Head:
+    """HEAD of a GET: the same answer without its body (RFC 9110, 9.3.2)."""
+
+    def __init__(self, get: ASGIApp) -> None:
+        self.get = get
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as GET does; the handler can see that it was asked for the head alone."""
+
+        async def send_head(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self.get(scope, receive, send_head)

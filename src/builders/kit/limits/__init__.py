@@ -1,0 +1,1 @@
+"""Rate limits: declared policies, the limiter of a process, and the quota that processes share."""

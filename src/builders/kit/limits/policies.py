@@ -1,0 +1,150 @@
+"""Rate limits as they are declared: named policies in one register, and which of them an operation counts on.
+
+A policy stands in the code beside where it holds. How it is counted is `allowances`' part.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fastapi import Depends
+
+from builders.kit.errors import Problem, problems
+
+CUSTOMER = 64  # bits of an IPv6 address: one customer has that network at least
+SITE = 56  # what a customer is often given; where secrets are guessed, 256 networks must not be 256 clients
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """So many requests in so many seconds, for each key, account or client address."""
+
+    name: str
+    quota: int
+    window_s: int
+    by: Literal["key", "account", "address"]  # key: or session; account: all its keys together
+    counts: str  # what is counted, for the documents
+    network: int = CUSTOMER  # bits of an IPv6 address that are one client
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a name that a header cannot hold, and for a limit that is none."""
+        if not self.name.replace("_", "").isalnum() or not self.name.isascii():
+            raise ValueError(f"{self.name!r} is no name for a policy")
+        if self.quota < 1 or self.window_s < 1:
+            raise ValueError(f"the policy {self.name} allows nothing")
+
+
+_register: dict[str, Policy] = {}
+
+
+def declare(policy: Policy) -> Policy:
+    """Puts a policy into the register. Raises ValueError when the name is taken by another."""
+    if _register.setdefault(policy.name, policy) != policy:
+        raise ValueError(f"the policy {policy.name} is declared twice")
+    return policy
+
+
+def list_policies() -> Sequence[Policy]:
+    """Every policy of the imported rooms, by name."""
+    return [_register[name] for name in sorted(_register)]
+
+
+KEY = declare(
+    Policy(name="key", quota=600, window_s=60, by="key", counts="All requests with credentials, for each key.")
+)
+ACCOUNT = declare(
+    Policy(
+        name="account",
+        quota=1_800,
+        window_s=60,
+        by="account",
+        counts="All requests with credentials, of all keys and sessions of an account together.",
+    )
+)
+ADDRESS = declare(
+    Policy(
+        name="address",
+        quota=600,
+        window_s=60,
+        by="address",
+        counts="All requests for operations that need no credentials.",
+    )
+)
+FAILED_CREDENTIALS = declare(
+    Policy(
+        name="failed_credentials",
+        quota=30,
+        window_s=300,
+        by="address",
+        counts="Refused credentials; when it is used up, only those that were good lately, or that we signed, "
+        "are looked at.",
+        network=SITE,
+    )
+)
+
+
+class RateLimited(Problem):
+    """Too many requests."""
+
+    status, code = 429, "rate_limited"
+
+
+class Within:
+    """Marks an operation with policies of its own, besides the general ones or in their place."""
+
+    def __init__(self, policies: Sequence[Policy], *, alone: bool) -> None:
+        self.policies = policies
+        self.alone = alone
+
+    def __call__(self) -> None:
+        """Nothing: the compiled handler counts (kit/http/compiled_routes.py)."""
+
+
+def within(*policies: Policy, alone: bool = False) -> Any:  # what `dependencies` takes: Depends has no public type
+    """For `dependencies` of an operation: it counts on these too, or on these `alone`."""
+    return Depends(Within(policies, alone=alone))
+
+
+UNLIMITED = within(alone=True)  # for what must always answer: probes, public keys
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """All policies that an operation counts on, its own first; compared by identity, so it is a cheap key."""
+
+    policies: tuple[Policy, ...]
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What the OpenAPI document says of it beside the 429."""
+        return {"x-rate-limit": [policy.name for policy in self.policies]}
+
+
+def terms_of(marks: Sequence[Within], *, has_caller: bool) -> Terms | None:
+    """The terms of an operation; None when nothing is counted.
+
+    Raises ValueError when a policy counts keys or accounts, and the operation knows none.
+    """
+    own = [policy for mark in marks for policy in mark.policies]
+    general = (KEY, ACCOUNT) if has_caller else (ADDRESS,)
+    policies = (*own, *(() if any(mark.alone for mark in marks) else general))
+    for policy in policies:
+        if policy.by != "address" and not has_caller:
+            raise ValueError(f"the policy {policy.name} counts by {policy.by}, which is not known here")
+    return Terms(policies) if policies else None
+
+
+def refusals() -> dict[int | str, dict[str, Any]]:
+    """The 429 of a limited operation, for the OpenAPI document."""
+    found = problems(RateLimited)
+    found[RateLimited.status]["headers"] = dict(_headers())
+    return found
+
+
+def _headers() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, kind, said in (
+        ("Retry-After", "integer", "Seconds until it is worth asking again."),
+        ("RateLimit-Policy", "string", "The limits that this operation counts on: quota `q` in `w` seconds."),
+        ("RateLimit", "string", "The limit that is nearest to its end: `r` requests left for `t` seconds."),
+    ):
+        yield name, {"description": said, "schema": {"type": kind}}

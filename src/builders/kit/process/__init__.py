@@ -1,0 +1,1 @@
+"""The process: settings, secret keys, logs, child processes."""

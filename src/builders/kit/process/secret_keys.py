@@ -1,0 +1,234 @@
+"""The keyring: for each purpose a key of its own, derived from master secrets that can be rotated.
+
+The first secret makes, all verify. What the ring made carries the id of its key, so a new secret in front
+breaks nothing, and an old one can go once needs_reseal says no for all that is stored.
+"""
+
+import hmac
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from builders.kit.process.settings import Settings
+
+_ID = 4  # bytes of a key id
+_MAC = 16  # bytes of a signature after the key id
+_NONCE = 12  # bytes, as AES-GCM wants (NIST SP 800-38D)
+_TAG = 16
+_SEALED_V1 = b"\x01"
+_HEADER = len(_SEALED_V1) + _ID
+_BITS = 256
+_DISTINCT = 10  # a random secret has more different characters than this all but surely
+
+
+class Unsealable(Exception):
+    """It is altered, sealed for another purpose or context, or with a secret the ring does not hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resealed:
+    """What became of what other secrets than the first had sealed."""
+
+    renewed: int
+    lost: int  # sealed with a secret that the ring does not hold, or altered
+
+
+class _Key:
+    """One master secret and what was derived from it; shows nothing but its id."""
+
+    __slots__ = ("_derived", "_macs", "_secret", "id")
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+        self._derived: dict[tuple[str, str], bytes] = {}
+        self._macs: dict[str, hmac.HMAC] = {}
+        self.id = self.derived("id", "")[:_ID]
+
+    def derived(self, use: str, purpose: str) -> bytes:
+        """32 bytes by HKDF-SHA256 (RFC 5869) for one use of one purpose, derived once."""
+        key = self._derived.get((use, purpose))
+        if key is None:
+            info = f"builders/{use}/{purpose}".encode()
+            key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self._secret)
+            self._derived[use, purpose] = key
+        return key
+
+    def mac(self, purpose: str, payload: bytes) -> bytes:
+        """HMAC-SHA256; a copy of one that is keyed already takes half the time of a new one."""
+        keyed = self._macs.get(purpose)
+        if keyed is None:
+            keyed = self._macs[purpose] = hmac.new(self.derived("sign", purpose), digestmod="sha256")
+        made = keyed.copy()
+        made.update(payload)
+        return made.digest()
+
+    def __repr__(self) -> str:
+        return f"_Key({self.id.hex()})"
+
+
+class Keyring:
+    """Signs, seals and hashes for named purposes; what is made for one purpose is nothing for another.
+
+    Purposes are constants of the code: derived keys are kept for the life of the ring. Seal at most 2**32
+    times for one purpose and secret, since the nonces are random (NIST SP 800-38D section 8.3).
+    """
+
+    __slots__ = ("_by_id", "_first")
+
+    def __init__(self, master_secrets: Sequence[str]) -> None:
+        if isinstance(master_secrets, str) or not master_secrets:
+            raise ValueError("A keyring needs a list of at least one secret.")
+        for secret in master_secrets:
+            _require_strong(secret)
+        keys = [_Key(secret) for secret in dict.fromkeys(master_secrets)]
+        self._first = keys[0]
+        self._by_id = {key.id: key for key in keys}
+        if len(self._by_id) < len(keys):
+            raise ValueError("Two of the secrets happen to have the same key id; make a new one.")
+
+    def __repr__(self) -> str:
+        return f"Keyring({', '.join(key.hex() for key in self._by_id)})"
+
+    def sign(self, purpose: str, payload: bytes) -> bytes:
+        """20 bytes: the key's id and a MAC over the payload (HMAC-SHA256, cut to 16 bytes)."""
+        return self._first.id + _mac(self._first, purpose, payload)
+
+    def verify(self, purpose: str, payload: bytes, signature: bytes) -> bool:
+        """Whether a secret of this ring signed this payload for this purpose; takes constant time."""
+        key = self._by_id.get(signature[:_ID])
+        return key is not None and hmac.compare_digest(signature[_ID:], _mac(key, purpose, payload))
+
+    def seal(self, purpose: str, plaintext: bytes, *, context: bytes) -> bytes:
+        """The plaintext under AES-256-GCM: version, key id, nonce, ciphertext with tag; 33 bytes longer.
+
+        The context (account and column, say) is not kept but must be given again: a sealed value that was
+        moved to another row does not open.
+        """
+        header, nonce = self.seal_header, os.urandom(_NONCE)
+        cipher = AESGCM(self._first.derived("seal", purpose))
+        return header + nonce + cipher.encrypt(nonce, plaintext, header + context)
+
+    def unseal(self, purpose: str, sealed: bytes, *, context: bytes) -> bytes:
+        """The plaintext again; raises Unsealable."""
+        header, nonce, body = sealed[:_HEADER], sealed[_HEADER : _HEADER + _NONCE], sealed[_HEADER + _NONCE :]
+        if header[:1] != _SEALED_V1 or len(body) < _TAG:
+            raise Unsealable("This is nothing that a keyring sealed.")
+        key = self._by_id.get(header[1:])
+        if key is None:
+            raise Unsealable(f"The ring does not hold the key {header[1:].hex()} that sealed this.")
+        try:
+            return AESGCM(key.derived("seal", purpose)).decrypt(nonce, body, header + context)
+        except InvalidTag:
+            raise Unsealable("It was altered, or sealed for another purpose or context.") from None
+
+    @property
+    def seal_header(self) -> bytes:
+        """How all begins that the first secret seals; what begins otherwise needs to be sealed anew."""
+        return _SEALED_V1 + self._first.id
+
+    def needs_reseal(self, sealed: bytes) -> bool:
+        """Whether it was sealed with another secret than the first, or in an older form."""
+        return not sealed.startswith(self.seal_header)
+
+    def hash_token(self, purpose: str, token: str) -> bytes:
+        """32 bytes to store instead of a token; only who holds the secret can try tokens against it."""
+        return _token_hash(self._first, purpose, token)
+
+    def hashes(self, purpose: str, token: str) -> list[bytes]:
+        """The token's hash under each secret, the first first: look it up under all of them."""
+        return [_token_hash(key, purpose, token) for key in self._by_id.values()]
+
+    def signing_keys(self, purpose: str) -> dict[str, Ed25519PrivateKey]:
+        """A key pair (RFC 8032) of each secret by its key id, for signatures that others verify too.
+
+        In the order of the ring: the first signs.
+        """
+        return {
+            key.id.hex(): Ed25519PrivateKey.from_private_bytes(key.derived("pair", purpose))
+            for key in self._by_id.values()
+        }
+
+
+def _mac(key: _Key, purpose: str, payload: bytes) -> bytes:
+    return key.mac(purpose, payload)[:_MAC]
+
+
+def _token_hash(key: _Key, purpose: str, token: str) -> bytes:
+    # Tokens come from outside: a lone surrogate is a wrong token, not a crash.
+    return hmac.digest(key.derived("hash", purpose), token.encode("utf-8", "surrogatepass"), "sha256")
+
+
+def generate_secret() -> str:
+    """A new master secret: 256 random bits as base64url."""
+    return secrets.token_urlsafe(_BITS // 8)
+
+
+def _require_strong(secret: str) -> None:
+    if not re.fullmatch(r"[!-~]+", secret):
+        raise ValueError("A secret key is one word of printable ASCII characters.")
+    bits_each = 4 if re.fullmatch(r"[0-9a-fA-F]+", secret) else 6
+    if len(secret) * bits_each < _BITS or len(set(secret)) < _DISTINCT:
+        raise ValueError(
+            "A secret key is too short or too plain: it needs 32 random bytes, "
+            "which are 43 characters of base64url or 64 of hex."
+        )
+
+
+def load_or_create(path: Path) -> list[str]:
+    """The secrets in the file, one a line, the first signs; a missing file is made (0600) with a new one.
+
+    Of several processes that find it missing one wins, and all read the same. The folder must exist.
+    Raises ValueError when the file holds no secret or a weak one; blank lines and # comments are passed over.
+    """
+    if not path.exists():
+        _create(path, generate_secret())
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    found = [line for line in lines if line and not line.startswith("#")]
+    if not found:
+        raise ValueError(f"{path} holds no secret key; put one there, or remove it and a new one is made.")
+    for secret in found:
+        _require_strong(secret)
+    return found
+
+
+def keyring_of(settings: Settings) -> Keyring:
+    """The keyring of the settings, or of the data folder, where one is made when there is none.
+
+    Raises ValueError for secrets that will not do, OSError when they cannot be kept.
+    """
+    given = [secret.get_secret_value() for secret in settings.secret_keys]
+    if given:
+        return Keyring(given)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return Keyring(load_or_create(settings.data_dir / "secret_keys"))
+
+
+def _create(path: Path, secret: str) -> None:
+    """Write the file whole or not at all, never over another: a link is refused when the name is taken."""
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{secret}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return  # another process was first: its secret counts
+    finally:
+        Path(draft).unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

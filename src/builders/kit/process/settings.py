@@ -1,0 +1,299 @@
+"""Settings: every knob of the service, read once from the environment and then frozen."""
+
+import re
+from decimal import Decimal
+from email.utils import parseaddr
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from builders.kit.process import issuers
+from builders.kit.values import hosts
+
+
+class Settings(BaseSettings):
+    """Environment variables `BUILDERS_*`; docs/reference/settings.md is generated from this class."""
+
+    model_config = SettingsConfigDict(env_prefix="BUILDERS_", frozen=True, extra="ignore", env_ignore_empty=True)
+
+    data_dir: Path = Field(
+        Path(".data"),
+        description="Folder of the embedded PostgreSQL, the secret keys, the catalog images and the dev outbox.",
+    )
+    database_url: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("BUILDERS_DATABASE_URL", "DATABASE_URL", "database_url"),
+        description="A PostgreSQL server (15 or newer) to use. Unset: the embedded one in the data folder. "
+        "`DATABASE_URL` is read too.",
+    )
+    redis_url: SecretStr | None = Field(
+        None,
+        description="Redis, by which all processes share the counts of rate limits. Away: each counts for itself, "
+        "and /readyz says so.",
+    )
+    limits: float | None = Field(
+        1.0,
+        ge=0.001,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="Factor on the quotas of all rate limits; `off` counts nothing.",
+    )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated addresses or networks (CIDR) whose `Forwarded` and `X-Forwarded` headers are "
+        "believed; `unix` for peers on a Unix socket. Unset: nobody's are.",
+    )
+    proxy_headers: Literal["forwarded", "x-forwarded", "both"] = Field(
+        "both",
+        description="Which kind the trusted proxies write; the other is then not looked at. With `both`, a client "
+        "who sends the other kind is counted as the proxy.",
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    base_url: str | None = Field(
+        None, description="Public address of the service, as it is announced. Unset: `http://HOST:PORT`."
+    )
+    secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated secrets of 32 random bytes (43 characters of base64url). The first signs "
+        "and seals, all verify and open. Unset: generated into the data folder.",
+    )
+    key_cache_s: float = Field(
+        5.0,
+        ge=0,
+        le=60,
+        description="Seconds that a verified API key or token is remembered; a revocation is felt within it.",
+    )
+    session_hours: int = Field(12, ge=1, le=24 * 30, description="Hours that a person's session lasts.")
+    oidc_issuers: Annotated[tuple[issuers.OidcIssuer, ...], NoDecode] = Field(
+        (),
+        description="JSON list of other issuers whose tokens are accepted: `issuer`, `audience`, and where needed "
+        "`jwks_uri`, `algorithms` (of RS256, PS256, ES256, EdDSA), `sign_up`, `link_by_email`.",
+    )
+    body_limit: int = Field(2 * 1024 * 1024, ge=1024, description="Largest request body in bytes; beyond it 413.")
+    body_budget: int = Field(
+        64 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Bytes of request bodies that an HTTP process holds at once; beyond it 503 `busy`.",
+    )
+    pool_size: int = Field(10, ge=1, le=200, description="Database connections of each HTTP process.")
+    pool_timeout_s: float = Field(
+        3.0, gt=0, le=30, description="Seconds a request waits for a database connection before 503."
+    )
+    statement_timeout_s: float = Field(10.0, gt=0, le=600, description="Longest run of one SQL statement.")
+    database_answer_timeout_s: float = Field(
+        10.0, gt=0, le=900, description="Longest wait for the database to answer."
+    )
+    lock_timeout_s: float = Field(3.0, gt=0, le=600, description="Longest wait for a row or table lock.")
+    worker_concurrency: int = Field(4, ge=1, le=100, description="Jobs that one worker runs at once.")
+    quarantine_days: int = Field(90, ge=0, le=3650, description="Days a released name is kept from strangers.")
+    cooling_off_hours: int = Field(
+        24,
+        ge=0,
+        le=14 * 24,
+        description="Hours after the claim of a name in which releasing it undoes the claim: it is not owed, once "
+        "for each account and name. 0: never.",
+    )
+    confirmations_per_day: int = Field(
+        200,
+        ge=1,
+        le=1_000_000,
+        description="Readers of destinations that an account may have asked by mail in a day whether names may "
+        "forward to them; those beyond are asked on the next days.",
+    )
+    smtp_url: SecretStr | None = Field(
+        None,
+        description="Where mail leaves: `smtp://USER:PASSWORD@HOST:PORT?starttls=required` (or `optional`, "
+        "`never`), or `smtps://…`. Unset: mail is written to the folder `outbox` in the data folder.",
+    )
+    mail_from: str | None = Field(
+        None,
+        validate_default=True,
+        description="Whom mail comes from: `Name <address>`. Required with BUILDERS_SMTP_URL.",
+    )
+    mail_reply_to: str | None = Field(None, description="Address for answers to mail. Unset: the sender's.")
+    mail_bounces_to: str | None = Field(
+        None,
+        description="Mailbox for mail that comes back, as `bounce@mail.example`: each message then has a return "
+        "path of its own, `bounce+TOKEN@mail.example`. Unset: the sender's address.",
+    )
+    mail_tracking: bool = Field(
+        default=True, description="Whether notices and marketing mail tell of openings and clicks."
+    )
+    tracking_days: int = Field(
+        90,
+        ge=3,  # days that are still summed up
+        le=3650,
+        description="Days that single opens, clicks and funnel events are kept, to the month; daily sums stay.",
+    )
+    lander_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated origins of the pages that send funnel events from other sites: "
+        "`https://harbour.example`. Their browsers may read the answers (CORS).",
+    )
+    dkim_selector: str | None = Field(None, description="DKIM selector: the key is at SELECTOR._domainkey.DOMAIN.")
+    dkim_domain: str | None = Field(None, description="Domain that signs mail. Unset: that of the sender.")
+    dkim_key: SecretStr | None = Field(
+        None, description="RSA or Ed25519 key that signs mail (DKIM): PEM text, or the path of a PEM file."
+    )
+    dns_resolvers: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated name servers that account domains are looked up at: `192.0.2.53`, "
+        "`192.0.2.53:5353`, `[2001:db8::53]:53`. Unset: those of the system.",
+    )
+    mail_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated hosts that take mail for account domains, the first preferred: what their MX "
+        "must point to. Unset: MX is not checked.",
+    )
+    spf_include: str | None = Field(
+        None,
+        description="Domain that the SPF record of account domains must include. Unset: only its form is checked.",
+    )
+    outbound_allow: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Comma-separated `HOST:PORT` that outgoing calls may reach although they are not public, for "
+        "development and tests: `127.0.0.1:9000, [::1]:9000, localhost:9000`. A name must lead to this machine or "
+        "to a public address.",
+    )
+    outbound_ca: Path | None = Field(
+        None,
+        description="File of certificates (PEM) of authorities that outgoing calls trust besides the system's.",
+    )
+    metrics_host: str = Field("127.0.0.1", description="Address that the metrics of the worker are served on.")
+    metrics_port: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="Port of the worker's `/metrics`, for Prometheus. Unset: none. Each worker of a machine needs "
+        "its own.",
+    )
+    seller_name: str = Field("Builders", min_length=1, max_length=120, description="Who sells, on invoices.")
+    seller_address: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), max_length=6, description="Address of the seller on invoices; its lines parted by `|`."
+    )
+    seller_tax_id: str | None = Field(None, max_length=40, description="Tax number of the seller, on invoices.")
+    seller_bank: str | None = Field(
+        None, max_length=120, description="Where a bank transfer goes, as invoices say it: bank, account number."
+    )
+    tax_rate: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=100,
+        max_digits=7,
+        decimal_places=4,
+        allow_inf_nan=False,
+        description="Percent of tax that is added to the prices on invoices, exact: `19`, `8.875`.",
+    )
+    invoice_font: Path | None = Field(
+        None,
+        description="TrueType or OpenType font that invoices in PDF are set in, for names in any script. Unset: "
+        "Helvetica, and letters that it lacks are written with Latin ones.",
+    )
+    stripe_key: SecretStr | None = Field(
+        None, description="Secret key of Stripe, for links to pay invoices by. Unset: there are none."
+    )
+    stripe_webhook_secret: SecretStr | None = Field(
+        None, description="Signing secret (`whsec_…`) of Stripe's webhook to `/v1/invoices/stripe`."
+    )
+    stripe_api_base: str = Field(
+        "https://api.stripe.com", description="Where Stripe is, for tests; `http` only to BUILDERS_OUTBOUND_ALLOW."
+    )
+    log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
+    log_format: Literal["auto", "json", "console"] = Field(
+        "auto",
+        description="`json`: one object a line; `console`: text for people; `auto`: text on a terminal, else JSON",
+    )
+
+    @field_validator("limits", mode="before")
+    @classmethod
+    def _read_off(cls, value: object) -> object:
+        return None if value == "off" else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _read_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        hosts.read_networks(value)
+        return value
+
+    @field_validator("dns_resolvers")
+    @classmethod
+    def _read_resolvers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            hosts.read_resolver(each)
+        return value
+
+    @field_validator("mail_hosts")
+    @classmethod
+    def _read_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(hosts.read_host, value))
+
+    @field_validator("spf_include")
+    @classmethod
+    def _read_include(cls, value: str | None) -> str | None:
+        return value if value is None else hosts.read_host(value)
+
+    @field_validator("lander_origins")
+    @classmethod
+    def _read_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(hosts.read_origin, value))
+
+    @field_validator(
+        "secret_keys",
+        "outbound_allow",
+        "trusted_proxies",
+        "lander_origins",
+        "dns_resolvers",
+        "mail_hosts",
+        mode="before",
+    )
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return (
+            tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
+        )
+
+    @field_validator("seller_address", mode="before")
+    @classmethod
+    def _read_lines(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split("|")))) if isinstance(value, str) else value
+
+    @field_validator("mail_from", "mail_reply_to", "mail_bounces_to")
+    @classmethod
+    def _address(cls, value: str | None, known: ValidationInfo) -> str | None:
+        if value is not None and not re.fullmatch(r"[^@<>]+@[^@<>\s]+", parseaddr(value)[1]):
+            raise ValueError("write an address, or a name and an address: Builders <mail@builders.example>")
+        if value is None and known.field_name == "mail_from" and known.data.get("smtp_url") is not None:
+            raise ValueError("mail that leaves by BUILDERS_SMTP_URL needs a sender")
+        return value
+
+    @field_validator("oidc_issuers", mode="before")
+    @classmethod
+    def _read_issuers(cls, value: object, known: ValidationInfo) -> object:
+        return issuers.read(value, ours=known.data.get("base_url"))
+
+    @field_validator("base_url")
+    @classmethod
+    def _public(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "http://unset")
+        is_web = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        if not is_web or parts.query or parts.fragment:
+            raise ValueError("write http://host, http://host:port or https://host")
+        return value
+
+    @property
+    def url(self) -> str:
+        """Public base address, without a slash at its end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host  # RFC 3986, 3.2.2
+        return (self.base_url or f"http://{host}:{self.port}").rstrip("/")
+
+    @property
+    def issuer(self) -> str:
+        """Who issues our tokens, and whom they are for: the public address, or a name when none is set.
+
+        Not `url`: a token of the command line is good for a server that was told another port.
+        """
+        return (self.base_url or "urn:builders").rstrip("/")

@@ -1,0 +1,56 @@
+"""Hosts as settings name them: name servers with a port, names of hosts, and origins of pages."""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
+
+from builders.kit.values.domain_names import find_a_label
+
+DNS_PORT = 53
+MAX_PORT = 65_535
+UNIX = "unix"  # peers without an address: those of a Unix socket
+_WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?")
+
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
+
+
+class Resolver(NamedTuple):
+    """Where a name server listens."""
+
+    address: str
+    port: int
+
+
+def read_resolver(text: str) -> Resolver:
+    """The name server that a setting means. Raises ValueError."""
+    match = _WITH_PORT.fullmatch(text)
+    address = (match["six"] or match["four"]) if match else text  # of IPv6 without brackets there is no port
+    port = int(match["port"] or DNS_PORT) if match else DNS_PORT
+    try:
+        ip_address(address)
+    except ValueError:
+        address = ""
+    if not address or not 0 < port <= MAX_PORT:
+        raise ValueError("write addresses of name servers: 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53")
+    return Resolver(address, port)
+
+
+def read_host(text: str) -> str:
+    """The A-label of a host. Raises ValueError."""
+    name = find_a_label(text)
+    if name is None:
+        raise ValueError("write the whole name of a host: mx1.builders.example")
+    return name
+
+
+def read_origin(text: str) -> str:
+    """Return the origin of a page. Raises ValueError."""
+    if not _ORIGIN.fullmatch(text):
+        raise ValueError("write origins as browsers send them: https://harbour.example, in lower case")
+    return text
+
+
+def read_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the networks of trusted peers, without `unix`. Raises ValueError."""
+    return tuple(ip_network(each, strict=False) for each in texts if each != UNIX)
