@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from builders.kit.heavy import HeavyLoop
 
 from builders.app import Service
-from builders.kit.outbound import Outbound
+from builders.kit.http.heavy_requests import HeavyLoop
+from builders.kit.outbound.client import Outbound
 from builders.webhooks import sending
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 

@@ -67,10 +67,8 @@ class Compiled:
             raise TypeError(f"{route.path}: a handler is an async function")
         parameters.refuse_unknown(route, dependant)
         self.call: Callable[..., Awaitable[Any]] = dependant.call
-        self.needs, self.heavy = (
-            parameters.find_dependency(dependant, Needs),
-            parameters.find_dependency(dependant, Heavy),
-        )
+        self.needs = parameters.find_dependency(dependant, Needs)
+        self.heavy = parameters.find_dependency(dependant, Heavy)
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[connections.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
@@ -80,9 +78,8 @@ class Compiled:
                 self._supply(route, each)
         self.largest_body = limit_of(dependant, has_caller=self.needs is not None)
         self.terms = _terms_of(route, has_caller=self.needs is not None)
-        self.asks_database = bool(self.conn_name) or any(
-            call is connections.database for _, call, *_ in self.solved
-        )
+        calls = [call for _, call, *_ in self.solved]
+        self.asks_database = bool(self.conn_name) or connections.database in calls
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
