@@ -115,6 +115,7 @@ class Limit:
             "expires_at": _time(row[7]),
             "revoked_at": _time(row[8]),
             "last_used_at": _time(row[9]),
+            "allowed_ips": row[11],
             "scopes": _SCOPES[row[3]],
         }
         return _dumps(found).encode()

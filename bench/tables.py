@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from sqlalchemy import ARRAY, DateTime, Text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import CIDR, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -47,6 +47,7 @@ class ApiKey(Table):
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+    allowed_ips: Mapped[list[str] | None] = mapped_column(ARRAY(CIDR))
 
 
 class ApiKeyId(Table):

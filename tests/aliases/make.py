@@ -35,6 +35,9 @@ def wish(local_part: str, domain: str) -> Wanted:
     return Wanted(domain=domain, key=verdict.key, skeleton=verdict.skeleton, alias_id=ids.new())
 
 
+FREE = Money.of("0.00", "USD")  # nothing is billed, so a name that is claimed again continues no paid period
+
+
 def spec(local_part: str, domain: str, *destinations: str, **members: Any) -> AliasSpec:
     """A name to claim; under the manifest `acme-mail`, unless said otherwise, with the local part as its key."""
     wanted = wish(local_part, domain)

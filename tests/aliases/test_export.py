@@ -11,7 +11,7 @@ from builders.aliases.errors import SerialAhead
 from builders.aliases.local_parts import key
 from builders.aliases.records import Entry, SeparatorPolicy
 from builders.kit.db.connections import Conn, Database
-from tests.aliases.make import PROGRAM, Office, Owner, change, fresh, overtake, somebody, spec
+from tests.aliases.make import FREE, PROGRAM, Office, Owner, change, fresh, overtake, somebody, spec
 from tests.cast import Client, Person
 
 Changes = list[tuple[str, tuple[str, ...]]]
@@ -97,9 +97,9 @@ async def test_a_name_that_was_released_and_claimed_again_is_told_as_it_is(
     owner: Owner, alice: Person, database: Database, domain: str
 ) -> None:
     own, since = alice.account.email, await horizon(database)
-    await owner.claim_one("ada", domain, own)
+    await owner.claim_one("ada", domain, own, price=FREE)
     await owner.release((await owner.aliases())["ada"])
-    await owner.claim_one("ada", domain, own)
+    await owner.claim_one("ada", domain, own, price=FREE)
     assert (await changes(database, domain, since))[0] == [("ada", (own,))]
 
 

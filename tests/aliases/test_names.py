@@ -11,7 +11,7 @@ from builders.aliases.records import LIVE, Name, Reason
 from builders.aliases.service import NamesRefused
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from tests.aliases.make import Owner, fresh, prune, registry, spec, wish
+from tests.aliases.make import FREE, Owner, fresh, prune, registry, spec, wish
 
 HOLD = timedelta(minutes=15)
 
@@ -124,9 +124,9 @@ async def test_a_released_name_is_its_owners_until_the_quarantine_ends(ada: Owne
 async def test_an_owner_restores_a_released_name(ada: Owner, bob: Owner, conn: Conn) -> None:
     domain = fresh()
     for _ in range(3):
-        await ada.claim(spec("ada", domain))
+        await ada.claim(spec("ada", domain, price=FREE))
         await ada.release((await ada.aliases())["ada"])
-    await ada.claim(spec("a.da", domain))
+    await ada.claim(spec("a.da", domain, price=FREE))
     clock.move(timedelta(days=91))
     assert await bob.sees(wish("ada", domain)) == {"ada": "taken"}
     assert await registry(conn, domain) == {Name(domain, "ada"): "claimed"}
