@@ -15,7 +15,7 @@ import pytest
 from builders.kit.db.connections import Conn
 from builders.kit.process.settings import Settings
 from tests.cast import Person
-from tests.sandbox.make import PROMOTE, Json, alias, crew, events, order, plan, promote
+from tests.sandbox.make import PROMOTE, Json, alias, crew, events, order, plan
 
 PLANS, NAMES = 12, 60
 
@@ -44,6 +44,21 @@ async def child(settings: Settings) -> AsyncIterator[tuple[Process, httpx.AsyncC
             await process.wait()
 
 
+async def promote_all(alice: Person, plans: list[Json]) -> list[Json]:
+    """Promote all of the plans; one that was cut off has to be asked for before the others can start."""
+    promoted: dict[str, Json] = {}
+    for _ in plans:
+        for each in plans:
+            if each["id"] not in promoted:
+                answer = await alice.post(PROMOTE, json=order(each))
+                if answer.status_code == 200:
+                    promoted[each["id"]] = answer.json()
+                else:
+                    assert answer.json()["code"] == "promotion_running", answer.text
+    assert len(promoted) == len(plans)
+    return list(promoted.values())
+
+
 async def test_promotions_of_a_killed_process_are_whole_when_asked_for_again(
     alice: Person, conn: Conn, domain: str, child: tuple[Process, httpx.AsyncClient]
 ) -> None:
@@ -63,7 +78,7 @@ async def test_promotions_of_a_killed_process_are_whole_when_asked_for_again(
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert any(isinstance(answer, httpx.TransportError) for answer in answers)  # else it died too late
 
-    promoted = [await promote(alice, each) for each in plans]
+    promoted = await promote_all(alice, plans)
     assert {each["status"] for each in promoted} == {"succeeded"}
     assert {step["attempts"] for each in promoted for step in each["steps"]} == {1}
     told = Counter(data.get("address", name) for name, data in await events(conn, alice))
