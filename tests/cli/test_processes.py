@@ -2,8 +2,10 @@
 
 import json
 import signal
+import socket
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -90,6 +92,22 @@ def test_a_second_service_shares_the_database_and_its_successor_has_its_port(
             assert successor.stop(signal.SIGINT) == 0
             assert not any(map(lives, successor.family))
     running.wait()
+
+
+def test_the_kernel_copies_little_of_a_response_for_a_client_that_reads_nothing(running: Serving) -> None:
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.connect(("127.0.0.1", running.port))
+        client.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: builders.example\r\n\r\n")
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+        assert 0 < send_queue(running.port, client) < 400_000  # of more than 700,000
+
+
+def send_queue(port: int, client: socket.socket) -> int:
+    """Return the bytes that the kernel holds for a client of the service (Linux, proc_net_tcp)."""
+    server_end = f":{port:04X} 0100007F:{client.getsockname()[1]:04X} "
+    (line,) = [each for each in Path("/proc/net/tcp").read_text().splitlines() if server_end in each]
+    return int(line.split()[4].partition(":")[0], 16)
 
 
 def statuses_while_held(running: Serving, process: psutil.Process) -> list[int]:

@@ -13,4 +13,4 @@ _PARTS = st.text("ab=&+%;#/?20CF8é\x00 ", max_size=24).map(str.encode)
 @example(b"u=1&u=2&u")
 @example(b"=a&&b=&=&c==d&%ff=%zz&e=%C3%A4+%2B")
 def test_whatever_the_query_is(query: bytes) -> None:
-    assert parameters._sent(query) == dict(QueryParams(query.decode("latin-1")))
+    assert parameters._sent({"query_string": query}) == dict(QueryParams(query.decode("latin-1")))

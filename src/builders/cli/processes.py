@@ -13,6 +13,9 @@ from builders.cli import protocol
 from builders.cli.session import connected, read_settings
 from builders.kit.process import supervisor
 
+# Of a connection, in the kernel: without a bound it copies all of a large response for a client that reads nothing.
+# Accepted sockets inherit it (Linux, tcp(7)).
+UNSENT_BYTES = 128 * 1024
 GRACE_S = 25  # for requests under way when a process is told to stop
 
 
@@ -50,8 +53,10 @@ def http_command(fd: int) -> None:
             timeout_graceful_shutdown=GRACE_S,
         ),
     )
+    listener = socket.socket(fileno=fd)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
     settle()
-    server.run(sockets=[socket.socket(fileno=fd)])
+    server.run(sockets=[listener])
     if not server.started:
         sys.exit(1)
 

@@ -190,10 +190,11 @@ class Compiled:
     async def _read(self, request: Request, body: Any, values: Values) -> None:
         errors: list[Any] = []
         if request.scope["query_string"]:
-            unknown = parameters.list_unknown(request.scope["query_string"], self.query_names)
-            parameters.note_ignored(request.scope, unknown, self.query_names)
-            # What must always answer, such as a probe, refuses no query.
-            errors += restrictions.in_query(unknown if self.terms is not None else ())
+            unknown = parameters.list_unknown(request.scope, self.query_names)
+            if unknown:
+                parameters.note_ignored(request.scope, unknown, self.query_names)
+            if unknown and self.terms is not None:  # what must always answer, such as a probe, refuses no query
+                errors += restrictions.in_query(unknown)
         if self.ignores_body:
             errors += await restrictions.in_unread_body(request)
         if errors:  # before a dependency runs, which may read a form or ask somebody
