@@ -13,7 +13,7 @@ from builders.cli import protocol
 from builders.cli.session import connected, read_settings
 from builders.kit.process import supervisor
 
-# Of a connection, in the kernel: without a bound it copies all of a large response for a client that reads nothing.
+# Of a connection, in the kernel, which else copies all of a large response for a client that reads nothing.
 # Accepted sockets inherit it (Linux, tcp(7)).
 UNSENT_BYTES = 128 * 1024
 GRACE_S = 25  # for requests under way when a process is told to stop

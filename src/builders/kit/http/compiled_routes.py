@@ -5,7 +5,7 @@ Declared parameters and bodies go through FastAPI's own parsers, and the signatu
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from inspect import iscoroutinefunction
@@ -190,11 +190,7 @@ class Compiled:
     async def _read(self, request: Request, body: Any, values: Values) -> None:
         errors: list[Any] = []
         if request.scope["query_string"]:
-            unknown = parameters.list_unknown(request.scope, self.query_names)
-            if unknown:
-                parameters.note_ignored(request.scope, unknown, self.query_names)
-            if unknown and self.terms is not None:  # what must always answer, such as a probe, refuses no query
-                errors += restrictions.in_query(unknown)
+            errors += self._unknown_errors(request.scope)
         if self.ignores_body:
             errors += await restrictions.in_unread_body(request)
         if errors:  # before a dependency runs, which may read a form or ask somebody
@@ -213,6 +209,12 @@ class Compiled:
             errors = [{**each, "msg": f"{each['msg']}{bodies.AS_JSON}"} for each in errors]
         if errors:
             raise Invalid.many(errors)
+
+    def _unknown_errors(self, scope: Scope) -> Iterable[Any]:
+        """Return an error for each unknown parameter of the query that asks for a restriction."""
+        unknown = parameters.note_unknown(scope, self.query_names)
+        # What must always answer, such as a probe, refuses no query.
+        return restrictions.in_query(unknown) if unknown and self.terms is not None else ()
 
     async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
         """Add the values of the body; return what is wrong, in pydantic's form."""

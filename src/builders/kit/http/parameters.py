@@ -75,12 +75,6 @@ class Parameters:
         return _take(self._query, _sent(scope), values)
 
 
-def note_ignored(scope: Scope, unknown: Sequence[str], known: Collection[str]) -> None:
-    """Have the answer name the unknown parameters of the query, in the header that the scope holds."""
-    listed = ", ".join(_ignored(each, known) for each in unknown[:MOST_IGNORED])
-    scope[IGNORED] = ((b"ignored-parameters", listed.encode()),)
-
-
 def _ignored(name: str, known: Collection[str]) -> str:
     """Write a name as an item of a structured field (RFC 9651, 3.1)."""
     shown = quote(name[:LONGEST_NAME], safe=_AS_IT_IS)
@@ -98,9 +92,13 @@ def _sent(scope: Scope) -> dict[str, str]:
     return sent
 
 
-def list_unknown(scope: Scope, known: frozenset[str]) -> list[str]:
-    """Return the names in the query string that are not among the `known`, in the order in which they were sent."""
-    return [name for name in _sent(scope) if name not in known]
+def note_unknown(scope: Scope, known: frozenset[str]) -> Sequence[str]:
+    """Return the names in the query string that are not among the `known`, and have the answer name them."""
+    unknown = [name for name in _sent(scope) if name not in known]
+    if unknown:
+        listed = ", ".join(_ignored(each, known) for each in unknown[:MOST_IGNORED])
+        scope[IGNORED] = ((b"ignored-parameters", listed.encode()),)
+    return unknown
 
 
 def _decoded(text: str) -> str:
