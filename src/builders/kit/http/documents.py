@@ -81,24 +81,35 @@ def _add_pages(app: FastAPI) -> None:
         page.headers.update(headers)
         return page
 
-    written: list[bytes] = []
-    writing = Lock()
+    document = _Document(app)
 
-    def write() -> None:
-        with writing:
-            if not written:
-                written.append(json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":")).encode())
-
-    async def document(_: Request) -> Response:
-        if not written:  # once, in a thread: it takes half a second
-            await asyncio.to_thread(write)
-        return Response(written[0], media_type="application/json")
+    async def openapi(_: Request) -> Response:
+        return Response(await document.read(), media_type="application/json")
 
     app.mount(ASSETS, _Assets(directory=folder), name="assets")
-    app.add_route("/openapi.json", document, include_in_schema=False)
+    app.add_route("/openapi.json", openapi, include_in_schema=False)
     for path, show in (("/docs", swagger), ("/redoc", redoc)):
         app.add_route(path, show, include_in_schema=False)
         app.add_route(f"{path}/", _without_slash, include_in_schema=False)
+
+
+class _Document:
+    """The OpenAPI document as JSON, written once, in a thread: it takes half a second."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._lock = Lock()
+        self._content = b""
+
+    async def read(self) -> bytes:
+        """Return the document."""
+        return self._content or await asyncio.to_thread(self._write)
+
+    def _write(self) -> bytes:
+        with self._lock:
+            if not self._content:
+                self._content = json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
+        return self._content
 
 
 async def _without_slash(request: Request) -> Response:
