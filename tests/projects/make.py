@@ -1,17 +1,16 @@
-"""Projects as a caller makes them, and as the sandbox does."""
+"""Create projects through the API, and build the records that the sandbox passes."""
 
 from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.projects.records import Project, ProjectChange, ProjectSpec
-from builders.projects.telling import change_of
+from builders.projects.records import Project, ProjectChange, ProjectSpec, change_of
 from tests.cast import Client
 
 Json = dict[str, Any]
 PATH = "/v1/builders/projects"
-NOBODYS = "0193a1b2-0000-7000-8000-00000000000f"
+UNKNOWN_ID = "0193a1b2-0000-7000-8000-00000000000f"
 ALL: Json = {
     "name": "Acme mail",
     "slug": "acme",
@@ -26,7 +25,7 @@ ALL: Json = {
 
 
 async def create(client: Client, name: str = "Lander", **members: Any) -> Json:
-    """A new project as the answer shows it."""
+    """Create a project; return the reply."""
     answer = await client.post(PATH, json={"name": name, **members})
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
@@ -34,7 +33,7 @@ async def create(client: Client, name: str = "Lander", **members: Any) -> Json:
 
 
 async def read(client: Client, made: Json) -> Json:
-    """The project as it is now."""
+    """Return the current project."""
     answer = await client.get(f"{PATH}/{made['id']}")
     assert answer.status_code == 200, answer.text
     shown: Json = answer.json()
@@ -42,7 +41,7 @@ async def read(client: Client, made: Json) -> Json:
 
 
 async def patch(client: Client, made: Json, **members: Any) -> Json:
-    """The project after a change."""
+    """Change the project; return the reply."""
     answer = await client.patch(f"{PATH}/{made['id']}", json=members)
     assert answer.status_code == 200, answer.text
     changed: Json = answer.json()
@@ -50,22 +49,22 @@ async def patch(client: Client, made: Json, **members: Any) -> Json:
 
 
 async def archive(client: Client, made: Json) -> Json:
-    """The project, archived."""
+    """Archive the project; return the reply."""
     answer = await client.delete(f"{PATH}/{made['id']}")
     assert answer.status_code == 200, answer.text
     archived: Json = answer.json()
     return archived
 
 
-async def names(client: Client, **params: Any) -> list[str]:
-    """The names of the projects on the first page of the list."""
+async def list_names(client: Client, **params: Any) -> list[str]:
+    """Return the names of the projects on the first page of the list."""
     answer = await client.get(PATH, params=params)
     assert answer.status_code == 200, answer.text
     return [each["name"] for each in answer.json()["items"]]
 
 
-async def told(conn: Conn, account_id: UUID) -> list[tuple[str, Json]]:
-    """What was published of the account's projects, in order."""
+async def published_events(conn: Conn, account_id: UUID) -> list[tuple[str, Json]]:
+    """Return the events of the account's projects, oldest first: name and data."""
     cursor = await conn.execute(
         "SELECT name, data::json FROM kit_outbox WHERE account_id = %s AND name LIKE 'project.%%' ORDER BY id",
         [account_id],
@@ -74,10 +73,10 @@ async def told(conn: Conn, account_id: UUID) -> list[tuple[str, Json]]:
 
 
 def spec(name: str = "Lander", **members: Any) -> ProjectSpec:
-    """A project as the sandbox asks for it."""
+    """Return a project to create."""
     return ProjectSpec(id=ids.new(), name=name, **members)
 
 
 def change(project: Project, **members: Any) -> ProjectChange:
-    """A change as the sandbox asks for it."""
+    """Return a change of the project."""
     return change_of(project, **members)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from builders.kit.db.connections import Conn
-from builders.projects import members, service
+from builders.projects import fields, service
 from builders.projects.records import SLUG
 from tests.cast import Client, Person
-from tests.projects.make import ALL, NOBODYS, PATH, archive, create, names, read, told
+from tests.projects.make import ALL, PATH, UNKNOWN_ID, archive, create, list_names, published_events, read
 from tests.webhooks import make as webhooks
 
 
@@ -40,7 +40,7 @@ async def test_only_the_name_is_required(alice: Person) -> None:
     }
 
 
-async def test_what_is_sent_is_kept(alice: Person) -> None:
+async def test_all_fields_are_stored(alice: Person) -> None:
     hook = (await webhooks.create(alice))["id"]
     made = await create(alice, **ALL | {"webhook_ids": [hook, hook]})
 
@@ -48,7 +48,7 @@ async def test_what_is_sent_is_kept(alice: Person) -> None:
     assert {**await read(alice, made), "warnings": []} == made
 
 
-async def test_domains_are_kept_as_a_labels_and_mailboxes_in_lower_case(alice: Person) -> None:
+async def test_domains_are_stored_as_a_labels_and_mailboxes_in_lower_case(alice: Person) -> None:
     domains = ["Bücher.Example.", "xn--bcher-kva.example", "harbour.example"]
     made = await create(alice, allowed_domains=domains, default_destination=" Ops@Example.NET ")
 
@@ -56,7 +56,7 @@ async def test_domains_are_kept_as_a_labels_and_mailboxes_in_lower_case(alice: P
     assert made["default_destination"] == "ops@example.net"
 
 
-async def test_a_member_that_is_not_known_is_named_and_ignored(alice: Person) -> None:
+async def test_an_unknown_member_is_ignored_with_a_warning(alice: Person) -> None:
     made = await create(alice, alias_lim=5)
 
     [warning] = made["warnings"]
@@ -86,8 +86,8 @@ async def test_a_member_that_is_not_known_is_named_and_ignored(alice: Person) ->
         ({"allowed_domains": ["a.example"] * 101}, ["allowed_domains"], "too_long"),
         ({"default_destination": "ops"}, ["default_destination"], "email"),
         ({"webhook_ids": ["x"]}, ["webhook_ids", 0], "uuid_parsing"),
-        ({"webhook_ids": [NOBODYS] * 21}, ["webhook_ids"], "too_long"),
-        ({"webhook_ids": [NOBODYS]}, ["webhook_ids", 0], "webhook_unknown"),
+        ({"webhook_ids": [UNKNOWN_ID] * 21}, ["webhook_ids"], "too_long"),
+        ({"webhook_ids": [UNKNOWN_ID]}, ["webhook_ids", 0], "webhook_unknown"),
         ({"alias_limit": 0}, ["alias_limit"], "greater_than_equal"),
         ({"alias_limit": 100_001}, ["alias_limit"], "less_than_equal"),
         ({"alias_limit": "5"}, ["alias_limit"], "int_type"),
@@ -98,17 +98,17 @@ async def test_a_member_that_is_not_known_is_named_and_ignored(alice: Person) ->
         ({"metadata": {"x": 1}}, ["metadata", "x"], "string_type"),
     ],
 )
-async def test_what_breaks_a_rule_is_refused_where_it_does(
+async def test_an_invalid_member_is_refused_with_its_location(
     alice: Person, members: dict[str, object], loc: list[str | int], kind: str
 ) -> None:
     answer = await alice.post(PATH, json={"name": "Acme", **members})
 
     [detail] = answer.json()["detail"]
     assert (answer.status_code, detail["loc"], detail["type"]) == (422, ["body", *loc], kind)
-    assert await names(alice) == []
+    assert await list_names(alice) == []
 
 
-async def test_all_bounds_are_reached(alice: Person) -> None:
+async def test_values_at_every_bound_are_accepted(alice: Person) -> None:
     made = await create(
         alice,
         name="n" * 80,
@@ -121,10 +121,10 @@ async def test_all_bounds_are_reached(alice: Person) -> None:
     assert (len(made["allowed_domains"]), len(made["metadata"]), made["alias_limit"]) == (100, 20, 100_000)
 
 
-async def test_another_accounts_webhook_is_as_unknown_as_none(alice: Person, bob: Person) -> None:
+async def test_another_accounts_webhook_is_refused_like_an_unknown_one(alice: Person, bob: Person) -> None:
     his = (await webhooks.create(bob))["id"]
     own = (await webhooks.create(alice))["id"]
-    answer = await alice.post(PATH, json={"name": "Acme", "webhook_ids": [own, his, NOBODYS]})
+    answer = await alice.post(PATH, json={"name": "Acme", "webhook_ids": [own, his, UNKNOWN_ID]})
 
     assert answer.status_code == 422
     assert [each["loc"] for each in answer.json()["detail"]] == [
@@ -134,16 +134,16 @@ async def test_another_accounts_webhook_is_as_unknown_as_none(alice: Person, bob
     assert len({each["msg"] for each in answer.json()["detail"]}) == 1
 
 
-async def test_a_slug_that_is_given_and_taken_is_refused(alice: Person) -> None:
+async def test_a_taken_slug_is_refused(alice: Person) -> None:
     await create(alice, slug="acme")
     answer = await alice.post(PATH, json={"name": "Other", "slug": "acme"})
 
     assert (answer.status_code, answer.json()["code"]) == (409, "slug_taken")
     assert answer.json()["detail"] == "An active project has the slug acme."
-    assert await names(alice) == ["Lander"]
+    assert await list_names(alice) == ["Lander"]
 
 
-async def test_a_derived_slug_that_is_taken_gets_a_number(alice: Person, bob: Person) -> None:
+async def test_a_taken_derived_slug_gets_a_number(alice: Person, bob: Person) -> None:
     slugs = [(await create(alice, "Acme Mail!"))["slug"] for _ in range(3)]
     assert slugs == ["acme-mail", "acme-mail-2", "acme-mail-3"]
     assert (await create(bob, "Acme Mail!"))["slug"] == "acme-mail"
@@ -170,20 +170,20 @@ async def test_an_archived_project_frees_its_slug(alice: Person) -> None:
     ],
 )
 def test_slugs_are_derived(name: str, slug: str) -> None:
-    assert members.derive_slug(name) == slug
+    assert fields.derive_slug(name) == slug
 
 
 @given(name=st.text(min_size=1, max_size=80), taken=st.integers(0, 120))
-def test_every_name_has_a_free_slug_of_the_right_form(name: str, taken: int) -> None:
+def test_every_name_gets_a_unique_valid_slug(name: str, taken: int) -> None:
     slugs: set[str] = set()
     for _ in range(taken + 1):
-        slug = members.free_slug(name, slugs)
+        slug = fields.choose_slug(name, slugs)
         assert re.fullmatch(SLUG, slug)
         assert slug not in slugs
         slugs.add(slug)
 
 
-async def test_two_at_once_with_one_slug_are_decided(alice: Person) -> None:
+async def test_concurrent_requests_get_distinct_slugs(alice: Person) -> None:
     answers = await asyncio.gather(
         *(alice.post(PATH, json={"name": f"n{n}", "slug": "acme"}) for n in range(6)),
         *(alice.post(PATH, json={"name": "Derived"}) for _ in range(6)),
@@ -192,18 +192,18 @@ async def test_two_at_once_with_one_slug_are_decided(alice: Person) -> None:
     assert {each.json()["slug"] for each in answers[6:]} == {"derived", *(f"derived-{n}" for n in range(2, 7))}
 
 
-async def test_an_account_has_so_many_and_not_more_two_at_once_neither(alice: Person) -> None:
-    with replaced.object(service, "MOST", 3):
+async def test_concurrent_requests_cannot_exceed_the_limit(alice: Person) -> None:
+    with replaced.object(service, "MAX_PROJECTS", 3):
         answers = await asyncio.gather(*(alice.post(PATH, json={"name": f"n{n}"}) for n in range(6)))
         assert sorted(each.status_code for each in answers) == [201] * 3 + [409] * 3
         refused = next(each.json() for each in answers if each.status_code == 409)
         assert refused["code"] == "project_limit"
         made = next(each.json() for each in answers if each.status_code == 201)
-        await archive(alice, made)  # those that are archived do not count
+        await archive(alice, made)  # archived projects do not count
         await create(alice, "Another")
 
 
-async def test_a_test_key_has_projects_of_its_own(alice: Person) -> None:
+async def test_a_test_key_has_separate_projects(alice: Person) -> None:
     live, tried = await create(alice, slug="acme"), await create(alice.test, slug="acme")
 
     assert tried["account_id"] == live["account_id"] == str(alice.account.id)
@@ -212,30 +212,30 @@ async def test_a_test_key_has_projects_of_its_own(alice: Person) -> None:
     assert (await alice.get(f"{PATH}/{tried['id']}")).status_code == 404
 
 
-async def test_it_is_told_with_the_mailbox_masked(alice: Person, conn: Conn) -> None:
+async def test_the_event_masks_the_mailbox(alice: Person, conn: Conn) -> None:
     made = await create(alice, **ALL)
 
-    [(name, said)] = await told(conn, alice.account.id)
-    assert (name, said["id"], said["slug"], said["changed"]) == ("project.created", made["id"], "acme", [])
-    assert said["default_destination"] == "o***@example.net"
+    [(name, data)] = await published_events(conn, alice.account.id)
+    assert (name, data["id"], data["slug"], data["changed"]) == ("project.created", made["id"], "acme", [])
+    assert data["default_destination"] == "o***@example.net"
 
 
-async def test_a_refused_one_is_not_told(alice: Person, conn: Conn) -> None:
+async def test_a_refused_request_publishes_nothing(alice: Person, conn: Conn) -> None:
     await create(alice, slug="acme")
     await alice.post(PATH, json={"name": "Other", "slug": "acme"})
 
-    assert len(await told(conn, alice.account.id)) == 1
+    assert len(await published_events(conn, alice.account.id)) == 1
 
 
-async def test_repeated_with_its_idempotency_key_it_is_made_once(alice: Person) -> None:
+async def test_an_idempotent_repeat_creates_one_project(alice: Person) -> None:
     answers = [
         await alice.post(PATH, json={"name": "Acme"}, headers={"Idempotency-Key": "once"}) for _ in range(2)
     ]
     assert answers[0].json() == answers[1].json()
-    assert await names(alice) == ["Acme"]
+    assert await list_names(alice) == ["Acme"]
 
 
-async def test_dana_lacks_the_scope_and_nobody_is_let_in(dana: Person, anyone: Client) -> None:
+async def test_it_needs_the_scope_and_credentials(dana: Person, anyone: Client) -> None:
     refused = await dana.post(PATH, json={"name": "Acme"})
     assert (refused.status_code, refused.json()["scope"]) == (403, "projects:write")
     assert (await anyone.post(PATH, json={"name": "Acme"})).status_code == 401

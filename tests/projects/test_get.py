@@ -1,15 +1,15 @@
 import pytest
 
 from tests.cast import Client, Person
-from tests.projects.make import NOBODYS, PATH, archive, create, read
+from tests.projects.make import PATH, UNKNOWN_ID, archive, create, read
 
 
-async def test_it_is_as_it_was_made(alice: Person) -> None:
+async def test_it_equals_the_reply_of_its_creation(alice: Person) -> None:
     made = await create(alice)
     assert {**await read(alice, made), "warnings": []} == made
 
 
-async def test_an_archived_one_can_be_read(alice: Person) -> None:
+async def test_an_archived_project_can_be_read(alice: Person) -> None:
     made = await create(alice)
     await archive(alice, made)
 
@@ -18,7 +18,7 @@ async def test_an_archived_one_can_be_read(alice: Person) -> None:
     assert shown["archived_at"] == shown["updated_at"]
 
 
-async def test_a_version_that_the_client_has_is_not_sent_again(alice: Person) -> None:
+async def test_a_matching_etag_gets_304(alice: Person) -> None:
     made = await create(alice)
     tag = f'"{made["id"]}.1"'
     answer = await alice.get(f"{PATH}/{made['id']}")
@@ -29,10 +29,12 @@ async def test_a_version_that_the_client_has_is_not_sent_again(alice: Person) ->
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-async def test_to_bob_alices_is_as_unknown_as_none(alice: Person, bob: Person, method: str) -> None:
+async def test_another_accounts_project_is_refused_like_an_unknown_one(
+    alice: Person, bob: Person, method: str
+) -> None:
     made = await create(alice)
     body = {"name": "His"} if method == "PATCH" else None
-    answers = [await bob.request(method, f"{PATH}/{each}", json=body) for each in (made["id"], NOBODYS, "x")]
+    answers = [await bob.request(method, f"{PATH}/{each}", json=body) for each in (made["id"], UNKNOWN_ID, "x")]
 
     assert {each.status_code for each in answers} == {404}
     assert len({str(each.json() | {"request_id": None}) for each in answers}) == 1
@@ -41,7 +43,7 @@ async def test_to_bob_alices_is_as_unknown_as_none(alice: Person, bob: Person, m
 
 
 @pytest.mark.parametrize(("method", "scope"), [("GET", "read"), ("PATCH", "write"), ("DELETE", "write")])
-async def test_dana_lacks_the_scope_and_nobody_is_let_in(
+async def test_it_needs_the_scope_and_credentials(
     alice: Person, dana: Person, anyone: Client, method: str, scope: str
 ) -> None:
     path = f"{PATH}/{(await create(alice))['id']}"

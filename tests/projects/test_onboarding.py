@@ -5,7 +5,7 @@ from tests.profile.make import Office, me, steps
 from tests.projects.make import create
 
 
-async def test_the_first_project_is_a_step_of_builders(
+async def test_the_first_live_project_completes_an_onboarding_step(
     alice: Person, database: Database, settings: Settings
 ) -> None:
     office = Office(database, settings)

@@ -1,1 +1,1 @@
-"""Projects: what a builder's names have in common, the domains they may be on, and how many there may be."""
+"""Projects: groups of aliases that share settings, such as the allowed domains and a limit on their number."""

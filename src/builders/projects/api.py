@@ -22,10 +22,19 @@ from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFo
 router = Router(prefix="/v1/builders/projects", tags=["projects"])
 ProjectId = Annotated[str, Path(description="Identifier of the project; not its slug.")]
 Reader = Annotated[Caller, needs("projects:read")]
-# Of support: not the default destination and not the webhooks.
-_SUPPORT = ("name", "slug", "description", "website", "allowed_domains", "alias_limit", "metadata", "archived")
+# A support session with write access can change neither the default destination nor the webhooks.
+_SUPPORT = (
+    "name",
+    "slug",
+    "description",
+    "website",
+    "allowed_domains",
+    "alias_limit",
+    "metadata",
+    "archived",
+)
 Writer = Annotated[Caller, needs("projects:write", support=(*_SUPPORT, "version"))]
-Archived = Annotated[bool, Query(description="Archived ones as well.")]
+Archived = Annotated[bool, Query(description="Include archived projects.")]
 
 
 @router.get("", response_model=PageReply[schemas.ProjectReply])
@@ -36,7 +45,7 @@ async def list_projects(
     found = await projects.list_page(
         conn, account_id=caller.account_id, include_archived=include_archived, page=page
     )
-    return Page(items=[schemas.shown(each, caller) for each in found.items], next_cursor=found.next_cursor)
+    return Page(items=[schemas.project_reply(each, caller) for each in found.items], next_cursor=found.next_cursor)
 
 
 @router.post(
@@ -48,7 +57,7 @@ async def list_projects(
 async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schemas.ProjectWritten:
     """Create a project. Only its name is required."""
     made = await projects.create(conn, account_id=caller.account_id, spec=body.spec())
-    return schemas.written(made, caller)
+    return schemas.written_reply(made, caller)
 
 
 @router.get(
@@ -59,7 +68,7 @@ async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schem
 async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
     """Read one project, archived or not."""
     found = await projects.get(conn, account_id=caller.account_id, project_id=ids.find(project_id))
-    return known.answer(schemas.shown(found, caller), of=found.id, version=found.version)
+    return known.answer(schemas.project_reply(found, caller), of=found.id, version=found.version)
 
 
 @router.patch(
@@ -73,7 +82,7 @@ async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneM
 async def update(
     project_id: ProjectId, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
 ) -> Answer:
-    """Update a project: a merge patch. `archived: false` restores an archived one."""
+    """Update a project with a merge patch. `archived: false` restores an archived project."""
     changed = await projects.update(
         conn,
         account_id=caller.account_id,
@@ -81,7 +90,7 @@ async def update(
         patch=body.patch(),
         expected=replace(expected, version=body.version),
     )
-    return etags.tagged(schemas.written(changed, caller), of=changed.id, version=changed.version)
+    return etags.tagged(schemas.written_reply(changed, caller), of=changed.id, version=changed.version)
 
 
 @router.delete(
@@ -90,8 +99,8 @@ async def update(
     responses={**etags.WRITTEN, **problems(ProjectNotFound)},
 )
 async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> Answer:
-    """Archive the project: it takes no new names, those it has go on working. Done again it changes nothing."""
+    """Archive a project: it accepts no new aliases, its aliases continue to work. Repeating it changes nothing."""
     archived = await projects.archive(
         conn, account_id=caller.account_id, project_id=ids.find(project_id), expected=expected
     )
-    return etags.tagged(schemas.shown(archived, caller), of=archived.id, version=archived.version)
+    return etags.tagged(schemas.project_reply(archived, caller), of=archived.id, version=archived.version)

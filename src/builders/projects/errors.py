@@ -1,4 +1,4 @@
-"""Refusals of projects."""
+"""Errors of projects."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -20,9 +20,9 @@ class SlugsTaken(Problem):
     status, code = 409, "slug_taken"
 
     def __init__(self, slugs: frozenset[str]) -> None:
-        had = "An active project has the slug" if len(slugs) == 1 else "Active projects have the slugs"
+        subject = "An active project has the slug" if len(slugs) == 1 else "Active projects have the slugs"
         super().__init__(
-            f"{had} {', '.join(sorted(slugs))}.",
+            f"{subject} {', '.join(sorted(slugs))}.",
             next_action="Send another slug, or archive the project that has this one.",
         )
         self.slugs = slugs
@@ -35,13 +35,13 @@ class ProjectArchived(Problem):
 
 
 class ProjectLimit(Problem):
-    """The account has as many active projects as it may."""
+    """The account has the maximum number of active projects."""
 
     status, code = 409, "project_limit"
 
 
 class ProjectsChanged(Problem):
-    """Some of the projects are not as they were."""
+    """Some of the projects were changed or archived since they were read."""
 
     status, code = 409, "projects_changed"
 
@@ -51,11 +51,11 @@ class ProjectsChanged(Problem):
 
 
 class ProjectKeysTaken(Problem):
-    """Some of the manifest keys stand for other projects."""
+    """Some of the manifest keys belong to other projects."""
 
     status, code = 409, "project_keys_taken"
 
     def __init__(self, keys: frozenset[tuple[str, str]]) -> None:
         listed = ", ".join(f"{key} of {manifest}" for manifest, key in sorted(keys))
-        super().__init__(f"Keys that stand for other projects: {listed}.", next_action="Plan again.")
+        super().__init__(f"Keys of other projects: {listed}.", next_action="Plan again.")
         self.keys = keys

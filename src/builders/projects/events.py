@@ -1,5 +1,6 @@
-"""What projects tell."""
+"""Events of projects."""
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -7,10 +8,12 @@ from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
 from builders.kit.http.members import EventManifest, EventManifestKey, Version
+from builders.mail import service as mail
+from builders.projects.records import Project
 
 
 class ProjectData(BaseModel):
-    """A project; its default destination is masked, since news travels far."""
+    """A project. Its default destination is masked, because webhook receivers store events."""
 
     id: Annotated[UUID, Field(description="Identifier of the project.")]
     name: Annotated[str, Field(description="Name of the project.")]
@@ -18,12 +21,12 @@ class ProjectData(BaseModel):
     status: Annotated[str, Field(description="`active` or `archived`.")]
     changed: Annotated[list[str], Field(description="Names of the members that changed; empty for a new project.")]
     website: Annotated[str | None, Field(description="http or https address; null when not set.")]
-    allowed_domains: Annotated[list[str], Field(description="Domains on which its names may be; empty: any.")]
+    allowed_domains: Annotated[list[str], Field(description="Domains on which its aliases may be; empty: any.")]
     default_destination: Annotated[
         str | None,
-        Field(description="Recipient of its names that have none of their own, masked; null without one."),
+        Field(description="Recipient of its aliases that have none of their own, masked; null when not set."),
     ]
-    alias_limit: Annotated[int | None, Field(description="Most names that it may have; null: no limit.")]
+    alias_limit: Annotated[int | None, Field(description="Maximum number of its aliases; null: no limit.")]
     manifest: EventManifest
     manifest_key: EventManifestKey
     version: Version
@@ -48,13 +51,13 @@ _ARCHIVED = _EXAMPLE.model_copy(update={"status": "archived", "version": 3})
 _RESTORED = _EXAMPLE.model_copy(update={"version": 4})
 
 PROJECT_CREATED = declare(
-    Event(name="project.created", version=1, description="A project was opened.", example=_EXAMPLE)
+    Event(name="project.created", version=1, description="A project was created.", example=_EXAMPLE)
 )
 PROJECT_UPDATED = declare(
     Event(
         name="project.updated",
         version=1,
-        description="What a project says or allows is another; `changed` names the members.",
+        description="Fields of a project changed; `changed` names them.",
         example=_CHANGED,
     )
 )
@@ -62,12 +65,34 @@ PROJECT_ARCHIVED = declare(
     Event(
         name="project.archived",
         version=1,
-        description="A project takes no new names; those it has go on working.",
+        description="A project was archived. It accepts no new aliases; its aliases continue to work.",
         example=_ARCHIVED,
     )
 )
 PROJECT_RESTORED = declare(
     Event(
-        name="project.restored", version=1, description="An archived project is active again.", example=_RESTORED
+        name="project.restored",
+        version=1,
+        description="An archived project was restored.",
+        example=_RESTORED,
     )
 )
+
+
+def project_data(project: Project, changed: Sequence[str] = ()) -> ProjectData:
+    """Return the data of an event about the project, of which these fields changed."""
+    mailbox = project.default_destination
+    return ProjectData(
+        id=project.id,
+        name=project.name,
+        slug=project.slug,
+        status=project.status,
+        changed=list(changed),
+        website=project.website,
+        allowed_domains=list(project.allowed_domains),
+        default_destination=None if mailbox is None else mail.mask(mailbox),
+        alias_limit=project.alias_limit,
+        manifest=project.manifest,
+        manifest_key=project.manifest_key,
+        version=project.version,
+    )

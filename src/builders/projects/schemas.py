@@ -1,4 +1,4 @@
-"""Projects on the wire."""
+"""Requests and replies of projects."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from builders.kit.http.members import CreatedAt, Livemode, ManifestKey, Manifest
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import emails, ids, texts
 from builders.kit.values.texts import checked
-from builders.projects import members, records
+from builders.projects import fields, records
 from builders.projects.records import Patch, Project, ProjectSpec, ProjectStatus
 
 T = TypeVar("T")
@@ -43,8 +43,8 @@ _ITEM: JsonDict = {
 }
 
 
-def _whole(value: object) -> object:
-    """JSON has one kind of number: 3.0 is the integer 3 (JSON Schema 2020-12, core, 4.2.3)."""
+def _integer(value: object) -> object:
+    """Return 3.0 as 3: JSON does not distinguish them (JSON Schema 2020-12, core, 4.2.3)."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -53,12 +53,12 @@ def _distinct(values: Sequence[T]) -> list[T]:
 
 
 def _no_default(schema: dict[str, Any]) -> None:
-    """A member that is left out stays as it is; null is no default."""
+    """Publish no default: an absent member keeps its value."""
     schema.pop("default", None)
 
 
-OPTIONAL = Field(json_schema_extra=_no_default)
-LEFT_OUT: Any = None  # no value of the member: null is refused
+NOT_NULL = Field(json_schema_extra=_no_default)
+ABSENT: Any = None  # the default of a member that cannot be null
 Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NAME),
@@ -68,7 +68,7 @@ Slug = Annotated[str, Field(pattern=records.SLUG)]
 Description = Annotated[
     str,
     StringConstraints(min_length=1, max_length=records.MAX_DESCRIPTION),
-    checked(members.read_description, "text_form"),
+    checked(fields.parse_description, "text_form"),
 ]
 Website = Annotated[
     str,
@@ -77,70 +77,68 @@ Website = Annotated[
     Field(description="An http or https address."),
 ]
 Domain = Annotated[
-    str, StringConstraints(min_length=1, max_length=253), checked(members.read_domain, "domain_name")
+    str, StringConstraints(min_length=1, max_length=253), checked(fields.parse_domain, "domain_name")
 ]
 Domains = Annotated[
     list[Domain],
     Field(
         max_length=records.MAX_DOMAINS,
-        description="Where its names may be, in either form; kept as A-labels. Empty: on any domain.",
+        description="Domains on which its aliases may be, in Unicode or as A-labels. Empty: any.",
     ),
 ]
 Mailbox = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
     checked(emails.canonical, "email"),
-    Field(description="Where its names forward to when a manifest does not say."),
+    Field(description="Recipient of its aliases that have none of their own."),
 ]
 WebhookIds = Annotated[
     list[UUID],
-    Field(max_length=records.MAX_WEBHOOKS, description="Webhook destinations of the account that go with it."),
+    Field(max_length=records.MAX_WEBHOOKS, description="Webhook destinations of the account that belong to it."),
 ]
 AliasLimit = Annotated[
     StrictInt,
-    Field(ge=1, le=records.MAX_ALIASES, description="How many names it may have; null: as many as one likes."),
-    BeforeValidator(_whole),
+    Field(ge=1, le=records.MAX_ALIAS_LIMIT, description="Maximum number of its aliases; null: no limit."),
+    BeforeValidator(_integer),
 ]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=records.MAX_METADATA_KEY)]
 Value = Annotated[str, StringConstraints(max_length=records.MAX_METADATA_VALUE)]
 
 
 class ProjectCreate(Body):
-    """A project to be opened; all but its name can be left out."""
+    """A project to create. Only its name is required."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"name": "Acme mail"}, _CREATE))
 
     name: Annotated[Name, Field(description="Name of the project.")]
     slug: Annotated[
         Slug | None,
-        Field(
-            description="Unique among the account's active projects; of the name when absent, numbered if need be."
-        ),
+        Field(description="Unique among the account's active projects; derived from the name when absent."),
     ] = None
-    description: Annotated[Description | None, Field(description="Text about the project; null without one.")] = (
+    description: Annotated[Description | None, Field(description="Text about the project; null when not set.")] = (
         None
     )
-    website: Annotated[Website | None, Field(description="An http or https address; null without one.")] = None
+    website: Annotated[Website | None, Field(description="An http or https address; null when not set.")] = None
     allowed_domains: Annotated[
         Domains | None,
-        Field(description="Domains on which its names may be, in Unicode or as A-labels. Empty: any."),
+        Field(description="Domains on which its aliases may be, in Unicode or as A-labels. Empty: any."),
     ] = None
     default_destination: Annotated[
-        Mailbox | None, Field(description="Recipient of its names that have none of their own.")
+        Mailbox | None, Field(description="Recipient of its aliases that have none of their own.")
     ] = None
     webhook_ids: Annotated[
         WebhookIds | None, Field(description="Webhook destinations of the account that belong to it.")
     ] = None
     alias_limit: Annotated[
-        AliasLimit | None, Field(description="Most names that it may have; null: no limit.")
+        AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
     ] = None
     metadata: Annotated[
         Annotated[dict[Key, Value], Field(max_length=records.MAX_METADATA)] | None,
-        Field(description="Your own pairs of text."),
+        Field(description="Your own key-value pairs."),
     ] = None
 
     def spec(self) -> ProjectSpec:
-        """The record."""
+        """Return the request as a record."""
         return ProjectSpec(
             id=ids.new(),
             name=self.name,
@@ -156,7 +154,7 @@ class ProjectCreate(Body):
 
 
 class ProjectUpdate(PatchBody):
-    """A merge patch of a project (RFC 7396): what is absent stays as it is, null clears. At least one member."""
+    """A merge patch of a project (RFC 7396): absent members keep their value, null clears. At least one member."""
 
     conditions = frozenset({"version"})
 
@@ -164,42 +162,42 @@ class ProjectUpdate(PatchBody):
         json_schema_extra=by_example({"alias_limit": 1000, "website": None}, {"archived": False})
     )
 
-    name: Annotated[Name, OPTIONAL, Field(description="Name of the project; cannot be null.")] = LEFT_OUT
-    slug: Annotated[Slug, OPTIONAL, Field(description="Unique among the account's active projects.")] = LEFT_OUT
+    name: Annotated[Name, NOT_NULL, Field(description="Name of the project; cannot be null.")] = ABSENT
+    slug: Annotated[Slug, NOT_NULL, Field(description="Unique among the account's active projects.")] = ABSENT
     description: Annotated[Description | None, Field(description="Text about the project; null removes it.")] = (
         None
     )
     website: Annotated[Website | None, Field(description="An http or https address; null removes it.")] = None
     allowed_domains: Annotated[
         Domains | None,
-        Field(description="Domains on which its names may be; replaces the list. Null or empty: any."),
+        Field(description="Domains on which its aliases may be; replaces the list. Null or empty: any."),
     ] = None
     default_destination: Annotated[
-        Mailbox | None, Field(description="Recipient of its names that have none of their own; null removes it.")
+        Mailbox | None, Field(description="Recipient of its aliases that have none of their own; null removes it.")
     ] = None
     webhook_ids: Annotated[
         WebhookIds | None,
         Field(description="Webhook destinations of the account that belong to it; replaces the list."),
     ] = None
     alias_limit: Annotated[
-        AliasLimit | None, Field(description="Most names that it may have; null: no limit.")
+        AliasLimit | None, Field(description="Maximum number of its aliases; null: no limit.")
     ] = None
     metadata: Annotated[
         dict[Key, Value | None] | None,
-        Field(max_length=2 * records.MAX_METADATA, description="Pairs to be set, those with null to be dropped."),
+        Field(max_length=2 * records.MAX_METADATA, description="Pairs to set; a pair with null is removed."),
     ] = None
     archived: Annotated[
-        StrictBool, OPTIONAL, Field(description="False restores an archived project, true archives it.")
-    ] = LEFT_OUT
+        StrictBool, NOT_NULL, Field(description="False restores an archived project, true archives it.")
+    ] = ABSENT
     version: Annotated[
         StrictInt,
-        OPTIONAL,
-        Field(ge=1, description="The version that is to be changed, as If-Match; it changes nothing by itself."),
-        BeforeValidator(_whole),
-    ] = LEFT_OUT
+        NOT_NULL,
+        Field(ge=1, description="The version that the patch applies to, like If-Match; no change by itself."),
+        BeforeValidator(_integer),
+    ] = ABSENT
 
     def patch(self) -> Patch:
-        """The record."""
+        """Return the request as a record."""
         sent = self.model_dump(include=self.model_fields_set & _CHANGES)
         archived = sent.pop("archived", None)
         for name in sent.keys() & {"allowed_domains", "webhook_ids"}:
@@ -227,30 +225,31 @@ class ProjectReply(Reply):
     model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
 
     id: Annotated[UUID, Field(description="Identifier of the project.")]
-    account_id: Annotated[UUID, Field(description="The account; the real one also with a test key.")]
+    account_id: Annotated[UUID, Field(description="The account; with a test key also the real account.")]
     name: Annotated[str, Field(description="Name of the project.")]
     slug: Annotated[
         str, Field(description="Short name for URLs and manifests, unique among the account's active projects.")
     ]
-    description: Annotated[str | None, Field(description="Text about the project; null without one.")]
+    description: Annotated[str | None, Field(description="Text about the project; null when not set.")]
     website: Annotated[str | None, Field(description="http or https address; null when not set.")]
     allowed_domains: Annotated[
-        list[str], Field(description="Domains on which its names may be, as A-labels; empty: any.")
+        list[str], Field(description="Domains on which its aliases may be, as A-labels; empty: any.")
     ]
     default_destination: Annotated[
-        str | None, Field(description="Recipient of its names that have none of their own; null without one.")
+        str | None, Field(description="Recipient of its aliases that have none of their own; null when not set.")
     ]
     webhook_ids: Annotated[list[UUID], Field(description="Webhook destinations that belong to it.")]
-    alias_limit: Annotated[int | None, Field(description="Most names that it may have; null: no limit.")]
-    metadata: Annotated[dict[str, str], Field(description="Your own pairs of text.")]
+    alias_limit: Annotated[int | None, Field(description="Maximum number of its aliases; null: no limit.")]
+    metadata: Annotated[dict[str, str], Field(description="Your own key-value pairs.")]
     managed_by: Annotated[
-        ProjectManagedBy | None, Field(description="The manifest that manages it; null without one.")
+        ProjectManagedBy | None, Field(description="The manifest that manages it; null when there is none.")
     ]
     status: Annotated[
-        ProjectStatus, Field(description="An archived project takes no new names; those it has work on.")
+        ProjectStatus,
+        Field(description="An archived project accepts no new aliases; existing ones work."),
     ]
     livemode: Livemode
-    version: Annotated[int, Field(description="Grows with every change; the ETag is of it.")]
+    version: Annotated[int, Field(description="Increases with each change; part of the ETag.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
     archived_at: Annotated[datetime | None, Field(description="When it was archived; null while active.")]
@@ -262,13 +261,13 @@ class ProjectWritten(ProjectReply, WriteReply):
     model_config = ConfigDict(json_schema_extra=by_example({**_ITEM, "warnings": []}))
 
 
-def shown(project: Project, caller: Caller) -> ProjectReply:
-    """The answer to a read."""
+def project_reply(project: Project, caller: Caller) -> ProjectReply:
+    """Return the reply to a read."""
     return ProjectReply.model_validate(_members(project, caller))
 
 
-def written(project: Project, caller: Caller) -> ProjectWritten:
-    """The answer to a change."""
+def written_reply(project: Project, caller: Caller) -> ProjectWritten:
+    """Return the reply to a change."""
     return ProjectWritten.model_validate(_members(project, caller))
 
 
@@ -277,6 +276,6 @@ def _members(project: Project, caller: Caller) -> dict[str, Any]:
     managed = None
     if project.manifest is not None:
         managed = {"manifest": project.manifest, "key": project.manifest_key}
-    # Outside an account has one id, whichever of its keys asks.
-    outside = {"account_id": caller.live_account_id, "livemode": caller.mode == "live"}
-    return {**own, **outside, "managed_by": managed}
+    # Clients see one account id with live and test keys.
+    public = {"account_id": caller.live_account_id, "livemode": caller.mode == "live"}
+    return {**own, **public, "managed_by": managed}

@@ -1,6 +1,6 @@
-"""The door of projects.
+"""The public interface of projects.
 
-The doors for many at once work in sets: a handful of statements for any number, all or none.
+Functions for many projects use a fixed number of statements, and change all of the projects or none.
 """
 
 from collections import Counter
@@ -9,17 +9,14 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http.etags import Expected
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
-from builders.projects import members, store, telling
-from builders.projects.clearing import (
-    clear as clear,
-    count as count,
-)
+from builders.projects import fields, store
 from builders.projects.errors import (
     ProjectArchived as ProjectArchived,
     ProjectKeysTaken as ProjectKeysTaken,
@@ -28,18 +25,33 @@ from builders.projects.errors import (
     ProjectsChanged as ProjectsChanged,
     SlugsTaken as SlugsTaken,
 )
-from builders.projects.events import PROJECT_ARCHIVED, PROJECT_CREATED, PROJECT_RESTORED, PROJECT_UPDATED
-from builders.projects.members import (
-    derive_slug as derive_slug,
-    read_description as read_description,
-    read_domain as read_domain,
+from builders.projects.events import (
+    PROJECT_ARCHIVED,
+    PROJECT_CREATED,
+    PROJECT_RESTORED,
+    PROJECT_UPDATED,
+    project_data,
 )
-from builders.projects.records import MAX_METADATA, MOST, Patch, Project, ProjectChange, ProjectSpec
+from builders.projects.fields import (
+    derive_slug as derive_slug,
+    parse_description as parse_description,
+    parse_domain as parse_domain,
+)
+from builders.projects.records import (
+    MAX_METADATA,
+    MAX_PROJECTS,
+    Patch,
+    Project,
+    ProjectChange,
+    ProjectSpec,
+    change_of,
+    changed_fields,
+)
 from builders.webhooks import service as webhooks
 
 
 async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, page: PageRequest) -> Page[Project]:
-    """Some of the account's projects, newest first."""
+    """Return a page of the account's projects, newest first."""
     after = UUID(str(page.after[0])) if page.after else ids.LAST
     rows = await store.list_page(
         conn, account_id=account_id, include_archived=include_archived, after=after, limit=page.limit + 1
@@ -48,7 +60,7 @@ async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, pag
 
 
 async def get(conn: Conn, *, account_id: UUID, project_id: UUID | None) -> Project:
-    """A project of the account, archived ones too. Raises ProjectNotFound."""
+    """Return a project of the account, active or archived. Raises ProjectNotFound."""
     found = None if project_id is None else await store.find(conn, account_id=account_id, project_id=project_id)
     if found is None:
         raise ProjectNotFound("There is no such project.")
@@ -56,7 +68,7 @@ async def get(conn: Conn, *, account_id: UUID, project_id: UUID | None) -> Proje
 
 
 async def create(conn: Conn, *, account_id: UUID, spec: ProjectSpec) -> Project:
-    """Opens a project; publishes project.created.
+    """Create a project; publish project.created.
 
     Raises SlugsTaken, ProjectLimit, and Invalid for webhooks that are not the account's.
     """
@@ -67,35 +79,35 @@ async def create(conn: Conn, *, account_id: UUID, spec: ProjectSpec) -> Project:
 async def update(
     conn: Conn, *, account_id: UUID, project_id: UUID | None, patch: Patch, expected: Expected
 ) -> Project:
-    """The project with the patch, which can archive or restore it; one that changes nothing is no new version.
+    """Apply a patch, which can also archive or restore the project; a patch without effect keeps the version.
 
     Publishes project.updated, archived or restored. Raises ProjectNotFound, VersionMismatch, ProjectArchived,
     SlugsTaken, ProjectLimit, and Invalid at the members of the body.
     """
-    await store.take_turn(conn, account_id=account_id)
-    before = await _locked(conn, account_id=account_id, project_id=project_id)
+    await store.lock_account(conn, account_id=account_id)
+    before = await _lock(conn, account_id=account_id, project_id=project_id)
     expected.check(of=before.id, version=before.version)
-    wanted = telling.change_of(before, **_members(before, patch))
-    changed = telling.changed(before, wanted)
+    change = change_of(before, **_new_values(before, patch))
+    changed = changed_fields(before, change)
     to_archive = before.is_archived if patch.archived is None else patch.archived
     if before.is_archived and to_archive and changed:
         raise ProjectArchived("An archived project does not change.", next_action="Send archived: false as well.")
     if "webhook_ids" in changed:
-        await _check_webhooks(conn, account_id=account_id, wanted=wanted.webhook_ids)
+        await _check_webhooks(conn, account_id=account_id, wanted=change.webhook_ids)
     after = before
     if changed or (before.is_archived and not to_archive):
         event = PROJECT_RESTORED if before.is_archived else PROJECT_UPDATED
-        after = (await _write(conn, account_id, [wanted]))[wanted.id]
-        await outbox.publish(conn, event, account_id=account_id, data=telling.news(after, changed))
+        after = (await _write(conn, account_id, [change]))[change.id]
+        await outbox.publish(conn, event, account_id=account_id, data=project_data(after, changed))
     return after if after.is_archived or not to_archive else await _archive(conn, after)
 
 
 async def archive(conn: Conn, *, account_id: UUID, project_id: UUID | None, expected: Expected) -> Project:
-    """The project, archived; done again it changes nothing. Publishes project.archived.
+    """Archive the project and publish project.archived; leave an archived project as it is.
 
-    Raises ProjectNotFound, VersionMismatch; the latter not when it is archived already (RFC 9110, 13.1.1).
+    Raises ProjectNotFound, and VersionMismatch unless the project is already archived (RFC 9110, 13.1.1).
     """
-    before = await _locked(conn, account_id=account_id, project_id=project_id)
+    before = await _lock(conn, account_id=account_id, project_id=project_id)
     if before.is_archived:
         return before
     expected.check(of=before.id, version=before.version)
@@ -110,9 +122,9 @@ async def list_projects(
     project_ids: Iterable[UUID] = (),
     slugs: Iterable[str] = (),
 ) -> list[Project]:
-    """The account's projects, archived ones too, that a manifest manages, or that have one of the ids or slugs.
+    """Return the projects, active or archived, that a manifest manages or that have one of the ids or slugs.
 
-    Of a slug there can be archived ones beside the one that is active.
+    A slug can belong to one active project and to any number of archived ones.
     """
     return await store.list_projects(
         conn, account_id=account_id, manifest=manifest, project_ids=project_ids, slugs=slugs
@@ -120,81 +132,96 @@ async def list_projects(
 
 
 async def lock_projects(conn: Conn, *, account_id: UUID, project_ids: Iterable[UUID]) -> list[Project]:
-    """Those that are there, as they are until the transaction ends: for limits that hold for two at once.
+    """Return those of the projects that exist, locked until the transaction ends.
 
-    Call it after the other doors of this room, not before, or two may wait for each other.
+    Call it after the other functions of this module: the opposite sequence can deadlock.
     """
     return await store.lock(conn, account_id=account_id, project_ids=project_ids)
 
 
 async def create_many(conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSpec]) -> list[Project]:
-    """Opens projects, all or none; publishes project.created for each. Webhook ids are taken as they are.
+    """Create all of the projects or none; publish project.created for each. The webhook ids are not checked.
 
-    Raises SlugsTaken, KeysTaken, ProjectLimit.
+    Raises SlugsTaken, ProjectKeysTaken, ProjectLimit.
     """
-    await store.take_turn(conn, account_id=account_id)
+    await store.lock_account(conn, account_id=account_id)
     taken = await store.list_slugs(conn, account_id=account_id)
     _check_number(len(taken) + len(specs))
     _check_slugs(taken, specs)
     await _check_keys(conn, account_id, specs)
     slugs = {*taken, *(spec.slug for spec in specs if spec.slug)}
-    named: list[ProjectSpec] = []
+    with_slugs: list[ProjectSpec] = []
     for spec in specs:
-        slug = spec.slug or members.free_slug(spec.name, slugs)
+        slug = spec.slug or fields.choose_slug(spec.name, slugs)
         slugs.add(slug)
-        named.append(replace(spec, slug=slug))
-    made = await store.insert(conn, account_id=account_id, specs=named, now=clock.now())
-    created = [made[spec.id] for spec in specs]
-    await outbox.publish_many(conn, PROJECT_CREATED, [(account_id, telling.news(each)) for each in created])
+        with_slugs.append(replace(spec, slug=slug))
+    inserted = await store.insert(conn, account_id=account_id, specs=with_slugs, now=clock.now())
+    created = [inserted[spec.id] for spec in specs]
+    await outbox.publish_many(conn, PROJECT_CREATED, [(account_id, project_data(each)) for each in created])
     return created
 
 
 async def update_many(conn: Conn, *, account_id: UUID, changes: Sequence[ProjectChange]) -> list[Project]:
-    """Changes active projects that still have their version, all or none; publishes project.updated for each.
+    """Change all of the projects or none; publish project.updated for each.
 
-    Slugs and keys can be swapped within one call. Raises ProjectsChanged, SlugsTaken, KeysTaken.
+    One call can swap slugs and keys. Raises SlugsTaken, ProjectKeysTaken, and ProjectsChanged unless each project
+    is active and still has the version of its change.
     """
-    await store.take_turn(conn, account_id=account_id)
+    await store.lock_account(conn, account_id=account_id)
     versions = {change.id: change.version for change in changes}
-    before = await _unchanged(conn, account_id, versions)
+    before = await _lock_unchanged(conn, account_id, versions)
     after = await _write(conn, account_id, changes)
-    news = [telling.news(after[each.id], telling.changed(before[each.id], each)) for each in changes]
-    await outbox.publish_many(conn, PROJECT_UPDATED, [(account_id, each) for each in news])
+    data = [project_data(after[each.id], changed_fields(before[each.id], each)) for each in changes]
+    await outbox.publish_many(conn, PROJECT_UPDATED, [(account_id, each) for each in data])
     return [after[each.id] for each in changes]
 
 
 async def archive_many(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[Project]:
-    """Archives active projects that still have their version, all or none; publishes project.archived for each.
+    """Archive all of the projects or none; publish project.archived for each.
 
-    Raises ProjectsChanged.
+    Raises ProjectsChanged unless each project is active and still has the given version.
     """
-    await _unchanged(conn, account_id, versions)
+    await _lock_unchanged(conn, account_id, versions)
     archived = await store.archive(conn, account_id=account_id, project_ids=versions, now=clock.now())
-    await outbox.publish_many(conn, PROJECT_ARCHIVED, [(account_id, telling.news(each)) for each in archived])
+    await outbox.publish_many(conn, PROJECT_ARCHIVED, [(account_id, project_data(each)) for each in archived])
     return archived
 
 
-async def _locked(conn: Conn, *, account_id: UUID, project_id: UUID | None) -> Project:
+async def count(conn: Conn, *, account_id: UUID) -> int:
+    """Return the number of active projects of the account."""
+    return len(await store.list_slugs(conn, account_id=account_id))
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> int:
+    """Delete all projects of a sandbox account without events; return their number.
+
+    Raises ValueError for a live account, whose projects can only be archived.
+    """
+    await identity.require_twin(conn, account_id=account_id)
+    return await store.clear(conn, account_id=account_id)
+
+
+async def _lock(conn: Conn, *, account_id: UUID, project_id: UUID | None) -> Project:
     found = [] if project_id is None else await store.lock(conn, account_id=account_id, project_ids=[project_id])
     if not found:
         raise ProjectNotFound("There is no such project.")
     return found[0]
 
 
-async def _unchanged(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> dict[UUID, Project]:
-    """The projects, locked. Raises ProjectsChanged unless each is active and has its version."""
+async def _lock_unchanged(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> dict[UUID, Project]:
+    """Lock the projects. Raises ProjectsChanged unless each is active and has its version."""
     found = await store.lock(conn, account_id=account_id, project_ids=versions)
-    same = {each.id: each for each in found if not each.is_archived and each.version == versions[each.id]}
-    if changed := versions.keys() - same:
+    unchanged = {each.id: each for each in found if not each.is_archived and each.version == versions[each.id]}
+    if changed := versions.keys() - unchanged:
         raise ProjectsChanged(changed)
-    return same
+    return unchanged
 
 
 async def _write(conn: Conn, account_id: UUID, changes: Sequence[ProjectChange]) -> dict[UUID, Project]:
-    """Writes changes of locked projects, in the account's turn; archived ones come back."""
-    own = {change.id for change in changes}
+    """Write changes of locked projects, under the lock of the account; restore archived ones."""
+    changed_ids = {change.id for change in changes}
     active = await store.list_slugs(conn, account_id=account_id)
-    others = {slug: project_id for slug, project_id in active.items() if project_id not in own}
+    others = {slug: project_id for slug, project_id in active.items() if project_id not in changed_ids}
     _check_number(len(others) + len(changes))
     _check_slugs(others, changes)
     await _check_keys(conn, account_id, changes)
@@ -205,12 +232,12 @@ async def _archive(conn: Conn, project: Project) -> Project:
     [archived] = await store.archive(
         conn, account_id=project.account_id, project_ids=[project.id], now=clock.now()
     )
-    await outbox.publish(conn, PROJECT_ARCHIVED, account_id=project.account_id, data=telling.news(archived))
+    await outbox.publish(conn, PROJECT_ARCHIVED, account_id=project.account_id, data=project_data(archived))
     return archived
 
 
-def _members(before: Project, patch: Patch) -> dict[str, Any]:
-    """The members of a patch; metadata with its pairs merged into those that are there (RFC 7396)."""
+def _new_values(before: Project, patch: Patch) -> dict[str, Any]:
+    """Return the members of a patch; its metadata merged into the pairs of the project (RFC 7396)."""
     if patch.metadata is None:
         return dict(patch.members)
     pairs = {**before.metadata, **patch.metadata}
@@ -221,15 +248,15 @@ def _members(before: Project, patch: Patch) -> dict[str, Any]:
 
 
 def _check_number(active: int) -> None:
-    if active > MOST:
+    if active > MAX_PROJECTS:
         raise ProjectLimit(
-            f"An account has up to {MOST} active projects.", next_action="Archive one that is not used."
+            f"An account has up to {MAX_PROJECTS} active projects.", next_action="Archive one that is not used."
         )
 
 
 def _check_slugs(taken: Iterable[str], wanted: Sequence[ProjectSpec | ProjectChange]) -> None:
-    given = Counter(each.slug for each in wanted if each.slug)
-    if refused := (given.keys() & set(taken)) | {slug for slug, number in given.items() if number > 1}:
+    uses = Counter(each.slug for each in wanted if each.slug)
+    if refused := (uses.keys() & set(taken)) | {slug for slug, number in uses.items() if number > 1}:
         raise SlugsTaken(frozenset(refused))
 
 
@@ -241,15 +268,15 @@ async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[ProjectSpec
 
 
 async def _check_webhooks(conn: Conn, *, account_id: UUID, wanted: Sequence[UUID]) -> None:
-    """Raises Invalid for each that is none of the account's."""
+    """Raise Invalid with an error for each webhook that is not the account's."""
     if not wanted:
         return
-    page = await webhooks.list_destinations(conn, account_id=account_id, page=PageRequest(limit=MOST))
-    own = {each.id for each in page.items}
-    said: list[dict[str, Any]] = [
-        {"loc": ("body", "webhook_ids", at), "msg": "No webhook of the account.", "type": "webhook_unknown"}
-        for at, each in enumerate(wanted)
-        if each not in own
+    page = await webhooks.list_destinations(conn, account_id=account_id, page=PageRequest(limit=MAX_PROJECTS))
+    existing = {each.id for each in page.items}
+    errors: list[dict[str, Any]] = [
+        {"loc": ("body", "webhook_ids", index), "msg": "No webhook of the account.", "type": "webhook_unknown"}
+        for index, each in enumerate(wanted)
+        if each not in existing
     ]
-    if said:
-        raise Invalid.many(said)
+    if errors:
+        raise Invalid.many(errors)

@@ -1,4 +1,4 @@
-"""All SQL of projects, in sets: a hundred projects cost as many statements as one."""
+"""All SQL of projects. Each statement handles any number of projects."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,15 +13,14 @@ from builders.projects.records import Project, ProjectChange, ProjectSpec
 
 _SPECS = TypeAdapter(Sequence[ProjectSpec])
 _CHANGES = TypeAdapter(Sequence[ProjectChange])
-Keyed = ProjectSpec | ProjectChange
 
 COLUMNS = """
     account_id, id, name, slug, description, website, allowed_domains, default_destination, webhook_ids,
     alias_limit, metadata, manifest, manifest_key, version, created_at, updated_at, archived_at
 """
-# Who opens a project, gives it another slug or key, or restores it, first takes the account's turn: what is read
-# of slugs, keys and their number then stays true until the commit. The unique keys have the last word.
-TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('projects ' || %(account_id)s::uuid, 0))"
+# Taken before a project is created or restored and before its slug or key changes: the slugs, the keys and the
+# number of projects that are read under this lock stay valid until the commit. Unique indexes decide in any case.
+LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('projects ' || %(account_id)s::uuid, 0))"
 LIST_SLUGS = """
     SELECT slug, id FROM projects WHERE account_id = %(account_id)s AND archived_at IS NULL
 """
@@ -44,7 +43,7 @@ INSERT = f"""
                  default_destination text, webhook_ids uuid[], alias_limit int, metadata jsonb, manifest text,
                  manifest_key text)
     RETURNING {COLUMNS}
-"""  # noqa: S608 - of constants
+"""  # noqa: S608 - built from constants
 UPDATE = """
     UPDATE projects AS project
     SET name = new.name, slug = new.slug, description = new.description, website = new.website,
@@ -62,20 +61,20 @@ UPDATE = """
               project.metadata, project.manifest, project.manifest_key, project.version, project.created_at,
               project.updated_at, project.archived_at
 """
-# Its key in a manifest is free then, for the manifest may want such a project again.
+# An archived project loses its manifest key: the manifest may create another project with it.
 ARCHIVE = f"""
     UPDATE projects SET archived_at = %(now)s, manifest = NULL, manifest_key = NULL, version = version + 1,
                         updated_at = %(now)s
     WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
     RETURNING {COLUMNS}
-"""  # noqa: S608 - of constants
-# Not FOR UPDATE: rows that refer to a project may be written meanwhile.
+"""  # noqa: S608 - built from constants
+# Not FOR UPDATE: that would block inserts of rows with a foreign key to the project.
 LOCK = f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = ANY(%(project_ids)s::uuid[])
     ORDER BY id FOR NO KEY UPDATE
-"""  # noqa: S608 - of constants
-FIND = f"SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = %(id)s"  # noqa: S608 - of constants
-# A union of look-ups, each by its index.
+"""  # noqa: S608 - built from constants
+FIND = f"SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id = %(id)s"  # noqa: S608 - built from constants
+# A union of queries: each uses its own index.
 LIST = f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id IN (
         SELECT id FROM projects WHERE account_id = %(account_id)s AND manifest = %(manifest)s
@@ -84,30 +83,32 @@ LIST = f"""
         UNION
         SELECT unnest(%(project_ids)s::uuid[])
     ) ORDER BY id
-"""  # noqa: S608 - of constants
+"""  # noqa: S608 - built from constants
 PAGE = f"""
     SELECT {COLUMNS} FROM projects
     WHERE account_id = %(account_id)s AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - of constants
+"""  # noqa: S608 - built from constants
 PAGE_ACTIVE = f"""
     SELECT {COLUMNS} FROM projects WHERE account_id = %(account_id)s AND id < %(after)s AND archived_at IS NULL
     ORDER BY id DESC LIMIT %(limit)s
-"""  # noqa: S608 - of constants
+"""  # noqa: S608 - built from constants
 CLEAR = "DELETE FROM projects WHERE account_id = %(account_id)s"
 
 
-async def take_turn(conn: Conn, *, account_id: UUID) -> None:
-    """Until the transaction ends nobody else opens, renames or restores a project of the account."""
-    await conn.execute(TAKE_TURN, {"account_id": account_id})
+async def lock_account(conn: Conn, *, account_id: UUID) -> None:
+    """Wait for other transactions that change the account's slugs or keys; block new ones until this one ends."""
+    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
 
 
 async def list_slugs(conn: Conn, *, account_id: UUID) -> dict[str, UUID]:
-    """The slug of each active project, and whose it is."""
+    """Return the slugs of the active projects, each with the id of its project."""
     return dict(await (await conn.execute(LIST_SLUGS, {"account_id": account_id})).fetchall())
 
 
-async def list_taken_keys(conn: Conn, *, account_id: UUID, wanted: Sequence[Keyed]) -> frozenset[tuple[str, str]]:
-    """Those of the wanted keys (manifest, key) that stand for other projects."""
+async def list_taken_keys(
+    conn: Conn, *, account_id: UUID, wanted: Sequence[ProjectSpec | ProjectChange]
+) -> frozenset[tuple[str, str]]:
+    """Return those of the wanted keys (manifest, key) that belong to other projects."""
     row = {
         "account_id": account_id,
         "manifests": [each.manifest for each in wanted if each.manifest is not None],
@@ -121,7 +122,7 @@ async def list_taken_keys(conn: Conn, *, account_id: UUID, wanted: Sequence[Keye
 async def insert(
     conn: Conn, *, account_id: UUID, specs: Sequence[ProjectSpec], now: datetime
 ) -> dict[UUID, Project]:
-    """New projects, each with its slug."""
+    """Insert projects, each with its slug."""
     row = {"account_id": account_id, "specs": _SPECS.dump_json(specs).decode(), "now": now}
     return {each.id: each for each in await (await _cursor(conn).execute(INSERT, row)).fetchall()}
 
@@ -129,32 +130,32 @@ async def insert(
 async def update(
     conn: Conn, *, account_id: UUID, changes: Sequence[ProjectChange], now: datetime
 ) -> dict[UUID, Project]:
-    """Changes projects that were locked; archived ones are active then."""
+    """Update locked projects; archived ones become active."""
     row = {"account_id": account_id, "changes": _CHANGES.dump_json(changes).decode(), "now": now}
     return {each.id: each for each in await (await _cursor(conn).execute(UPDATE, row)).fetchall()}
 
 
 async def archive(conn: Conn, *, account_id: UUID, project_ids: Iterable[UUID], now: datetime) -> list[Project]:
-    """Archives projects that were locked."""
+    """Archive locked projects."""
     row = {"account_id": account_id, "project_ids": list(project_ids), "now": now}
     return await (await _cursor(conn).execute(ARCHIVE, row)).fetchall()
 
 
 async def lock(conn: Conn, *, account_id: UUID, project_ids: Iterable[UUID]) -> list[Project]:
-    """Those of the projects that are there; until the transaction ends they stay as they are."""
+    """Return those of the projects that exist, locked until the transaction ends."""
     row = {"account_id": account_id, "project_ids": list(project_ids)}
     return await (await _cursor(conn).execute(LOCK, row)).fetchall()
 
 
 async def find(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project | None:
-    """One project of the account."""
+    """Return a project of the account, or None."""
     return await (await _cursor(conn).execute(FIND, {"account_id": account_id, "id": project_id})).fetchone()
 
 
 async def list_projects(
     conn: Conn, *, account_id: UUID, manifest: str | None, project_ids: Iterable[UUID], slugs: Iterable[str]
 ) -> list[Project]:
-    """The account's projects that the manifest manages, or that have one of the ids or slugs."""
+    """Return the account's projects that the manifest manages, or that have one of the ids or slugs."""
     row = {"account_id": account_id, "manifest": manifest, "project_ids": list(project_ids), "slugs": list(slugs)}
     return await (await _cursor(conn).execute(LIST, row)).fetchall()
 
@@ -162,14 +163,14 @@ async def list_projects(
 async def list_page(
     conn: Conn, *, account_id: UUID, include_archived: bool, after: UUID, limit: int
 ) -> list[Project]:
-    """Some of the account's projects, newest first."""
+    """Return up to `limit` of the account's projects before the id `after`, newest first."""
     row = {"account_id": account_id, "after": after, "limit": limit}
     cursor = await _cursor(conn).execute(PAGE if include_archived else PAGE_ACTIVE, row)
     return await cursor.fetchall()
 
 
 async def clear(conn: Conn, *, account_id: UUID) -> int:
-    """Deletes all projects of a sandbox account; how many there were."""
+    """Delete all projects of the account; return their number."""
     return (await conn.execute(CLEAR, {"account_id": account_id})).rowcount
 
 

@@ -19,7 +19,7 @@ from builders.kit.values import texts
 from builders.kit.values.texts import checked
 from builders.projects import service as projects
 from builders.projects.records import (
-    MAX_ALIASES,
+    MAX_ALIAS_LIMIT,
     MAX_DESCRIPTION,
     MAX_DOMAINS,
     MAX_METADATA,
@@ -46,7 +46,7 @@ ProjectReference = Annotated[
     Field(min_length=1, max_length=63, description="A project: its key in this manifest, its slug or its id."),
 ]
 Domain = Annotated[str, Field(min_length=1, max_length=253)]
-AllowedDomain = Annotated[Domain, checked(projects.read_domain, "domain_name")]
+AllowedDomain = Annotated[Domain, checked(projects.parse_domain, "domain_name")]
 SecretReference = Annotated[
     str,
     Field(
@@ -72,11 +72,11 @@ Name = Annotated[
     checked(texts.plain, "text_form"),
 ]
 Description = Annotated[
-    str, Field(min_length=1, max_length=MAX_DESCRIPTION), checked(projects.read_description, "text_form")
+    str, Field(min_length=1, max_length=MAX_DESCRIPTION), checked(projects.parse_description, "text_form")
 ]
 Website = Annotated[str, Field(min_length=1, max_length=texts.MAX_URL), checked(texts.web_address, "web_address")]
 AliasLimit = Annotated[
-    StrictInt, Field(ge=1, le=MAX_ALIASES, description="How many names it may have."), BeforeValidator(whole)
+    StrictInt, Field(ge=1, le=MAX_ALIAS_LIMIT, description="How many names it may have."), BeforeValidator(whole)
 ]
 
 

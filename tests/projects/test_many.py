@@ -1,4 +1,4 @@
-"""What the sandbox asks of projects, in sets."""
+"""The functions for many projects, which the sandbox calls."""
 
 import asyncio
 from contextlib import suppress
@@ -12,35 +12,39 @@ from builders.kit.events import outbox
 from builders.projects import service as projects
 from builders.projects.records import Project, ProjectSpec
 from tests.cast import Person
-from tests.projects.make import archive, change, create, names, spec, told
+from tests.projects.make import archive, change, create, list_names, published_events, spec
 
 
-async def opened(database: Database, person: Person, *specs: ProjectSpec) -> list[Project]:
+async def create_projects(database: Database, person: Person, *specs: ProjectSpec) -> list[Project]:
     async with database.transaction() as conn:
         return await projects.create_many(conn, account_id=person.account.id, specs=specs)
 
 
-async def archived(conn: Conn, person: Person, *found: Project) -> list[Project]:
+async def archive_projects(conn: Conn, person: Person, *found: Project) -> list[Project]:
     versions = {each.id: each.version for each in found}
     return await projects.archive_many(conn, account_id=person.account.id, versions=versions)
 
 
-async def test_many_are_opened_in_order_with_slugs_and_keys(alice: Person, database: Database, conn: Conn) -> None:
+async def test_projects_are_created_in_order_with_slugs_and_keys(
+    alice: Person, database: Database, conn: Conn
+) -> None:
     await create(alice, "Acme")
     specs = [
         spec("Acme"),
         spec("Acme"),
         spec("Other", slug="acme-3", manifest="main", manifest_key="other", metadata={"a": "b"}, alias_limit=3),
     ]
-    made = await opened(database, alice, *specs)
+    made = await create_projects(database, alice, *specs)
 
     assert [each.id for each in made] == [each.id for each in specs]
     assert [each.slug for each in made] == ["acme-2", "acme-4", "acme-3"]
     assert (made[2].manifest, made[2].manifest_key, made[2].metadata) == ("main", "other", {"a": "b"})
-    assert [said["id"] for _, said in await told(conn, alice.account.id)][1:] == [str(each.id) for each in specs]
+    assert [data["id"] for _, data in await published_events(conn, alice.account.id)][1:] == [
+        str(each.id) for each in specs
+    ]
 
 
-async def test_the_statements_do_not_grow_with_the_projects(
+async def test_the_number_of_statements_is_independent_of_the_number_of_projects(
     alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = 0
@@ -55,49 +59,51 @@ async def test_the_statements_do_not_grow_with_the_projects(
     counts = []
     for number in (2, 200):
         sent = 0
-        made = await opened(
+        made = await create_projects(
             database, alice, *(spec(f"n{n}", manifest=f"m{number}", manifest_key=str(n)) for n in range(number))
         )
         async with database.transaction() as own:
             changes = [change(each, alias_limit=5) for each in made]
             after = await projects.update_many(own, account_id=alice.account.id, changes=changes)
-            await archived(own, alice, *after)
+            await archive_projects(own, alice, *after)
         counts.append(sent)
 
     assert counts[0] == counts[1] < 25
 
 
-async def test_all_or_none_are_opened(alice: Person, database: Database) -> None:
+async def test_all_or_none_are_created(alice: Person, database: Database) -> None:
     await create(alice, slug="acme")
     with pytest.raises(projects.SlugsTaken) as refused:
-        await opened(database, alice, spec(slug="one"), spec(slug="acme"), spec(slug="two"), spec(slug="two"))
+        await create_projects(
+            database, alice, spec(slug="one"), spec(slug="acme"), spec(slug="two"), spec(slug="two")
+        )
 
     assert refused.value.slugs == {"acme", "two"}
-    assert await names(alice) == ["Lander"]
+    assert await list_names(alice) == ["Lander"]
 
 
-async def test_a_key_stands_for_one_project(alice: Person, bob: Person, database: Database) -> None:
+async def test_a_manifest_key_belongs_to_one_project(alice: Person, bob: Person, database: Database) -> None:
     key = {"manifest": "main", "manifest_key": "p"}
-    await opened(database, alice, spec(**key))
+    await create_projects(database, alice, spec(**key))
     with pytest.raises(projects.ProjectKeysTaken) as refused:
-        await opened(database, alice, spec(**key))
+        await create_projects(database, alice, spec(**key))
 
     assert refused.value.keys == {("main", "p")}
-    await opened(database, bob, spec(**key))
+    await create_projects(database, bob, spec(**key))
 
 
 async def test_an_archived_project_frees_its_key(alice: Person, database: Database, conn: Conn) -> None:
     key = {"manifest": "main", "manifest_key": "p"}
-    [made] = await opened(database, alice, spec(**key))
+    [made] = await create_projects(database, alice, spec(**key))
     assert (await archive(alice, {"id": str(made.id)}))["managed_by"] is None
 
-    [again] = await opened(database, alice, spec(**key))
+    [again] = await create_projects(database, alice, spec(**key))
     found = await projects.list_projects(conn, account_id=alice.account.id, manifest="main", slugs=["lander"])
     assert [(each.id, each.is_archived) for each in found] == [(made.id, True), (again.id, False)]
 
 
-async def test_slugs_and_keys_are_swapped_in_one_call(alice: Person, database: Database) -> None:
-    one, two = await opened(
+async def test_one_call_swaps_slugs_and_keys(alice: Person, database: Database) -> None:
+    one, two = await create_projects(
         database,
         alice,
         spec(slug="one", manifest="main", manifest_key="a"),
@@ -110,11 +116,11 @@ async def test_slugs_and_keys_are_swapped_in_one_call(alice: Person, database: D
     assert [(each.slug, each.manifest_key, each.version) for each in after] == [("two", "b", 2), ("one", "a", 2)]
 
 
-async def test_what_changed_meanwhile_is_named_and_nothing_is_written(
+async def test_a_concurrent_change_is_named_and_nothing_is_written(
     alice: Person, bob: Person, database: Database, conn: Conn
 ) -> None:
-    one, two, three = await opened(database, alice, spec("one"), spec("two"), spec("three"))
-    [his] = await opened(database, bob, spec("his"))
+    one, two, three = await create_projects(database, alice, spec("one"), spec("two"), spec("three"))
+    [his] = await create_projects(database, bob, spec("his"))
     async with database.transaction() as own:
         await projects.update_many(own, account_id=alice.account.id, changes=[change(two, name="other")])
     await archive(alice, {"id": str(three.id)})
@@ -126,27 +132,27 @@ async def test_what_changed_meanwhile_is_named_and_nothing_is_written(
 
     with pytest.raises(projects.ProjectsChanged) as refused:
         async with database.transaction() as own:
-            await archived(own, alice, one, two, his)
+            await archive_projects(own, alice, one, two, his)
     assert refused.value.changed == {two.id, his.id}
     found = await projects.list_projects(conn, account_id=alice.account.id, project_ids=[one.id, two.id, his.id])
     assert [(each.name, each.status) for each in found] == [("one", "active"), ("other", "active")]
 
 
-async def test_many_are_archived_and_told(alice: Person, database: Database, conn: Conn) -> None:
-    made = await opened(database, alice, spec("one"), spec("two"))
+async def test_archiving_many_publishes_an_event_for_each(alice: Person, database: Database, conn: Conn) -> None:
+    made = await create_projects(database, alice, spec("one"), spec("two"))
     async with database.transaction() as own:
-        gone = await archived(own, alice, *made)
+        gone = await archive_projects(own, alice, *made)
 
     assert {each.version for each in gone} == {2}
-    assert await names(alice) == []
-    assert [name for name, _ in await told(conn, alice.account.id)][2:] == ["project.archived"] * 2
+    assert await list_names(alice) == []
+    assert [name for name, _ in await published_events(conn, alice.account.id)][2:] == ["project.archived"] * 2
 
 
 async def test_a_locked_project_is_not_archived_until_the_transaction_ends(
     alice: Person, database: Database
 ) -> None:
     made = await create(alice)
-    [project] = await opened(database, alice, spec("other"))
+    [project] = await create_projects(database, alice, spec("other"))
     async with database.transaction() as own:
         locked = await projects.lock_projects(own, account_id=alice.account.id, project_ids=[project.id])
         assert [each.status for each in locked] == ["active"]
@@ -156,16 +162,16 @@ async def test_a_locked_project_is_not_archived_until_the_transaction_ends(
     assert (await waiting).json()["status"] == "archived"
 
 
-async def test_a_crash_before_the_commit_leaves_nothing(
+async def test_a_failure_before_the_commit_changes_nothing(
     alice: Person, database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def dies(*args: object, **kwargs: object) -> None:
+    async def fail(*args: object, **kwargs: object) -> None:
         del args, kwargs
-        raise RuntimeError("killed")
+        raise RuntimeError("failed")
 
     with monkeypatch.context() as patched, suppress(RuntimeError):
-        patched.setattr(outbox, "publish_many", dies)
-        await opened(database, alice, spec(), spec())
+        patched.setattr(outbox, "publish_many", fail)
+        await create_projects(database, alice, spec(), spec())
 
-    assert await names(alice) == []
-    assert await told(conn, alice.account.id) == []
+    assert await list_names(alice) == []
+    assert await published_events(conn, alice.account.id) == []

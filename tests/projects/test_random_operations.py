@@ -1,4 +1,4 @@
-"""Whatever is done to projects, in whatever order and by however many at once, some things hold."""
+"""Invariants of projects under random and concurrent operations."""
 
 import asyncio
 import random
@@ -9,20 +9,20 @@ import pytest
 
 from builders.kit.db.connections import Conn
 from tests.cast import Person
-from tests.projects.make import PATH, archive, create, told
+from tests.projects.make import PATH, archive, create, published_events
 
 Json = dict[str, Any]
 SLUGS = ["alpha", "beta", "gamma"]
 
 
 class Model:
-    """What the account's projects should be, by what was asked and answered."""
+    """The expected projects of the account, from the requests and their replies."""
 
     def __init__(self) -> None:
         self.projects: dict[str, Json] = {}
 
     def has_slug(self, slug: str, but: str = "") -> bool:
-        """Whether another active project has it."""
+        """Return whether another active project has the slug."""
         return any(
             each["slug"] == slug and each["status"] == "active"
             for project_id, each in self.projects.items()
@@ -30,7 +30,7 @@ class Model:
         )
 
     def refuses(self, project_id: str, members: Json) -> bool:
-        """Whether a patch is against what the state allows."""
+        """Return whether the state does not allow the patch."""
         now = self.projects[project_id]
         wanted = {**now, **members}
         archived = members.get("archived", now["status"] == "archived")
@@ -41,18 +41,18 @@ class Model:
 
 
 async def act(alice: Person, model: Model, chance: random.Random) -> None:
-    """Does one thing, and holds the answer against the model."""
+    """Send one random request and compare the reply with the model."""
     slug, known = chance.choice(SLUGS), list(model.projects)
-    doing = chance.choice(["create", "patch", "patch", "archive", "restore"]) if known else "create"
-    if doing == "create":
+    action = chance.choice(["create", "patch", "patch", "archive", "restore"]) if known else "create"
+    if action == "create":
         answer = await alice.post(PATH, json={"name": "n", "slug": slug})
         assert answer.status_code == (409 if model.has_slug(slug) else 201)
     else:
         project_id = chance.choice(known)
-        members: Json = {"archived": False} if doing == "restore" else {"name": chance.choice("xyz")}
+        members: Json = {"archived": False} if action == "restore" else {"name": chance.choice("xyz")}
         if chance.random() < 0.5:
             members["slug"] = slug
-        if doing == "archive":
+        if action == "archive":
             answer = await alice.delete(f"{PATH}/{project_id}")
             assert answer.status_code == 200
         else:
@@ -63,8 +63,8 @@ async def act(alice: Person, model: Model, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_random_histories_answer_as_the_model_does(alice: Person, conn: Conn, seed: int) -> None:
-    chance, model = random.Random(seed), Model()  # noqa: S311 - chance that can be repeated
+async def test_random_operations_match_the_model(alice: Person, conn: Conn, seed: int) -> None:
+    chance, model = random.Random(seed), Model()  # noqa: S311 - repeatable randomness
     for _ in range(80):
         await act(alice, model, chance)
 
@@ -72,12 +72,12 @@ async def test_random_histories_answer_as_the_model_does(alice: Person, conn: Co
     assert {each["id"]: each["version"] for each in listed} == {
         project_id: each["version"] for project_id, each in model.projects.items()
     }
-    # Each version was told, once.
-    events = Counter(said["id"] for _, said in await told(conn, alice.account.id))
+    # Each version was published once.
+    events = Counter(data["id"] for _, data in await published_events(conn, alice.account.id))
     assert events == {each["id"]: each["version"] for each in listed}
 
 
-async def test_whatever_happens_at_once_no_two_active_ones_share_a_slug(alice: Person) -> None:
+async def test_concurrent_operations_keep_active_slugs_unique(alice: Person) -> None:
     made = [await create(alice, slug=slug) for slug in SLUGS]
 
     async def one(seed: int) -> set[int]:
@@ -101,7 +101,7 @@ async def test_whatever_happens_at_once_no_two_active_ones_share_a_slug(alice: P
     assert len(set(active)) == len(active) <= len(SLUGS)
 
 
-async def test_one_that_comes_back_and_a_new_one_want_a_slug_at_once(alice: Person) -> None:
+async def test_a_restored_and_a_new_project_compete_for_a_slug(alice: Person) -> None:
     made = await create(alice, slug="alpha")
     for _ in range(5):
         await archive(alice, made)
