@@ -26,7 +26,7 @@ from tests.architecture.statements import (
 MEANT = {
     "builders/kit/db/migrations.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
     "builders/kit/http/idempotency.py:PRUNE": "keys of all accounts grow old alike",
-    "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are told in one batch",
+    "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",
     "builders/kit/events/dispatcher.py:LIST_SINCE": "as above, for what a subscriber has missed",
     "builders/identity/store/keys.py:FIND_HOLDER": "a key arrives without its account",
     "builders/identity/store/grants.py:REDEEM_GRANT": "a grant arrives without its account",

@@ -42,7 +42,7 @@ def declared() -> Mapping[str, object]:
         "error_codes": sorted({each.code for each in errors.catalog() if ours(each.__module__)}),
         "scopes": sorted(scopes.DESCRIPTIONS),
         "job_aliases": dict(queue.aliases()),
-        "former_subscribers": dict(dispatcher.renamed()),
+        "former_subscribers": dict(dispatcher.aliases()),
     }
 
 

@@ -69,12 +69,12 @@ async def own_database(own: Settings) -> AsyncIterator[Database]:
 @pytest.fixture
 def registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test declares is forgotten after it."""
-    monkeypatch.setattr(outbox, "_register", dict(outbox._register))
+    monkeypatch.setattr(outbox, "_registry", dict(outbox._registry))
     monkeypatch.setattr(
         dispatcher, "_subscribers", {name: dict(each) for name, each in dispatcher._subscribers.items()}
     )
-    monkeypatch.setattr(dispatcher, "_relays", {})
-    monkeypatch.setattr(dispatcher, "_renamed", dict(dispatcher._renamed))
+    monkeypatch.setattr(dispatcher, "_batch_subscribers", {})
+    monkeypatch.setattr(dispatcher, "_aliases", dict(dispatcher._aliases))
     monkeypatch.setattr(partitions, "_tables", dict(partitions._tables))
     monkeypatch.setattr(queue.app, "tasks", dict(queue.app.tasks))
 

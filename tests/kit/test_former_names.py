@@ -39,11 +39,11 @@ async def happen(conn: Conn, database: Database, person: Person, name: str) -> d
 
 
 @pytest.mark.parametrize("task", ["news.tell", "events.notify"])
-@pytest.mark.parametrize("former", sorted(dispatcher.renamed()))
+@pytest.mark.parametrize("former", sorted(dispatcher.aliases()))
 async def test_a_subscriber_is_found_by_its_former_name(
     alice: Person, conn: Conn, database: Database, settings: Settings, former: str, task: str
 ) -> None:
-    name = min(dispatcher.subscribers()[dispatcher.renamed()[former]], default="alias.deleted")
+    name = min(dispatcher.subscribers()[dispatcher.aliases()[former]], default="alias.deleted")
     event = await happen(conn, database, alice, name)
     left = await run(conn, database, settings, task, subscriber=former, **event)
     assert left is None, left  # what succeeded is gone

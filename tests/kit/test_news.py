@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
@@ -45,7 +45,7 @@ async def conn(own_database: Database) -> AsyncIterator[Conn]:
 def listen(event: Event, name: str) -> None:
     """A subscriber that writes down what it hears."""
 
-    async def hear(conn: Conn, told: News) -> None:
+    async def hear(conn: Conn, told: PublishedEvent) -> None:
         await conn.execute("INSERT INTO heard VALUES (%s, %s)", [name, told.read()["number"]])
 
     dispatcher.subscribe(event.name, name=name)(hear)
@@ -90,9 +90,9 @@ async def test_each_subscriber_hears_of_each_event(own: Settings, own_database: 
 async def test_a_subscriber_is_given_the_event_as_it_was_published(
     own: Settings, own_database: Database, conn: Conn
 ) -> None:
-    given: list[News] = []
+    given: list[PublishedEvent] = []
 
-    async def keep(_: Conn, told: News) -> None:
+    async def keep(_: Conn, told: PublishedEvent) -> None:
         given.append(told)
 
     dispatcher.subscribe(TOLD.name, name="keep")(keep)
@@ -110,7 +110,7 @@ async def test_a_subscriber_is_given_the_event_as_it_was_published(
 async def test_two_dispatchers_at_once_hand_on_each_event_once(own_database: Database, conn: Conn) -> None:
     listen(TOLD, "ears")
     listen(TOLD, "other_ears")
-    count = 2 * dispatcher.BATCH + 100
+    count = 2 * dispatcher.BATCH_SIZE + 100
     await publish(own_database, TOLD, count)
 
     done = await asyncio.gather(*(dispatch(own_database) for _ in range(4)))
@@ -124,14 +124,14 @@ async def test_two_dispatchers_at_once_hand_on_each_event_once(own_database: Dat
 
 async def test_a_dispatcher_does_not_wait_for_another_one(own_database: Database, conn: Conn) -> None:
     listen(TOLD, "ears")
-    await publish(own_database, TOLD, dispatcher.BATCH + 10)
+    await publish(own_database, TOLD, dispatcher.BATCH_SIZE + 10)
 
     async with own_database.transaction() as first, own_database.transaction() as second:
-        assert await dispatcher.dispatch(first) == dispatcher.BATCH
+        assert await dispatcher.dispatch(first) == dispatcher.BATCH_SIZE
         assert await dispatcher.dispatch(second) == 10
 
     found = await conn.execute("SELECT count(DISTINCT args ->> 'event_id') FROM procrastinate_jobs")
-    assert await found.fetchone() == (dispatcher.BATCH + 10,)
+    assert await found.fetchone() == (dispatcher.BATCH_SIZE + 10,)
 
 
 async def test_a_dispatch_that_fails_hands_on_nothing_and_loses_nothing(
@@ -158,7 +158,7 @@ async def test_a_failing_subscriber_is_tried_again_and_holds_up_no_other(
 ) -> None:
     tried: list[int] = []
 
-    async def stumble(conn: Conn, told: News) -> None:
+    async def stumble(conn: Conn, told: PublishedEvent) -> None:
         await conn.execute("INSERT INTO heard VALUES ('stumbling', %s)", [told.read()["number"]])
         tried.append(told.read()["number"])
         if len(tried) == 1:

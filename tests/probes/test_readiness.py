@@ -127,7 +127,7 @@ async def test_events_that_nobody_tells_are_named_and_it_is_ready_all_the_same(
 async def test_an_outbox_that_cannot_be_looked_at_is_named_and_it_is_ready_all_the_same(
     anyone: Client, monkeypatch: pytest.MonkeyPatch, look: str
 ) -> None:
-    monkeypatch.setattr(dispatcher, "OLDEST", look)
+    monkeypatch.setattr(dispatcher, "GET_OLDEST_PENDING", look)
 
     answer = await anyone.get("/readyz")
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from builders.aliases.events import ALIAS_CREATED
 from builders.app import Service
 from builders.kit.db.connections import Database
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
 from builders.webhooks import fanout, sending
@@ -42,10 +42,10 @@ async def read(client: Client, made: Json) -> Json:
     return shown
 
 
-async def happen(database: Database, account_id: UUID, *events: Event) -> list[News]:
+async def happen(database: Database, account_id: UUID, *events: Event) -> list[PublishedEvent]:
     """Lets events happen to the account, and has them fanned out."""
     told = [
-        News(
+        PublishedEvent(
             id=ids.new(),
             name=event.name,
             version=event.version,

@@ -26,15 +26,15 @@ class ToldBefore(BaseModel):
 
 @pytest.fixture
 def _declared() -> Iterator[None]:
-    before = dict(outbox._register)
+    before = dict(outbox._registry)
     first = Event(name="thing.told", version=1, description="A thing was told.", example=ToldBefore())
     outbox.declare(
         Event(name="thing.told", version=2, description="A thing was told.", example=Told(), earlier=(first,))
     )
     outbox.declare(Event(name="thing.hushed", version=1, description="Hush.", example=Told(), internal=True))
     yield
-    outbox._register.clear()
-    outbox._register.update(before)
+    outbox._registry.clear()
+    outbox._registry.update(before)
 
 
 async def test_every_public_event_is_listed_by_name_with_its_area(alice: Person) -> None:

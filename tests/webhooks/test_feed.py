@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from builders.aliases.events import ALIAS_CREATED
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
 from builders.webhooks import feed
@@ -31,7 +31,7 @@ TESTED = Event(name="alias.tested", version=1, description="Another one.", examp
 
 @pytest.fixture(autouse=True)
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "_register", dict(outbox._register))
+    monkeypatch.setattr(outbox, "_registry", dict(outbox._registry))
     outbox.declare(HIDDEN)
     outbox.declare(TESTED)
 
@@ -241,14 +241,14 @@ async def test_an_erased_event_is_left_out(alice: Person, database: Database) ->
     await happen(database, alice.account.id, TESTED, ALIAS_CREATED)
     async with database.transaction() as conn:
         text = Said().text
-        await outbox.forget(conn, TESTED, account_id=alice.account.id, member="text", value=text)
+        await outbox.delete_events(conn, TESTED, account_id=alice.account.id, member="text", value=text)
     assert types(await read(alice, start)) == ["alias.created"]
 
 
 async def test_events_that_are_relayed_again_stay_where_they_are(alice: Person, database: Database) -> None:
     start = await seek_end(alice, database)
     told = [
-        News(
+        PublishedEvent(
             id=ids.new(),
             name=TESTED.name,
             version=1,
@@ -269,7 +269,7 @@ async def test_events_that_are_relayed_again_stay_where_they_are(alice: Person, 
 async def test_an_event_of_a_newer_revision_waits_for_a_worker_that_knows_it(
     alice: Person, database: Database
 ) -> None:
-    unknown = News(
+    unknown = PublishedEvent(
         id=ids.new(), name="test.newer", version=1, account_id=alice.account.id, created_at=clock.now(), data="{}"
     )
     async with database.transaction() as conn:

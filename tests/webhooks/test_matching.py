@@ -20,10 +20,10 @@ class Told(BaseModel):
 @pytest.fixture
 def register() -> Iterator[Mapping[str, Event]]:
     """The register with events that tests declare, which are forgotten afterwards."""
-    before = dict(outbox._register)
-    yield outbox._register
-    outbox._register.clear()
-    outbox._register.update(before)
+    before = dict(outbox._registry)
+    yield outbox._registry
+    outbox._registry.clear()
+    outbox._registry.update(before)
 
 
 def declare(name: str, *, internal: bool = False) -> None:

@@ -12,7 +12,7 @@ from builders.invoices import service as invoices
 from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.mail.records import VerifyDestination
 
@@ -46,8 +46,8 @@ async def ask_late(context: JobContext, timestamp: int) -> None:
     )
 
 
-@dispatcher.relay(name="aliases.request_confirmations", former="builders.aliases.jobs.ask_soon")
-async def ask_soon(conn: Conn, events: Sequence[News]) -> None:
+@dispatcher.subscribe_batches(name="aliases.request_confirmations", alias="builders.aliases.jobs.ask_soon")
+async def ask_soon(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Has readers of new destinations asked soon after names were claimed or changed.
 
     One job for all, since one for each promotion would hold up those that come at the same time.
@@ -69,15 +69,15 @@ async def withdraw(context: JobContext, account_id: str, alias_ids: list[str], a
 
 
 @dispatcher.subscribe(
-    "email.verified", name="aliases.record_verified_email", former="builders.aliases.jobs.note_verified"
+    "email.verified", name="aliases.record_verified_email", alias="builders.aliases.jobs.note_verified"
 )
-async def note_verified(conn: Conn, told: News) -> None:
+async def note_verified(conn: Conn, told: PublishedEvent) -> None:
     """Counts the account's own address as verified where its names forward there."""
     await aliases.verify_destination(conn, account_id=told.account_id, email=told.read()["email"])
 
 
-@dispatcher.subscribe("mail.bounced", name="aliases.record_bounce", former="builders.aliases.jobs.note_bounced")
-async def note_bounced(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("mail.bounced", name="aliases.record_bounce", alias="builders.aliases.jobs.note_bounced")
+async def note_bounced(conn: Conn, told: PublishedEvent) -> None:
     """Notes that the mail to the reader of a destination came back."""
     data = told.read()
     if data["letter"] == VerifyDestination.name:
@@ -120,14 +120,14 @@ async def settle(context: JobContext, account_id: str, invoice_id: str) -> None:
 
 
 @dispatcher.subscribe(
-    "invoice.grace_ended", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice"
+    "invoice.grace_ended", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice"
 )
 @dispatcher.subscribe(
-    "invoice.uncollectible", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice"
+    "invoice.uncollectible", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice"
 )
-@dispatcher.subscribe("invoice.paid", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice")
-@dispatcher.subscribe("invoice.voided", name="aliases.settle_invoice", former="builders.aliases.jobs.note_invoice")
-async def note_invoice(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("invoice.paid", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice")
+@dispatcher.subscribe("invoice.voided", name="aliases.settle_invoice", alias="builders.aliases.jobs.note_invoice")
+async def note_invoice(conn: Conn, told: PublishedEvent) -> None:
     """Has the names of an invoice looked after; an invoice that charges for none is left alone."""
     data = told.read()
     if data["alias_ids"]:

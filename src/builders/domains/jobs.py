@@ -10,7 +10,7 @@ from builders.domains.schedule import GRACE
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.mail import service as mail
 from builders.mail.records import DomainUnproved
@@ -25,9 +25,9 @@ async def check_due(context: JobContext, timestamp: int) -> None:
 
 
 @dispatcher.subscribe(
-    "domain.suspended", name="domains.notify_suspended", former="builders.domains.jobs.hear_of_suspended"
+    "domain.suspended", name="domains.notify_suspended", alias="builders.domains.jobs.hear_of_suspended"
 )
-async def hear_of_suspended(conn: Conn, told: News) -> None:
+async def hear_of_suspended(conn: Conn, told: PublishedEvent) -> None:
     """Has the owner written to."""
     ids = {"account_id": str(told.account_id), "domain_id": str(told.read()["id"])}
     await queue.defer(conn, notify, once=f"domains.notify {ids['domain_id']}", **ids)

@@ -8,57 +8,55 @@ from builders.invoices import mailing, receiving, timeline
 from builders.invoices.mailing import Occasion
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 
 take = mailing.take  # declared beside what it does
 
 
-async def _write(conn: Conn, told: News, occasion: Occasion) -> None:
+async def _write(conn: Conn, told: PublishedEvent, occasion: Occasion) -> None:
     invoice_id = UUID(told.read()["id"])
     await mailing.enqueue(conn, account_id=told.account_id, invoice_id=invoice_id, occasion=occasion)
 
 
-@dispatcher.subscribe("invoice.created", name="invoices.mail_issued", former="builders.invoices.jobs.mail_issued")
-async def mail_issued(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("invoice.created", name="invoices.mail_issued", alias="builders.invoices.jobs.mail_issued")
+async def mail_issued(conn: Conn, told: PublishedEvent) -> None:
     """Has the invoice mailed."""
     await _write(conn, told, Occasion.ISSUED)
 
 
-@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid", former="builders.invoices.jobs.mail_paid")
-async def mail_paid(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("invoice.paid", name="invoices.mail_paid", alias="builders.invoices.jobs.mail_paid")
+async def mail_paid(conn: Conn, told: PublishedEvent) -> None:
     """Has thanks mailed for what was paid."""
     await _write(conn, told, Occasion.PAID)
 
 
-@dispatcher.subscribe(
-    "invoice.overdue", name="invoices.mail_overdue", former="builders.invoices.jobs.mail_overdue"
-)
-async def mail_overdue(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue", alias="builders.invoices.jobs.mail_overdue")
+async def mail_overdue(conn: Conn, told: PublishedEvent) -> None:
     """Has the first reminder mailed."""
     await _write(conn, told, Occasion.OVERDUE)
 
 
 @dispatcher.subscribe(
-    "invoice.reminded", name="invoices.mail_reminded", former="builders.invoices.jobs.mail_reminded"
+    "invoice.reminded", name="invoices.mail_reminded", alias="builders.invoices.jobs.mail_reminded"
 )
-async def mail_reminded(conn: Conn, told: News) -> None:
+async def mail_reminded(conn: Conn, told: PublishedEvent) -> None:
     """Has the second reminder mailed."""
     await _write(conn, told, Occasion.REMINDED)
 
 
 @dispatcher.subscribe(
-    "invoice.grace_ended", name="invoices.mail_grace_ended", former="builders.invoices.jobs.mail_grace_ended"
+    "invoice.grace_ended", name="invoices.mail_grace_ended", alias="builders.invoices.jobs.mail_grace_ended"
 )
-async def mail_grace_ended(conn: Conn, told: News) -> None:
+async def mail_grace_ended(conn: Conn, told: PublishedEvent) -> None:
     """Says by mail that the names are suspended."""
     await _write(conn, told, Occasion.GRACE_ENDED)
 
 
 @dispatcher.subscribe(
-    "invoice.uncollectible", name="invoices.mail_uncollectible", former="builders.invoices.jobs.mail_uncollectible"
+    "invoice.uncollectible", name="invoices.mail_uncollectible", alias="builders.invoices.jobs.mail_uncollectible"
 )
-async def mail_uncollectible(conn: Conn, told: News) -> None:
+async def mail_uncollectible(conn: Conn, told: PublishedEvent) -> None:
     """Says by mail that the names are released."""
     await _write(conn, told, Occasion.UNCOLLECTIBLE)
 

@@ -6,7 +6,7 @@ from procrastinate import JobContext
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.leads import opting, service as leads
 from builders.mail.records import LeadConfirm, Topic
@@ -15,17 +15,17 @@ take = opting.take  # declared beside what it does, since the door defers it
 
 
 @dispatcher.subscribe(
-    "mail.unsubscribed", name="leads.record_unsubscribed", former="builders.leads.jobs.note_unsubscribed"
+    "mail.unsubscribed", name="leads.record_unsubscribed", alias="builders.leads.jobs.note_unsubscribed"
 )
-async def note_unsubscribed(conn: Conn, told: News) -> None:
+async def note_unsubscribed(conn: Conn, told: PublishedEvent) -> None:
     """Notes that a reader wants no more mail to leads."""
     data = told.read()
     if data["topic"] == Topic.LEADS:
         await leads.unsubscribe(conn, email=data["address"], at=told.created_at)
 
 
-@dispatcher.subscribe("mail.bounced", name="leads.record_bounce", former="builders.leads.jobs.note_bounced")
-async def note_bounced(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("mail.bounced", name="leads.record_bounce", alias="builders.leads.jobs.note_bounced")
+async def note_bounced(conn: Conn, told: PublishedEvent) -> None:
     """Notes that a link came back."""
     data = told.read()
     if data["letter"] == LeadConfirm.name:

@@ -71,7 +71,7 @@ async def forget(conn: Conn, *, account_id: UUID, address: str, message_ids: Col
     That the address wants no more of a topic is kept, sealed: else it would get more.
     """
     await store.forget(conn, account_id=account_id, message_ids=message_ids)
-    await outbox.forget(conn, MAIL_UNSUBSCRIBED, account_id=account_id, member="address", value=address)
+    await outbox.delete_events(conn, MAIL_UNSUBSCRIBED, account_id=account_id, member="address", value=address)
     if message_ids:
         data = MailForgotten(message_ids=list(message_ids))
         await outbox.publish(conn, MAIL_FORGOTTEN, account_id=account_id, data=data)

@@ -53,7 +53,7 @@ async def _examine_outbox(database: Database) -> tuple[Check, timedelta | None]:
 
     async def look() -> None:
         async with database.reading() as conn:
-            found.append(await dispatcher.age(conn))
+            found.append(await dispatcher.get_pending_age(conn))
 
     check = await _timed(look, limit_s=OUTBOX_S)
     if check.status != "ok" or not found:

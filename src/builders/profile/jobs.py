@@ -9,7 +9,7 @@ from procrastinate import JobContext
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.values import clock
 from builders.profile import onboarding, service as profiles
@@ -27,7 +27,7 @@ PROOFS: Mapping[str, Proof] = {
 }
 
 
-def proof_of(told: News) -> Proof | None:
+def proof_of(told: PublishedEvent) -> Proof | None:
     """What an event proves; None for one that proves nothing."""
     said = told.read()
     if told.name == "account.created":
@@ -39,7 +39,7 @@ def proof_of(told: News) -> Proof | None:
     return PROOFS[told.name]
 
 
-async def prove(conn: Conn, told: News) -> None:
+async def prove(conn: Conn, told: PublishedEvent) -> None:
     """Notes the step that an event proves."""
     proof = proof_of(told)
     if proof is not None:
@@ -52,11 +52,11 @@ async def prove(conn: Conn, told: News) -> None:
 RECORD_STEP, REQUEST_VERIFICATION = "profile.record_step", "profile.request_verification"
 HEARD = (*PROOFS, "api_key.created", "account.created")
 for _event in HEARD:
-    dispatcher.subscribe(_event, name=RECORD_STEP, former="builders.profile.jobs.prove")(prove)
+    dispatcher.subscribe(_event, name=RECORD_STEP, alias="builders.profile.jobs.prove")(prove)
 
 
-@dispatcher.subscribe("account.created", name=REQUEST_VERIFICATION, former="builders.profile.jobs.welcome")
-async def welcome(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("account.created", name=REQUEST_VERIFICATION, alias="builders.profile.jobs.welcome")
+async def welcome(conn: Conn, told: PublishedEvent) -> None:
     """Has the holder of a new account asked to confirm its address."""
     if not told.read()["verified"]:
         account_id = str(told.account_id)
@@ -72,21 +72,23 @@ async def catch_up(context: JobContext, timestamp: int) -> None:
     while True:
         async with queue.database(context).transaction() as conn:
             events = await dispatcher.list_since(conn, names=HEARD, since=since, after=last)
-            await dispatcher.tell_again(conn, RECORD_STEP, await _missed(conn, events))
-            await dispatcher.tell_again(conn, REQUEST_VERIFICATION, [each for each in events if _is_unasked(each)])
+            await dispatcher.enqueue_notifications(conn, RECORD_STEP, await _missed(conn, events))
+            await dispatcher.enqueue_notifications(
+                conn, REQUEST_VERIFICATION, [each for each in events if _is_unasked(each)]
+            )
         if not events:
             return
         last = events[-1].id
 
 
-async def _missed(conn: Conn, events: Sequence[News]) -> list[News]:
+async def _missed(conn: Conn, events: Sequence[PublishedEvent]) -> list[PublishedEvent]:
     """Those that prove what their account's profile does not have."""
     proved = [(each, proof) for each in events if (proof := proof_of(each)) is not None]
     lacking = await profiles.lacks(conn, claims=[(each.account_id, proof) for each, proof in proved])
     return [each for (each, _), lacks in zip(proved, lacking, strict=True) if lacks]
 
 
-def _is_unasked(told: News) -> bool:
+def _is_unasked(told: PublishedEvent) -> bool:
     return told.name == "account.created" and not told.read()["verified"]
 
 

@@ -6,13 +6,13 @@ from procrastinate import JobContext
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.tracking import service as tracking
 
 
-@dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages", former="builders.tracking.jobs.forget")
-async def forget(conn: Conn, told: News) -> None:
+@dispatcher.subscribe("mail.forgotten", name="tracking.erase_messages", alias="builders.tracking.jobs.forget")
+async def forget(conn: Conn, told: PublishedEvent) -> None:
     """Forgets what was done with messages that are to be known no more."""
     message_ids = [UUID(each) for each in told.read()["message_ids"]]
     await tracking.forget(conn, account_id=told.account_id, message_ids=message_ids)

@@ -9,14 +9,14 @@ from uuid import UUID
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.values import clock
 from builders.webhooks import matching
 from builders.webhooks.store import fanout as store
 from builders.webhooks.store.fanout import Outgoing
 
 
-async def fan_out(conn: Conn, events: Sequence[News]) -> None:
+async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Writes what is to be sent; told of the same events again, it writes nothing twice.
 
     Raises LookupError for an event that this revision does not know: a newer one says whether it may leave.
@@ -34,7 +34,7 @@ async def fan_out(conn: Conn, events: Sequence[News]) -> None:
         await store.insert(conn, events=outgoing, now=clock.now())
 
 
-def _outgoing(news: News, real_account_id: UUID) -> Outgoing:
+def _outgoing(news: PublishedEvent, real_account_id: UUID) -> Outgoing:
     return Outgoing(
         account_id=news.account_id,
         id=news.id,
@@ -45,7 +45,7 @@ def _outgoing(news: News, real_account_id: UUID) -> Outgoing:
     )
 
 
-def payload_of(news: News, live_account_id: UUID) -> str:
+def payload_of(news: PublishedEvent, live_account_id: UUID) -> str:
     """Return the JSON of an event as every receiver and reader gets it."""
     return payload(
         event_id=news.id,

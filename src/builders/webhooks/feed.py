@@ -12,7 +12,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock
 from builders.webhooks import fanout, matching
@@ -26,7 +26,7 @@ from builders.webhooks.store.feed import NewEntry, State
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-async def append(conn: Conn, events: Sequence[News]) -> None:
+async def append(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     """Append the public events of a batch to their accounts' feeds; an event that is there stays where it is.
 
     Raises LookupError for an event that this revision does not know: a newer one says whether it is public.
@@ -93,7 +93,7 @@ class _Asked:
 class _Found:
     """Some events, and the position up to which there are no others."""
 
-    events: Sequence[News]
+    events: Sequence[PublishedEvent]
     position: int
     has_more: bool
 
@@ -119,7 +119,7 @@ async def _read(conn: Conn, asked: _Asked, *, after: int | None, oldest: datetim
     last = shown[-1].position if shown else begin
     # The state was read first: every entry up to its head was there to be listed.
     position = last if has_more else max(last, state.head)
-    found = await dispatcher.find_many(
+    found = await dispatcher.list_by_id(
         conn, account_id=asked.account_id, events=[(each.event_id, each.created_at) for each in shown]
     )
     events = [found[each.event_id] for each in shown if each.event_id in found]  # less those that were erased

@@ -10,7 +10,7 @@ from builders.identity import service as identity
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher
-from builders.kit.events.dispatcher import News
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.outbound import client
 from builders.kit.process import secret_keys
@@ -28,8 +28,8 @@ partitions.declare("webhooks_payloads", kept=KEPT)
 partitions.declare("webhooks_deliveries", kept=KEPT)
 partitions.declare("webhooks_feed", kept=KEPT)
 partitions.declare("webhooks_attempts", kept=timedelta(days=30))
-dispatcher.relay(name="webhooks.fan_out", former="builders.webhooks.fanout.fan_out")(fanout.fan_out)
-dispatcher.relay(name="webhooks.append_to_feed")(feed.append)
+dispatcher.subscribe_batches(name="webhooks.fan_out", alias="builders.webhooks.fanout.fan_out")(fanout.fan_out)
+dispatcher.subscribe_batches(name="webhooks.append_to_feed")(feed.append)
 
 REASONS: Mapping[DisabledReason, str] = {
     DisabledReason.GONE: "The receiver answered 410 Gone, which asks for no more.",
@@ -45,9 +45,9 @@ async def run(database: Database, settings: Settings) -> None:
 
 
 @dispatcher.subscribe(
-    "webhook.disabled", name="webhooks.notify_disabled", former="builders.webhooks.jobs.hear_of_disabled"
+    "webhook.disabled", name="webhooks.notify_disabled", alias="builders.webhooks.jobs.hear_of_disabled"
 )
-async def hear_of_disabled(conn: Conn, told: News) -> None:
+async def hear_of_disabled(conn: Conn, told: PublishedEvent) -> None:
     """Has the owner written to."""
     ids = {"account_id": str(told.account_id), "webhook_id": str(told.read()["id"])}
     await queue.defer(conn, notify, once=f"webhooks.notify {ids['webhook_id']}", **ids)

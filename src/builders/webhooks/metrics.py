@@ -58,7 +58,7 @@ async def look(database: Database) -> None:
     now = clock.now()
     async with database.reading() as conn:
         queue = await claims.measure(conn, now=now)
-        age = await dispatcher.age(conn)
+        age = await dispatcher.get_pending_age(conn)
     DUE.set(queue.due)
     PENDING.set(queue.pending)
     DUE_AGE.set(0 if queue.oldest_due_at is None else (now - queue.oldest_due_at).total_seconds())

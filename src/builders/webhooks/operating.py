@@ -15,7 +15,7 @@ async def look(conn: Conn) -> Backlog:
     queue = await claims.measure(conn, now=now)
     overdue = None if queue.oldest_due_at is None else now - queue.oldest_due_at
     return Backlog(
-        outbox_s=round((await dispatcher.age(conn)).total_seconds()),
+        outbox_s=round((await dispatcher.get_pending_age(conn)).total_seconds()),
         due=queue.due,
         pending=queue.pending,
         overdue_s=0 if overdue is None else round(overdue.total_seconds()),

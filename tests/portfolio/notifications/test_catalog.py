@@ -19,13 +19,13 @@ class Told(BaseModel):
 @pytest.fixture
 def _later() -> Iterator[None]:
     """Events of rooms that are built later."""
-    before = dict(outbox._register)
+    before = dict(outbox._registry)
     for name in ("portfolio_domain.added", "renewal.due", "team.member_joined", "shop.opened"):
         outbox.declare(Event(name=name, version=1, description="Later.", example=Told()))
     outbox.declare(Event(name="parking.counted", version=1, description="Hush.", example=Told(), internal=True))
     yield
-    outbox._register.clear()
-    outbox._register.update(before)
+    outbox._registry.clear()
+    outbox._registry.update(before)
 
 
 async def names(client: Client) -> set[str]:

@@ -32,7 +32,7 @@ UNKNOWN = Event(name="test.unknown", version=1, description="Of another revision
 
 @pytest.fixture(autouse=True)
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "_register", dict(outbox._register))
+    monkeypatch.setattr(outbox, "_registry", dict(outbox._registry))
     outbox.declare(HIDDEN)
     outbox.declare(OTHER)
 
@@ -138,10 +138,14 @@ async def test_several_that_dispatch_at_once_make_each_delivery_once(house: Hous
     account = await house.account()
     for _ in range(3):
         await house.destination(account.id, URL)
-    await house.publish(account.id, count=2 * dispatcher.BATCH + 7)
-    assert sum(await asyncio.gather(*(house.dispatch() for _ in range(4)))) == 2 * dispatcher.BATCH + 7
+    await house.publish(account.id, count=2 * dispatcher.BATCH_SIZE + 7)
+    assert sum(await asyncio.gather(*(house.dispatch() for _ in range(4)))) == 2 * dispatcher.BATCH_SIZE + 7
     rows = await house.rows()
-    assert len({(row.event_id, row.destination_id) for row in rows}) == len(rows) == 3 * (2 * dispatcher.BATCH + 7)
+    assert (
+        len({(row.event_id, row.destination_id) for row in rows})
+        == len(rows)
+        == 3 * (2 * dispatcher.BATCH_SIZE + 7)
+    )
 
 
 async def test_an_id_holds_the_time_of_its_event(house: House) -> None:
@@ -194,8 +198,8 @@ async def test_a_relay_that_fails_is_told_again_and_spoils_nothing(
             raise ZeroDivisionError
         await conn.execute("DROP TABLE spoilt")
 
-    monkeypatch.setattr(dispatcher, "_relays", dict(dispatcher._relays))
-    dispatcher.relay(name="test.stumble")(stumble)
+    monkeypatch.setattr(dispatcher, "_batch_subscribers", dict(dispatcher._batch_subscribers))
+    dispatcher.subscribe_batches(name="test.stumble")(stumble)
     account = await house.account()
     await house.destination(account.id, URL)
     await house.publish(account.id, count=3)

@@ -1,9 +1,11 @@
-"""News inside: what one room publishes, another may react to, and nothing below knows who listens.
+"""Dispatch published events to subscribers.
 
-`dispatch` turns each pending event into one job for each subscriber, in one transaction; a job runs its
-subscriber in a transaction of its own, at least once, so a subscriber can be repeated, and a failing one holds
-up no other. A relay takes whole batches, since a job for each event would cost more than the work: it gets each
-event at least once, and what it fails on is handed to it again one by one, by jobs.
+`run` polls the outbox. `dispatch` claims a batch of pending events and enqueues one job per event and subscriber,
+in one transaction. Each job calls its subscriber in its own transaction, at least once, so subscribers must be
+idempotent and a failing one does not block the others.
+
+A batch subscriber is called with the whole batch in the dispatching transaction, because a job per event would
+cost more than its work. If it fails, jobs call it with one event each.
 """
 
 import asyncio
@@ -26,8 +28,8 @@ from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.values import clock, ids
 
-BATCH = 500
-PAUSE_S = 0.2  # between looks at an empty outbox; no NOTIFY, whose lock every commit would queue for
+BATCH_SIZE = 500
+POLL_INTERVAL_S = 0.2  # while the outbox is empty. NOTIFY would serialize all commits on one lock
 
 CLAIM = """
     WITH claimed AS (
@@ -38,7 +40,7 @@ CLAIM = """
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data
     FROM kit_outbox AS event JOIN claimed USING (id, created_at) ORDER BY event.id
 """
-OLDEST = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
+GET_OLDEST_PENDING = "SELECT created_at FROM kit_outbox_pending ORDER BY id LIMIT 1"
 LIST_SINCE = """
     SELECT id, name, version, account_id, created_at, data FROM kit_outbox
     WHERE name = ANY(%(names)s) AND id > %(after)s AND created_at > %(since)s ORDER BY id LIMIT %(limit)s
@@ -48,7 +50,7 @@ GET = """
     WHERE account_id = %(account_id)s AND id = %(id)s AND created_at = %(created_at)s
 """
 
-LIST_MANY = """
+LIST_BY_ID = """
     SELECT event.id, event.name, event.version, event.account_id, event.created_at, event.data
     FROM unnest(%(ids)s::uuid[], %(created)s::timestamptz[]) AS wanted (id, created_at)
     JOIN kit_outbox AS event
@@ -57,108 +59,111 @@ LIST_MANY = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class News:
-    """An event on its way to a subscriber."""
+class PublishedEvent:
+    """An event as subscribers receive it."""
 
     id: UUID
     name: str
     version: int
     account_id: UUID
     created_at: datetime
-    data: str  # JSON, as the event's schema says
+    data: str  # JSON text; the declared event describes its schema
 
     def read(self) -> Any:
-        """The data as JSON objects."""
+        """Return the decoded JSON data."""
         return json.loads(self.data)
 
 
-Subscriber = Callable[[Conn, News], Awaitable[None]]
-Relay = Callable[[Conn, Sequence[News]], Awaitable[None]]
+Subscriber = Callable[[Conn, PublishedEvent], Awaitable[None]]
+BatchSubscriber = Callable[[Conn, Sequence[PublishedEvent]], Awaitable[None]]
 
-Function = TypeVar("Function", Subscriber, Relay)
+Function = TypeVar("Function", Subscriber, BatchSubscriber)
 
-_subscribers: dict[str, dict[str, Subscriber]] = {}  # by event, then by the subscriber's name
-_relays: dict[str, Relay] = {}
-_renamed: dict[str, str] = {}  # former names that jobs may still hold
+_subscribers: dict[str, dict[str, Subscriber]] = {}  # by event name, then by subscriber name
+_batch_subscribers: dict[str, BatchSubscriber] = {}
+_aliases: dict[str, str] = {}  # alias in queued jobs to current subscriber name
 _log = log.get_logger()
 
 
-def subscribe(event: str, *, name: str, former: str | None = None) -> Callable[[Subscriber], Subscriber]:
-    """Call the function for each event of this name, at least once, each in its own transaction.
+def subscribe(event: str, *, name: str, alias: str | None = None) -> Callable[[Subscriber], Subscriber]:
+    """Register the decorated function as a subscriber of one event.
 
-    Jobs hold the subscriber's `name`, so it never changes; `former` is one that older jobs hold.
+    It is called at least once per event, each time in its own transaction. Queued jobs store `name`, so it must
+    never change; `alias` is an earlier name that queued jobs may still hold.
     """
 
     def register(subscriber: Subscriber) -> Subscriber:
-        return _register(_subscribers.setdefault(event, {}), subscriber, name=name, former=former)
+        return _register(_subscribers.setdefault(event, {}), subscriber, name=name, alias=alias)
 
     return register
 
 
-def relay(*, name: str, former: str | None = None) -> Callable[[Relay], Relay]:
-    """Hand the function every batch of events of any name, in the transaction that dispatches them.
+def subscribe_batches(*, name: str, alias: str | None = None) -> Callable[[BatchSubscriber], BatchSubscriber]:
+    """Register the decorated function as a subscriber of all events, called with whole batches.
 
-    It can be repeated, and skips what it does not care for. When it fails, jobs hand it the events one by one:
-    they hold its `name`, so that never changes; `former` is one that older jobs hold.
+    It runs in the dispatching transaction, must be idempotent, and ignores the events that it does not need. If it
+    fails, jobs call it with one event each. `name` and `alias` are as in `subscribe`.
     """
 
-    def register(function: Relay) -> Relay:
-        return _register(_relays, function, name=name, former=former)
+    def register(function: BatchSubscriber) -> BatchSubscriber:
+        return _register(_batch_subscribers, function, name=name, alias=alias)
 
     return register
 
 
-def _register(register: dict[str, Function], function: Function, *, name: str, former: str | None) -> Function:
+def _register(register: dict[str, Function], function: Function, *, name: str, alias: str | None) -> Function:
     if register.setdefault(name, function) is not function:
-        raise ValueError(f"the subscriber {name} is declared twice")
-    if former is not None:
-        _renamed[former] = name
+        raise ValueError(f"the subscriber {name} is registered twice")
+    if alias is not None:
+        _aliases[alias] = name
     return function
 
 
 def subscribers() -> Mapping[str, Collection[str]]:
-    """Return the names of all subscribers, each with the names of its events; a relay has none."""
-    events: dict[str, set[str]] = {name: set() for name in _relays}
-    for event, listening in _subscribers.items():
-        for name in listening:
+    """Return the event names of each subscriber, by subscriber name; a batch subscriber has none."""
+    events: dict[str, set[str]] = {name: set() for name in _batch_subscribers}
+    for event, registered in _subscribers.items():
+        for name in registered:
             events.setdefault(name, set()).add(event)
     return events
 
 
-def renamed() -> Mapping[str, str]:
-    """Return the present name of each subscriber by the former one that jobs may still hold."""
-    return dict(_renamed)
+def aliases() -> Mapping[str, str]:
+    """Return the current subscriber name for each alias that queued jobs may hold."""
+    return dict(_aliases)
 
 
 async def dispatch(conn: Conn) -> int:
-    """Hands a batch of pending events to the relays and to the subscribers' jobs; the number of events."""
-    async with conn.cursor(row_factory=class_row(News)) as cursor:
-        await cursor.execute(CLAIM, {"limit": BATCH})
+    """Dispatch one batch of pending events; return its size."""
+    async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
+        await cursor.execute(CLAIM, {"limit": BATCH_SIZE})
         events = await cursor.fetchall()
-    told = [_job(name, each) for each in events for name in _subscribers.get(each.name, ())]
-    for name, function in _relays.items():
-        if events and not await _relayed(conn, name, function, events):
-            told += [_job(name, each) for each in events]
-    if told:
-        await tell.configure(connection=conn).batch_defer_async(*told)
+    jobs = [_job_arguments(name, each) for each in events for name in _subscribers.get(each.name, ())]
+    for name, function in _batch_subscribers.items():
+        if events and not await _run_batch_subscriber(conn, name, function, events):
+            jobs += [_job_arguments(name, each) for each in events]
+    if jobs:
+        await notify_subscriber.configure(connection=conn).batch_defer_async(*jobs)
     return len(events)
 
 
-async def _relayed(conn: Conn, name: str, function: Relay, events: Sequence[News]) -> bool:
-    """Whether the relay took the batch; what it did is undone if not."""
+async def _run_batch_subscriber(
+    conn: Conn, name: str, function: BatchSubscriber, events: Sequence[PublishedEvent]
+) -> bool:
+    """Call a batch subscriber in a savepoint; return False, with its writes rolled back, if it fails."""
     try:
         async with conn.transaction():
             await function(conn, events)
     except Exception as error:
         if conn.broken:
             raise
-        # One event that it stumbles over, or a revision older than the event, must not hold up all others.
-        _log.warning("relay_failed", relay=name, events=len(events), error=str(error))
+        # A single bad event, or a worker older than the event, must not block the other events.
+        _log.warning("batch_subscriber_failed", subscriber=name, events=len(events), error=str(error))
         return False
     return True
 
 
-def _job(subscriber: str, event: News) -> dict[str, JSONValue]:
+def _job_arguments(subscriber: str, event: PublishedEvent) -> dict[str, JSONValue]:
     return {
         "subscriber": subscriber,
         "account_id": str(event.account_id),
@@ -167,18 +172,23 @@ def _job(subscriber: str, event: News) -> dict[str, JSONValue]:
     }
 
 
-async def list_since(conn: Conn, *, names: Collection[str], since: datetime, after: UUID | None) -> Sequence[News]:
-    """A batch of the events of these names since then, oldest first, told or not; `after` is the last one's id."""
-    row = {"names": list(names), "since": since, "after": after or ids.lowest(since), "limit": BATCH}
-    async with conn.cursor(row_factory=class_row(News)) as cursor:
+async def list_since(
+    conn: Conn, *, names: Collection[str], since: datetime, after: UUID | None
+) -> Sequence[PublishedEvent]:
+    """Return one batch of events with these names, oldest first, pending or dispatched.
+
+    `after` is the id of the previous batch's last event.
+    """
+    row = {"names": list(names), "since": since, "after": after or ids.lowest(since), "limit": BATCH_SIZE}
+    async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
         await cursor.execute(LIST_SINCE, row)
         return await cursor.fetchall()
 
 
-async def find_many(
+async def list_by_id(
     conn: Conn, *, account_id: UUID, events: Sequence[tuple[UUID, datetime]]
-) -> Mapping[UUID, News]:
-    """Return those of the account's events that are still kept, by id; each is asked for by id and time."""
+) -> Mapping[UUID, PublishedEvent]:
+    """Return the account's events with these ids and creation times, by id; omit those past retention."""
     if not events:
         return {}
     row = {
@@ -186,32 +196,34 @@ async def find_many(
         "ids": [event_id for event_id, _ in events],
         "created": [created_at for _, created_at in events],
     }
-    async with conn.cursor(row_factory=class_row(News)) as cursor:
-        await cursor.execute(LIST_MANY, row)
+    async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
+        await cursor.execute(LIST_BY_ID, row)
         return {each.id: each async for each in cursor}
 
 
-async def tell_again(conn: Conn, subscriber: str, events: Sequence[News]) -> None:
-    """Notify the subscriber of this name of these events, by jobs, as if they had just happened.
+async def enqueue_notifications(conn: Conn, subscriber: str, events: Sequence[PublishedEvent]) -> None:
+    """Enqueue jobs that call one subscriber for these events, whether or not it was called for them.
 
-    For one that was not there yet, or only in some of the processes, when they did.
+    For a subscriber that was registered after the events were dispatched, or only in some processes.
     """
     if events:
-        told = [_job(subscriber, each) for each in events]
-        await tell.configure(connection=conn).batch_defer_async(*told)
+        jobs = [_job_arguments(subscriber, each) for each in events]
+        await notify_subscriber.configure(connection=conn).batch_defer_async(*jobs)
 
 
-async def age(conn: Conn) -> timedelta:
-    """How long the oldest event has waited to be told; zero when none waits."""
-    row = await (await conn.execute(OLDEST)).fetchone()
+async def get_pending_age(conn: Conn) -> timedelta:
+    """Return the age of the oldest pending event; zero if none is pending."""
+    row = await (await conn.execute(GET_OLDEST_PENDING)).fetchone()
     return timedelta() if row is None else max(clock.now() - row[0], timedelta())
 
 
-# Enqueued as `news.tell` until no worker is left that knows no other name: it would fail the job for good.
+# Enqueued as `news.tell`, since a worker of an older release fails a job with an unknown name for good.
 @queue.app.task(name="news.tell", aliases=["events.notify"], retry=queue.RETRY, pass_context=True)
-async def tell(context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str) -> None:
-    """Notify one subscriber of one event."""
-    name = _renamed.get(subscriber, subscriber)
+async def notify_subscriber(
+    context: JobContext, subscriber: str, account_id: str, event_id: str, created_at: str
+) -> None:
+    """Call one subscriber for one event. Raise LookupError if this process does not know the subscriber."""
+    name = _aliases.get(subscriber, subscriber)
     event = {
         "account_id": UUID(account_id),
         "id": UUID(event_id),
@@ -219,31 +231,31 @@ async def tell(context: JobContext, subscriber: str, account_id: str, event_id: 
     }
     async with (
         queue.database(context).transaction() as conn,
-        conn.cursor(row_factory=class_row(News)) as cursor,
+        conn.cursor(row_factory=class_row(PublishedEvent)) as cursor,
     ):
         await cursor.execute(GET, event)
-        news = await cursor.fetchone()
+        published = await cursor.fetchone()
         function = next((each[name] for each in _subscribers.values() if name in each), None)
-        if function is None and name not in _relays:
-            # Of another revision: the job is tried again until a worker comes that knows the subscriber.
+        if function is None and name not in _batch_subscribers:
+            # The subscriber belongs to another release: the job is retried until a worker of that release runs it.
             raise LookupError(f"no subscriber {name} in this worker")
-        if news is None:
-            _log.warning("news_is_gone", subscriber=name, event_id=event_id)
+        if published is None:
+            _log.warning("event_not_found", subscriber=name, event_id=event_id)
             return
         if function is None:
-            await _relays[name](conn, [news])
+            await _batch_subscribers[name](conn, [published])
         else:
-            await function(conn, news)
+            await function(conn, published)
 
 
 async def run(database: Database) -> None:
-    """Dispatches until cancelled, also over a database that goes away and comes back."""
+    """Dispatch events until cancelled; continue when the database becomes available again."""
     while True:
         try:
             async with database.transaction() as conn:
                 dispatched = await dispatch(conn)
         except (DatabaseAway, DatabaseBusy, ConnectorException, psycopg.Error) as error:
-            _log.warning("news_delayed", error=str(error))
+            _log.warning("event_dispatch_delayed", error=str(error))
             dispatched = 0
-        if dispatched < BATCH:
-            await asyncio.sleep(PAUSE_S)
+        if dispatched < BATCH_SIZE:
+            await asyncio.sleep(POLL_INTERVAL_S)

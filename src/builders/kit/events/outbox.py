@@ -1,7 +1,7 @@
-"""Events: published in the transaction of what they tell, so that both happen or neither does.
+"""Transactional outbox: publish an event in the transaction of the change that it reports.
 
-A room declares its events in its `events` file; this module keeps the register and names no room. `news`
-takes them from here to the subscribers.
+Packages declare their events in `events.py`; this module keeps the registry. `dispatcher` delivers published
+events to the subscribers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ INSERT_PROBE = """
     INSERT INTO kit_outbox_pending (id, created_at) SELECT id, created_at FROM event
 """
 
-FORGET = """
+DELETE = """
     DELETE FROM kit_outbox
     WHERE account_id = %(account_id)s AND name = %(name)s AND data::json ->> %(member)s = %(value)s
 """
@@ -46,65 +46,67 @@ FORGET = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A kind of event, as a room declares it; `example` stands in the documents and in test sends."""
+    """The declaration of an event; `example` is shown in the documentation and sent by test deliveries."""
 
     name: str  # noun.past_tense
     version: int
     description: str
     example: BaseModel
-    internal: bool = False  # for subscribers only, never delivered to a destination
-    earlier: tuple["Event", ...] = ()  # versions that are told no more, and still described
+    internal: bool = False  # for subscribers only; never delivered to a webhook
+    earlier: tuple["Event", ...] = ()  # versions that are documented but not published
 
     def __post_init__(self) -> None:
-        """Raises ValueError for an earlier version of another event, or one that is not earlier."""
+        """Raise ValueError if an earlier version has another name or is not lower."""
         if any(each.name != self.name or each.version >= self.version for each in self.earlier):
-            raise ValueError(f"what is earlier than {self.name} {self.version} must be of that name and before it")
+            raise ValueError(
+                f"earlier versions of {self.name} {self.version} need the same name and a lower version"
+            )
 
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of its data."""
+        """Return the JSON schema of the event's data."""
         return type(self.example).model_json_schema(mode="serialization")
 
     def members(self) -> list[tuple[str, str]]:
-        """The members of its data, each with its type in few words, for the documents."""
+        """Return the name and a short type description of each property of the data, for the documentation."""
         schema = self.schema()
-        return [(name, _kind(each, schema)) for name, each in schema.get("properties", {}).items()]
+        return [(name, _describe_type(each, schema)) for name, each in schema.get("properties", {}).items()]
 
 
-def _kind(member: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def _describe_type(member: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "$ref" in member:
-        return _kind(schema["$defs"][member["$ref"].rpartition("/")[2]], schema)
+        return _describe_type(schema["$defs"][member["$ref"].rpartition("/")[2]], schema)
     if "anyOf" in member:
-        return " or ".join(_kind(each, schema) for each in member["anyOf"])
+        return " or ".join(_describe_type(each, schema) for each in member["anyOf"])
     if "enum" in member:
         return " or ".join(f"`{each}`" for each in member["enum"])
     if member.get("type") == "array":
-        return f"list of {_kind(member['items'], schema)}"
+        return f"list of {_describe_type(member['items'], schema)}"
     return str(member.get("format") or member.get("type", "any"))
 
 
-_register: dict[str, Event] = {}
+_registry: dict[str, Event] = {}
 
 
 def declare(event: Event) -> Event:
-    """Puts an event into the register. Raises ValueError when the name is taken by another."""
-    if _register.setdefault(event.name, event) != event:
+    """Register an event. Raise ValueError if a different event has the name."""
+    if _registry.setdefault(event.name, event) != event:
         raise ValueError(f"the event {event.name} is declared twice")
     return event
 
 
 def list_events() -> Sequence[Event]:
-    """All declared events by name."""
-    return [_register[name] for name in sorted(_register)]
+    """Return all declared events, ordered by name."""
+    return [_registry[name] for name in sorted(_registry)]
 
 
 async def publish(conn: Conn, event: Event, *, account_id: UUID, data: BaseModel) -> None:
-    """Records that something happened to the account, in the transaction of `conn`."""
+    """Publish an event of the account in the transaction of `conn`."""
     await publish_many(conn, event, [(account_id, data)])
 
 
-async def publish_many(conn: Conn, event: Event, happened: Iterable[tuple[UUID, BaseModel]]) -> None:
-    """Records many events of a kind in one statement."""
-    rows = [(account_id, data.model_dump_json()) for account_id, data in happened]
+async def publish_many(conn: Conn, event: Event, events: Iterable[tuple[UUID, BaseModel]]) -> None:
+    """Publish one event for each account id and data, in one statement."""
+    rows = [(account_id, data.model_dump_json()) for account_id, data in events]
     if not rows:
         return
     await conn.execute(
@@ -122,10 +124,10 @@ async def publish_many(conn: Conn, event: Event, happened: Iterable[tuple[UUID, 
 
 
 async def insert_probe(conn: Conn) -> None:
-    """Insert an event that no subscriber gets, since the caller rolls it back: can the outbox be written?"""
+    """Insert an event to check that the outbox is writable; the caller rolls back, so no subscriber gets it."""
     await conn.execute(INSERT_PROBE, {"id": ids.new(), "account_id": ids.new(), "now": clock.now()})
 
 
-async def forget(conn: Conn, event: Event, *, account_id: UUID, member: str, value: str) -> None:
-    """Removes what was told of the account in events of a kind whose data say so: somebody is to be erased."""
-    await conn.execute(FORGET, {"account_id": account_id, "name": event.name, "member": member, "value": value})
+async def delete_events(conn: Conn, event: Event, *, account_id: UUID, member: str, value: str) -> None:
+    """Delete the account's events whose data has this value in `member`, to erase personal data."""
+    await conn.execute(DELETE, {"account_id": account_id, "name": event.name, "member": member, "value": value})
