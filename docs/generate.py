@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from builders import worker
 from builders.app import create_app
-from builders.cli.main import main as command_line
+from builders.cli import main as cli
 from builders.identity import service as identity
 from builders.identity.records import Preset
 from builders.kit import errors
@@ -32,6 +32,7 @@ from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.limits import policies
 from builders.kit.process.settings import Settings
+from builders.portfolio.team import roles
 
 REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
@@ -81,14 +82,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def settings() -> str:
     """Every variable with its default and bounds."""
     rows = [
-        (f"`BUILDERS_{name.upper()}`", _default(field), _bounds(field), field.description or "")
+        (
+            f"`BUILDERS_{name.upper()}`",
+            "unset" if field.default in (None, ()) else f"`{field.default}`",
+            _bounds(field),
+            field.description or "",
+        )
         for name, field in Settings.model_fields.items()
     ]
     return table(("Variable", "Default", "Bounds", "Meaning"), rows)
-
-
-def _default(field: FieldInfo) -> str:
-    return "unset" if field.default in (None, ()) else f"`{field.default}`"
 
 
 def _bounds(field: FieldInfo) -> str:
@@ -105,16 +107,20 @@ def scopes() -> str:
     return table(("Scope", "Allows to", *(f"`{preset}`" for preset in Preset)), rows)
 
 
+def team_roles() -> str:
+    """Every permission of a portfolio's team, and which role holds it."""
+    return table(("Permission", "Allows to", *(f"`{role}`" for role in roles.PERMISSIONS)), roles.describe())
+
+
 def error_codes() -> str:
     """Every refusal that is not a 422."""
     by_code = {each.code: each for each in errors.catalog()}
     known = sorted(by_code.values(), key=lambda each: (each.status, each.code))
-    rows = [(str(each.status), f"`{each.code}`", inspect.getdoc(each) or "", _room(each)) for each in known]
-    return table(("Status", "Code", "Meaning", "Room"), rows)
-
-
-def _room(refusal: type[errors.Problem]) -> str:
-    return refusal.__module__.split(".")[1]
+    rows = [
+        (str(each.status), f"`{each.code}`", inspect.getdoc(each) or "", each.__module__.split(".")[1])
+        for each in known
+    ]
+    return table(("Status", "Code", "Meaning", "Package"), rows)
 
 
 def events() -> str:
@@ -136,7 +142,7 @@ def job_list() -> str:
             f"`{name}`",
             f"`{when[name]}`" if name in when else "when there is something to do",
             (inspect.getdoc(task.func) or "").splitlines()[0],
-            _tries(task.retry_strategy),
+            str(task.retry_strategy.max_attempts) if isinstance(task.retry_strategy, RetryStrategy) else "1",
         )
         for name, task in sorted(queue.names().items())
         if task.func.__module__.startswith(f"{worker.__package__}.")
@@ -144,17 +150,13 @@ def job_list() -> str:
     return table(("Job", "When", "Does", "Tries"), rows)
 
 
-def _tries(strategy: object) -> str:
-    return str(strategy.max_attempts) if isinstance(strategy, RetryStrategy) else "1"
-
-
 def commands() -> str:
     """The help of every command."""
-    return "\n\n".join(_helps(command_line, None))
+    return "\n\n".join(_helps(cli.main, None))
 
 
 def _helps(command: click.Command, parent: click.Context | None) -> Iterator[str]:
-    name = command.name if parent else f"{worker.__package__}"
+    name = command.name if parent else worker.__package__
     names: Mapping[str, Any] = command.context_settings  # click's own, untyped there
     context = click.Context(command, parent=parent, info_name=name, terminal_width=HELP_WIDTH, **names)
     yield f"## {context.command_path}\n\n```text\n{command.get_help(context).strip()}\n```"
@@ -190,8 +192,9 @@ def operations() -> str:
             said = operation["description"].rpartition("\n\n")[0] or f"{operation['summary']}."
             row = (f"`{method.upper()} {path}`", f"`{scope}`" if scope else "", said + star)
             by_tag[operation["tags"][0]].append(row)
-    parts = (f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items())
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        f"## {tag}\n\n{table(('Operation', 'Scope', 'Does'), rows)}" for tag, rows in by_tag.items()
+    )
 
 
 def tables(conninfo: str) -> str:
@@ -249,6 +252,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "limits.md": rate_limits,
     "operations.md": operations,
     "scopes.md": scopes,
+    "team-roles.md": team_roles,
     "settings.md": settings,
 }
 SCHEMA, DOCUMENT = "schema.md", "openapi.json"

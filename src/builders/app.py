@@ -40,6 +40,7 @@ from builders.kit.process.settings import Settings
 from builders.leads import api as leads_api
 from builders.mail import api as mail_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
+from builders.portfolio.team import api as portfolio_team_api
 from builders.probes import api as probes_api, service as probes
 from builders.profile import api as profile_api
 from builders.projects import api as projects_api
@@ -76,6 +77,7 @@ ROUTERS = [
         events_api.router,
         feed_api.router,
         portfolio_notifications_api.router,
+        portfolio_team_api.router,
     ),
 ]
 # The areas of the document, in the order in which a newcomer reads them.
@@ -91,7 +93,7 @@ TAGS = {
     "account": "The audit log of the account.",
     "profile": "The profile of the account and the verification of its email address.",
     "webhooks": "Webhook destinations, deliveries and the catalog of events; what receivers get.",
-    "portfolio": "The domain portfolio: its events and test notifications.",
+    "portfolio": "The domain portfolio: its team, its events and test notifications.",
     "messages": "Notices mailed to the account, with opens and clicks.",
     "leads": "Contact forms and the builders waitlist. No credentials.",
     "tracking": "Open and click links of emails. No credentials.",

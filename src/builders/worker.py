@@ -17,6 +17,7 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
+from builders.portfolio.team import jobs as portfolio_team_jobs
 from builders.profile import jobs as profile_jobs
 from builders.sandbox import jobs as sandbox_jobs
 from builders.tracking import jobs as tracking_jobs
@@ -37,6 +38,7 @@ JOBS = [
     leads_jobs,
     invoices_jobs,
     domains_jobs,
+    portfolio_team_jobs,
 ]
 
 logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells each periodic job, each minute

@@ -22,7 +22,7 @@ ALWAYS = {"GET /livez", "GET /health", "GET /readyz", "GET /.well-known/jwks.jso
 OTHERS = {
     *("POST /v1/invoices/stripe", "POST /v1/auth/login/page"),
     *("POST /v1/account/email-verification/confirm/page", "POST /v1/aliases/destinations/confirm/page"),
-    "POST /v1/leads/confirm/page",
+    *("POST /v1/leads/confirm/page", "POST /v1/portfolio/team/join"),
 }
 WRITING = [
     name for name in OPERATIONS if name.split()[0] in {"POST", "PUT", "PATCH", "DELETE"} and name not in OTHERS

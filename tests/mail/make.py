@@ -26,6 +26,7 @@ from builders.mail.records import (
 
 LINK = "https://builders.test/v1/open?token=s3cret-Token_0123456789"
 CODE = "481516"
+DAY = date(2026, 1, 12)
 SIGN_IN = SignInCode(code=CODE, link=LINK, minutes=15)
 RENEWALS = RenewalNotice(
     domains=(
@@ -83,7 +84,7 @@ LETTERS: tuple[Letter, ...] = (
     ),
     LeadConfirm(link=LINK),
     VerifyDestination(link=LINK, address="ada@example.net", alias="ada@harbour.example"),
-    TeamInvite(team="Harbour", inviter="Ada", role="viewer", link=LINK),
+    TeamInvite(team="Harbour", inviter="Ada", role="viewer", link=LINK, expires_on=DAY),
     RENEWALS,
     WEBHOOK,
     DomainUnproved(

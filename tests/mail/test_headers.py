@@ -16,7 +16,7 @@ from builders.mail.records import Status, TeamInvite, WebhookDisabled
 from builders.mail.signing import Signer
 from tests.cast import Person
 from tests.mail.conftest import Look, Send
-from tests.mail.make import LINK, SIGN_IN, WEBHOOK
+from tests.mail.make import DAY, LINK, SIGN_IN, WEBHOOK
 from tests.mail.servers import MailServer
 from tests.mail.test_letters import SENDER, pack, packed
 
@@ -58,7 +58,7 @@ WORDS = [
 
 def check_subject_alone(text: str) -> None:
     """The text is read in the subject as it was written, and nowhere else in the head."""
-    written = letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK))
+    written = letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK, expires_on=DAY))
     raw, message = packed(written), pack(written)
     assert list(message.keys()) == NAMES
     assert str(message["Subject"]) == " ".join(written.subject.split())

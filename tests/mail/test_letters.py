@@ -17,7 +17,7 @@ from builders.mail import envelope, letters, links
 from builders.mail.records import LETTERS as KINDS, Letter, RenewalNotice, TeamInvite, WebhookDisabled
 from builders.mail.senders import Sender
 from builders.mail.store import Claimed
-from tests.mail.make import CODE, LETTERS, LINK, RENEWALS, SIGN_IN
+from tests.mail.make import CODE, DAY, LETTERS, LINK, RENEWALS, SIGN_IN
 
 SENDER = Sender(name="Builders", address="no-reply@builders.example", domain="builders.example")
 STOP = "https://builders.test/v1/mail/unsubscribe/token"
@@ -164,13 +164,15 @@ def check_adds_nothing(letter: Letter, text: str) -> None:
 
 
 def test_a_name_is_cut_where_it_gets_long() -> None:
-    written = letters.write(with_fields(TeamInvite(team="", inviter="", role="", link=LINK), "x" * 1024))
+    written = letters.write(
+        with_fields(TeamInvite(team="", inviter="", role="", link=LINK, expires_on=DAY), "x" * 1024)
+    )
     assert "x" * 119 + "…" in written.html
     assert "x" * 121 not in written.html + written.text + written.subject
 
 
 def test_text_that_runs_from_the_right_turns_nothing_beside_it() -> None:
-    invite = TeamInvite(team="Harbour", inviter="שרה", role="viewer", link=LINK)
+    invite = TeamInvite(team="Harbour", inviter="שרה", role="viewer", link=LINK, expires_on=DAY)
     written = letters.write(invite)
     assert written.subject == "\u2068שרה\u2069 invites you to the team Harbour"
     assert "<bdi>שרה</bdi>" in written.html
@@ -227,7 +229,7 @@ def test_a_link_that_would_break_the_header_is_refused(link: str) -> None:
 @limits(deadline=None)  # other tests share the processor
 @given(st.text(max_size=200))
 def test_lines_are_ended_as_the_internet_wants(text: str) -> None:
-    raw = packed(letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK)))
+    raw = packed(letters.write(TeamInvite(team=text, inviter=text, role="viewer", link=LINK, expires_on=DAY)))
     assert b"\n" not in raw.replace(b"\r\n", b"")
     assert b"\r" not in raw.replace(b"\r\n", b"")
     assert raw.isascii()

@@ -1,6 +1,7 @@
 """Accounts are made with their sandbox twins."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
 
 from builders.identity.errors import EmailTaken
 from builders.identity.events import ACCOUNT_CREATED, AccountCreated
@@ -45,6 +46,11 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
         raise EmailTaken(f"An account has the address {address} already.")
     await outbox.publish(conn, ACCOUNT_CREATED, account_id=account.id, data=AccountCreated(verified=verified))
     return account
+
+
+async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Account]:
+    """Return the real accounts of these identifiers; unknown ones are left out."""
+    return await store.list_accounts_by_id(conn, account_ids=account_ids)
 
 
 async def list_accounts(conn: Conn, *, containing: str | None = None, limit: int) -> Sequence[Account]:

@@ -15,6 +15,7 @@ from builders.identity import (
 from builders.identity.accounts import (
     create_account as create_account,
     list_accounts as list_accounts,
+    list_accounts_by_id as list_accounts_by_id,
 )
 from builders.identity.addresses import (
     change_email as change_email,

@@ -166,7 +166,8 @@ class TeamInvite(Letter):
     inviter: str
     role: str
     link: str = field(repr=False)
-    days: int = 7
+    expires_on: date
+    message: str | None = None  # of the person who invites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,12 @@ LIST_ACCOUNTS = """
       AND (%(containing)s::text IS NULL OR strpos(account.email, %(containing)s::text) > 0)
     ORDER BY account.id DESC LIMIT %(limit)s
 """
+LIST_BY_ID = """
+    SELECT account.id, twin.id AS sandbox_id, account.email, account.name, account.email_verified_at,
+           account.created_at
+    FROM identity_accounts AS account JOIN identity_accounts AS twin ON twin.sandbox_of = account.id
+    WHERE account.sandbox_of IS NULL AND account.id = ANY(%(account_ids)s::uuid[])
+"""
 # Of an account and its twin at once: the twin shows the same address.
 VERIFY_EMAIL = """
     UPDATE identity_accounts SET email_verified_at = %(now)s
@@ -84,6 +90,13 @@ async def list_accounts(conn: Conn, *, containing: str | None, limit: int) -> Se
     async with conn.cursor(row_factory=class_row(Account)) as cursor:
         await cursor.execute(LIST_ACCOUNTS, {"containing": containing, "limit": limit}, prepare=False)
         return await cursor.fetchall()
+
+
+async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Account]:
+    """Return the real accounts of these identifiers; unknown ones are left out."""
+    async with conn.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(LIST_BY_ID, {"account_ids": list(account_ids)})
+        return {each.id: each for each in await cursor.fetchall()}
 
 
 async def verify_email(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> bool:

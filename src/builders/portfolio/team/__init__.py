@@ -1,0 +1,1 @@
+"""The team of a portfolio: members with roles, invitations, and what each role may do."""

@@ -1,0 +1,54 @@
+"""The portfolio that a request is about, and what its caller may do there."""
+
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.kit.db.connections import Conn
+from builders.kit.http.callers import Caller
+from builders.kit.values import ids
+from builders.portfolio.team import store
+from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
+from builders.portfolio.team.records import Access, Permission, TeamRole
+from builders.portfolio.team.roles import PERMISSIONS
+
+
+async def get_access(conn: Conn, *, caller: Caller, portfolio: str | None, permission: Permission) -> Access:
+    """Return the selected portfolio, or the caller's own for None.
+
+    `portfolio` is the header X-Portfolio-Account: the identifier of a real account, with a test key too. Raises
+    PortfolioNotFound when the caller is not a member, RoleForbidden when the role lacks the permission.
+    """
+    own = caller.live_account_id
+    owner_id = own if portfolio is None else ids.find(portfolio)
+    if owner_id == own:
+        return Access(portfolio_id=caller.account_id, owner_id=own, member_id=own, role=TeamRole.OWNER)
+    access = None if owner_id is None else await _find_membership(conn, caller=caller, owner_id=owner_id)
+    if access is None:
+        raise PortfolioNotFound("There is no such portfolio, or you are not a member of its team.")
+    require(access, permission)
+    return access
+
+
+def require(access: Access, permission: Permission) -> None:
+    """Raise RoleForbidden when the role lacks the permission."""
+    if permission not in PERMISSIONS[access.role]:
+        raise RoleForbidden(
+            f"The role {access.role} does not hold the permission {permission}.",
+            role=access.role,
+            permission=permission,
+            next_action="Ask an owner or an admin of the team for another role.",
+        )
+
+
+async def _find_membership(conn: Conn, *, caller: Caller, owner_id: UUID) -> Access | None:
+    portfolio_id = owner_id
+    if caller.mode == "test":
+        try:
+            portfolio_id = (await identity.get_account(conn, account_id=owner_id)).sandbox_id
+        except identity.AccountNotFound:
+            return None
+    member_id = caller.live_account_id
+    role = await store.find_role(conn, account_id=portfolio_id, member_id=member_id)
+    if role is None:
+        return None
+    return Access(portfolio_id=portfolio_id, owner_id=owner_id, member_id=member_id, role=role)

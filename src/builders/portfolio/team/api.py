@@ -1,0 +1,173 @@
+"""/v1/portfolio/team."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Header, Path, Query
+from starlette.responses import Response
+
+from builders.kit.db.connections import Reads, Tx
+from builders.kit.errors import Problem, TokenInvalid, problems
+from builders.kit.http import forms, html
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import Config, Keys
+from builders.kit.http.forms import PostedToken
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.routes import BEYOND, Router
+from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.values import ids
+from builders.portfolio.team import errors, schemas, service as team
+from builders.portfolio.team.records import Permission, TeamRole
+
+router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
+PortfolioAccount = Annotated[
+    str | None,
+    Header(
+        alias="X-Portfolio-Account",
+        description="The account whose portfolio is meant, of which you are a member; your own when absent.",
+    ),
+]
+Reader = Annotated[Caller, needs("team:read")]
+Writer = Annotated[Caller, needs("team:write")]
+InviteId = Annotated[str, Path(description="Identifier of the invitation.")]
+MemberId = Annotated[UUID, Path(description="Account of the member.")]
+SELECTED = (errors.PortfolioNotFound, errors.RoleForbidden)
+ACCEPTED = (
+    TokenInvalid,
+    errors.InviteForAnother,
+    errors.AddressUnverified,
+    errors.AlreadyMember,
+    errors.InviteUsed,
+    errors.InviteEnded,
+)
+INVITES = declare(
+    Policy(name="team_invites", quota=50, window_s=86_400, by="account", counts="Invitations to portfolio teams.")
+)
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
+
+
+@router.get("", response_model=schemas.TeamReply, responses=problems(*SELECTED))
+async def get_team(caller: Reader, conn: Reads, portfolio: PortfolioAccount = None) -> schemas.TeamReply:
+    """Read the team of the portfolio: members, pending invitations, and your memberships in other teams."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    return schemas.team_reply(await team.get_team(conn, access=access))
+
+
+@router.post(
+    "/invites",
+    status_code=201,
+    response_model=schemas.TeamInviteCreated,
+    responses=problems(*SELECTED, errors.AlreadyMember, errors.TeamFull, InFlight),
+    dependencies=[within(INVITES)],
+)
+async def create_team_invite(
+    body: schemas.TeamInviteCreate,
+    caller: Writer,
+    conn: Tx,
+    keyring: Keys,
+    settings: Config,
+    portfolio: PortfolioAccount = None,
+) -> schemas.TeamInviteCreated:
+    """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
+    made = await team.invite(
+        conn, access=access, new=body.new_invite(), actor=caller.actor, keyring=keyring, settings=settings
+    )
+    return schemas.invite_created(made)
+
+
+@router.delete("/invites/{invite_id}", status_code=204, responses=problems(*SELECTED, errors.InviteNotFound))
+async def delete_team_invite(
+    invite_id: InviteId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
+) -> None:
+    """Revoke a pending invitation."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
+    await team.revoke_invite(conn, access=access, invite_id=ids.find(invite_id))
+
+
+@router.post("/accept", response_model=schemas.TeamAccepted, responses=problems(*ACCEPTED, InFlight))
+async def accept_team_invite(
+    body: schemas.TeamAccept, caller: Writer, conn: Tx, keyring: Keys
+) -> schemas.TeamAccepted:
+    """Accept an invitation as the account whose verified address was invited. Repeated, it changes nothing."""
+    access, member = await team.accept(conn, keyring=keyring, caller=caller, token=body.token)
+    return schemas.accepted(access, member)
+
+
+@router.patch(
+    "/members/{member_account_id}",
+    response_model=schemas.TeamMemberWritten,
+    responses=problems(*SELECTED, errors.MemberNotFound, errors.OwnerKept),
+)
+async def update_team_member(
+    member_account_id: MemberId,
+    body: schemas.TeamMemberUpdate,
+    caller: Writer,
+    conn: Tx,
+    portfolio: PortfolioAccount = None,
+) -> schemas.TeamMemberWritten:
+    """Change the role of a member, and the team's note about them."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
+    changed = await team.change_member(
+        conn,
+        access=access,
+        member_id=member_account_id,
+        change=body.change(),
+        actor=caller.actor,
+    )
+    return schemas.member_written(changed)
+
+
+@router.delete(
+    "/members/{member_account_id}",
+    status_code=204,
+    responses=problems(*SELECTED, errors.MemberNotFound, errors.OwnerKept),
+)
+async def delete_team_member(
+    member_account_id: MemberId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
+) -> None:
+    """Remove a member; every member can remove themselves."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    await team.remove_member(conn, access=access, member_id=member_account_id, actor=caller.actor)
+
+
+@router.get("/join", response_class=Response, responses={**problems(*ACCEPTED), **_PAGE}, openapi_extra=BEYOND)
+async def show_team_invite(
+    token: Annotated[str, Query(min_length=8, max_length=200, description="Of the link that was mailed.")],
+    caller: Reader,
+    conn: Reads,
+    keyring: Keys,
+) -> Response:
+    """Show the page of an invitation, whose button accepts it; a browser is asked to sign in first."""
+    try:
+        _, invite = await team.get_invite(conn, keyring=keyring, caller=caller, token=token)
+        return _invite_page(invite.role, token)
+    except ACCEPTED as refusal:
+        return _refused(refusal)
+
+
+@router.post(
+    "/join",
+    response_class=Response,
+    responses={**problems(*ACCEPTED), **forms.RESPONSES, **_PAGE},
+    openapi_extra={**BEYOND, **forms.BODY},
+)
+async def accept_team_invite_page(token: PostedToken, caller: Writer, conn: Tx, keyring: Keys) -> Response:
+    """Accept an invitation with the button of its page."""
+    try:
+        _, member = await team.accept(conn, keyring=keyring, caller=caller, token=token)
+    except ACCEPTED as refusal:
+        return _refused(refusal)
+    return html.page("Welcome to the team", [f"You are a member with the role {member.role}."], links=[html.HOME])
+
+
+def _invite_page(role: TeamRole, token: str) -> Response:
+    paragraphs = [f"You are invited to a portfolio team with the role {role}.", "Accept only if you expect this."]
+    button = html.Form(action=f"{router.prefix}/join", label="Accept", fields={"token": token})
+    return html.page("Join the team?", paragraphs, button=button)
+
+
+def _refused(refusal: Problem) -> Response:
+    next_action = str(refusal.members.get("next_action", ""))
+    paragraphs = [each for each in (refusal.detail, next_action) if each]
+    return html.page("You have not joined", paragraphs, links=[html.HOME], status=refusal.status)

@@ -1,0 +1,243 @@
+"""Invitations to a team: made, revoked and accepted."""
+
+import secrets
+from datetime import timedelta
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import AuditAction
+from builders.kit.db.connections import Conn
+from builders.kit.errors import TokenInvalid
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor, Caller
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.mail import service as mail
+from builders.mail.records import TeamInvite
+from builders.portfolio.team import store
+from builders.portfolio.team.errors import (
+    AddressUnverified,
+    AlreadyMember,
+    InviteEnded,
+    InviteForAnother,
+    InviteNotFound,
+    InviteUsed,
+    RoleForbidden,
+    TeamFull,
+)
+from builders.portfolio.team.events import (
+    TEAM_INVITE_REVOKED,
+    TEAM_INVITED,
+    TEAM_JOINED,
+    InviteData,
+    MemberData,
+)
+from builders.portfolio.team.records import (
+    MAX_MEMBERS,
+    Access,
+    Invite,
+    InviteStatus,
+    MadeInvite,
+    NewInvite,
+    ShownMember,
+    TeamRole,
+)
+from builders.portfolio.team.roles import may_assign
+
+JOIN_PATH = "/v1/portfolio/team/join"
+TOKEN_BYTES = 32
+KEPT_AFTER_EXPIRY = timedelta(days=90)
+_PURPOSE = "portfolio team invite"
+
+
+async def invite(
+    conn: Conn, *, access: Access, new: NewInvite, actor: Actor, keyring: Keyring, settings: Settings
+) -> MadeInvite:
+    """Invite an address, or renew its pending invitation; mails it for a live team.
+
+    Publishes portfolio.team.invited. Raises RoleForbidden, AlreadyMember, TeamFull.
+    """
+    if not may_assign(access.role, role=new.role):
+        raise RoleForbidden(
+            f"The role {access.role} may not invite the role {new.role}.",
+            role=access.role,
+            next_action="Invite with a role up to your own.",
+        )
+    now = clock.now()
+    await store.lock_team(conn, account_id=access.portfolio_id)
+    await _check_new(conn, access, new.email)
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    made = await store.upsert_invite(
+        conn,
+        account_id=access.portfolio_id,
+        invite_id=ids.new(),
+        new=new,
+        invited_by=access.member_id,
+        token_hash=keyring.hash_token(_PURPOSE, token),
+        now=now,
+        expires_at=now + timedelta(hours=new.hours),
+    )
+    await outbox.publish(conn, TEAM_INVITED, account_id=access.portfolio_id, data=_event_data(made))
+    about = {"email": mail.mask(made.email), "role": new.role.value}
+    await identity.record_audit(
+        conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_MEMBER_INVITED, about=about
+    )
+    if not access.is_sandbox:
+        await _mail(conn, access, made, token, keyring=keyring, settings=settings)
+    return MadeInvite(invite=made, token=token)
+
+
+async def _check_new(conn: Conn, access: Access, email: str) -> None:
+    members = await store.list_members(conn, account_id=access.portfolio_id)
+    wanted = {access.owner_id, *(each.member_id for each in members)}
+    accounts = await identity.list_accounts_by_id(conn, account_ids=wanted)
+    if email in {each.email for each in accounts.values()}:
+        raise AlreadyMember(
+            "The account with this address is a member already.",
+            next_action="Change its role: PATCH /v1/portfolio/team/members/{member_account_id}.",
+        )
+    places = await store.count_places(conn, account_id=access.portfolio_id, email=email, now=clock.now())
+    if places >= MAX_MEMBERS:
+        raise TeamFull(
+            f"A team has up to {MAX_MEMBERS} members, pending invitations included.",
+            next_action="Revoke an invitation or remove a member.",
+        )
+
+
+async def _mail(
+    conn: Conn, access: Access, made: Invite, token: str, *, keyring: Keyring, settings: Settings
+) -> None:
+    accounts = await identity.list_accounts_by_id(conn, account_ids={access.owner_id, access.member_id})
+    owner, inviter = accounts[access.owner_id], accounts[access.member_id]
+    letter = TeamInvite(
+        team=owner.name or owner.email,
+        inviter=inviter.name or inviter.email,
+        role=made.role,
+        message=made.message,
+        link=f"{settings.url}{JOIN_PATH}?token={token}",
+        expires_on=made.expires_at.date(),
+    )
+    await mail.send(
+        conn,
+        keyring=keyring,
+        account_id=access.owner_id,
+        to=made.email,
+        letter=letter,
+        expires_at=made.expires_at,
+    )
+
+
+async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID | None) -> None:
+    """Revoke a pending invitation; publishes portfolio.team.invite_revoked. Raises InviteNotFound."""
+    ended = None
+    if invite_id is not None:
+        ended = await store.end_invite(
+            conn, account_id=access.portfolio_id, invite_id=invite_id, accepted_by=None, now=clock.now()
+        )
+    if ended is None:
+        raise InviteNotFound("There is no such pending invitation.")
+    await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(ended))
+
+
+async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, Invite]:
+    """Return the invitation of a token, which the caller may accept, and the access that it would give.
+
+    Raises TokenInvalid, InviteForAnother, AddressUnverified, InviteUsed, InviteEnded. An invitation that the
+    caller accepted before is returned again.
+    """
+    found = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
+    if found is None:
+        raise TokenInvalid("There is no invitation with this token.", next_action="Ask for a new invitation.")
+    owners = await identity.real_accounts(conn, account_ids=[found.account_id])
+    owner_id = owners.get(found.account_id, found.account_id)
+    access = Access(
+        portfolio_id=found.account_id,
+        owner_id=owner_id,
+        member_id=caller.live_account_id,
+        role=TeamRole(found.role),
+    )
+    if access.is_sandbox != (caller.mode == "test"):
+        needed = "test" if access.is_sandbox else "live"
+        raise TokenInvalid(
+            f"The invitation is to a {needed} team.", next_action=f"Accept it with a {needed} credential."
+        )
+    await _check_address(conn, caller, found)
+    _check_state(found, access)
+    return access, found
+
+
+async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
+    account = await identity.get_account(conn, account_id=caller.live_account_id)
+    if account.email != found.email:
+        raise InviteForAnother(
+            f"The invitation is for {mail.mask(found.email)}; your account has {mail.mask(account.email)}.",
+            next_action="Sign in with the invited address, or ask for an invitation to yours.",
+        )
+    if account.email_verified_at is None:
+        raise AddressUnverified(
+            "Verify the email address of your account first.",
+            next_action="POST /v1/account/email-verification/resend sends the link.",
+        )
+
+
+def _check_state(found: Invite, access: Access) -> None:
+    status = found.status_at(clock.now())
+    if status is InviteStatus.ACCEPTED and found.accepted_by != access.member_id:
+        raise InviteUsed("The invitation was accepted before.", next_action="Ask for a new invitation.")
+    if status is InviteStatus.REVOKED:
+        raise InviteEnded("The invitation was revoked.")
+    if status is InviteStatus.EXPIRED:
+        raise InviteEnded(f"The invitation expired at {found.expires_at:%Y-%m-%d %H:%M} UTC.")
+
+
+async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, ShownMember]:
+    """Add the caller to the team; repeated, it changes nothing. Publishes portfolio.team.joined.
+
+    Raises what get_invite raises, and AlreadyMember; nothing is written then.
+    """
+    access, _ = await get_invite(conn, keyring=keyring, caller=caller, token=token)
+    await store.lock_team(conn, account_id=access.portfolio_id)
+    access, found = await get_invite(conn, keyring=keyring, caller=caller, token=token)  # as it is under the lock
+    if found.accepted_by is None:
+        await _join(conn, access, found)
+    return access, await _get_member(conn, access)
+
+
+async def _join(conn: Conn, access: Access, found: Invite) -> None:
+    own = {"account_id": access.portfolio_id, "member_id": access.member_id}
+    if access.member_id == access.owner_id or await store.find_role(conn, **own) is not None:
+        raise AlreadyMember(
+            "You are a member of this team already.", next_action="Read it: GET /v1/portfolio/team."
+        )
+    now = clock.now()
+    await store.end_invite(
+        conn, account_id=access.portfolio_id, invite_id=found.id, accepted_by=access.member_id, now=now
+    )
+    await store.insert_member(conn, **own, role=access.role, now=now)
+    data = MemberData(account_id=access.member_id, role=access.role)
+    await outbox.publish(conn, TEAM_JOINED, account_id=access.portfolio_id, data=data)
+
+
+async def _get_member(conn: Conn, access: Access) -> ShownMember:
+    found = await store.lock_members(conn, account_id=access.portfolio_id, member_ids=[access.member_id])
+    if access.member_id not in found:
+        raise InviteUsed("You have left the team since.", next_action="Ask for a new invitation.")
+    member, account = found[access.member_id], await identity.get_account(conn, account_id=access.member_id)
+    return ShownMember(
+        account_id=account.id,
+        email=account.email,
+        name=account.name,
+        role=member.role,
+        note=member.note,
+        joined_at=member.joined_at,
+    )
+
+
+async def prune_invites(conn: Conn) -> None:
+    """Delete invitations 90 days after they expired."""
+    await store.prune_invites(conn, before=clock.now() - KEPT_AFTER_EXPIRY)
+
+
+def _event_data(found: Invite) -> InviteData:
+    return InviteData(id=found.id, email=mail.mask(found.email), role=TeamRole(found.role))

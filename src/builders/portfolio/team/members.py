@@ -1,0 +1,155 @@
+"""Members of a team: who they are, changes of their role, and removal."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import Account, AuditAction
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor
+from builders.kit.values import clock
+from builders.portfolio.team import store
+from builders.portfolio.team.errors import MemberNotFound, OwnerKept, RoleForbidden
+from builders.portfolio.team.events import TEAM_MEMBER_REMOVED, TEAM_ROLE_CHANGED, MemberData
+from builders.portfolio.team.records import (
+    Access,
+    Invite,
+    InviteStatus,
+    Member,
+    MemberChange,
+    Permission,
+    ShownMember,
+    ShownMembership,
+    Team,
+    TeamRole,
+)
+from builders.portfolio.team.roles import PERMISSIONS, may_assign
+
+
+async def get_team(conn: Conn, *, access: Access) -> Team:
+    """Return the team as the caller sees it, and the caller's memberships in other teams."""
+    members = await store.list_members(conn, account_id=access.portfolio_id)
+    memberships = await store.list_memberships(conn, account_id=access.member_id)
+    owners = await identity.real_accounts(conn, account_ids={each.portfolio_id for each in memberships})
+    # A sandbox team and a live one of the same owner are told apart by the mode of the key.
+    same_mode = [
+        each for each in memberships if (owners.get(each.portfolio_id) != each.portfolio_id) == access.is_sandbox
+    ]
+    wanted = {access.owner_id, *(each.member_id for each in members)}
+    wanted |= {owners[each.portfolio_id] for each in same_mode if each.portfolio_id in owners}
+    accounts = await identity.list_accounts_by_id(conn, account_ids=wanted)
+    shown = [
+        ShownMembership(
+            account_id=owner.id, email=owner.email, name=owner.name, role=each.role, joined_at=each.joined_at
+        )
+        for each in same_mode
+        if (owner := accounts.get(owners[each.portfolio_id])) is not None
+    ]
+    return Team(
+        access=access,
+        members=_show(accounts, access, members),
+        invites=await _list_pending(conn, access),
+        memberships=shown,
+    )
+
+
+def _show(accounts: Mapping[UUID, Account], access: Access, members: Sequence[Member]) -> Sequence[ShownMember]:
+    owner = accounts[access.owner_id]
+    first = Member(member_id=owner.id, role=TeamRole.OWNER, note=None, joined_at=owner.created_at)
+    return [
+        ShownMember(
+            account_id=account.id,
+            email=account.email,
+            name=account.name,
+            role=each.role,
+            note=each.note,
+            joined_at=each.joined_at,
+        )
+        for each in (first, *members)
+        if (account := accounts.get(each.member_id)) is not None
+    ]
+
+
+async def _list_pending(conn: Conn, access: Access) -> Sequence[Invite]:
+    if Permission.MANAGE_TEAM not in PERMISSIONS[access.role]:
+        return ()
+    now = clock.now()
+    invites = await store.list_invites(conn, account_id=access.portfolio_id)
+    return [each for each in invites if each.status_at(now) is InviteStatus.PENDING]
+
+
+async def change_member(
+    conn: Conn, *, access: Access, member_id: UUID, change: MemberChange, actor: Actor
+) -> ShownMember:
+    """Change the role or the note of a member; publishes portfolio.team.role_changed.
+
+    Raises OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
+    """
+    if member_id == access.owner_id:
+        raise OwnerKept("The portfolio's own account stays its owner.", next_action="Change another member.")
+    role_of_actor, before = await _lock_pair(conn, access, member_id)
+    role = change.role or before.role
+    if not (may_assign(role_of_actor, role=before.role) and may_assign(role_of_actor, role=role)):
+        raise _beyond(role_of_actor, "change this member to that role")
+    note = before.note if change.keeps_note else change.note
+    await store.update_member(conn, account_id=access.portfolio_id, member_id=member_id, role=role, note=note)
+    if role != before.role:
+        data = MemberData(account_id=member_id, role=role, previous_role=before.role)
+        await outbox.publish(conn, TEAM_ROLE_CHANGED, account_id=access.portfolio_id, data=data)
+        about = {"member_id": str(member_id), "role": str(role), "previous_role": str(before.role)}
+        await identity.record_audit(
+            conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_ROLE_CHANGED, about=about
+        )
+    account = await identity.get_account(conn, account_id=member_id)
+    return ShownMember(
+        account_id=member_id,
+        email=account.email,
+        name=account.name,
+        role=role,
+        note=note,
+        joined_at=before.joined_at,
+    )
+
+
+async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: Actor) -> None:
+    """Remove a member, or let the caller leave; publishes portfolio.team.member_removed.
+
+    Raises OwnerKept for the portfolio's own account, MemberNotFound, RoleForbidden.
+    """
+    if member_id == access.owner_id:
+        raise OwnerKept("The portfolio's own account stays its owner.", next_action="Remove another member.")
+    role_of_actor, before = await _lock_pair(conn, access, member_id)
+    if member_id != access.member_id and not may_assign(role_of_actor, role=before.role):
+        raise _beyond(role_of_actor, "remove this member")
+    await store.delete_member(conn, account_id=access.portfolio_id, member_id=member_id)
+    data = MemberData(account_id=member_id, role=before.role)
+    await outbox.publish(conn, TEAM_MEMBER_REMOVED, account_id=access.portfolio_id, data=data)
+    about = {"member_id": str(member_id), "role": str(before.role)}
+    await identity.record_audit(
+        conn, account_id=access.owner_id, actor=actor, action=AuditAction.TEAM_MEMBER_REMOVED, about=about
+    )
+
+
+async def _lock_pair(conn: Conn, access: Access, member_id: UUID) -> tuple[TeamRole, Member]:
+    """Return the caller's role and the member, both as they are under the lock.
+
+    Two members who demote or remove each other concurrently are served one after the other, and the second is
+    judged by the role that the first left. Raises MemberNotFound, RoleForbidden.
+    """
+    found = await store.lock_members(
+        conn, account_id=access.portfolio_id, member_ids=[access.member_id, member_id]
+    )
+    if access.member_id == access.owner_id:
+        role = TeamRole.OWNER
+    elif access.member_id in found:
+        role = TeamRole(found[access.member_id].role)
+    else:
+        raise RoleForbidden("You are no longer a member of this team.")
+    if member_id not in found:
+        raise MemberNotFound("The team has no such member.")
+    return role, found[member_id]
+
+
+def _beyond(role: TeamRole, what: str) -> RoleForbidden:
+    return RoleForbidden(f"The role {role} may not {what}.", role=role, next_action="Ask an owner of the team.")

@@ -1,0 +1,162 @@
+"""Records of a portfolio's team."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+MAX_MEMBERS = 100  # of a team, pending invitations included
+MAX_MESSAGE = 500
+MAX_NOTE = 500
+MIN_HOURS, MAX_HOURS, DEFAULT_HOURS = 1, 720, 168  # that an invitation is valid
+
+
+class TeamRole(StrEnum):
+    """What a member is in a team; a later one may do less."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MANAGER = "manager"
+    ACCOUNTANT = "accountant"
+    VIEWER = "viewer"
+
+
+class Permission(StrEnum):
+    """What a role may do in a portfolio."""
+
+    VIEW = "portfolio.view"
+    VIEW_FINANCE = "finance.view"
+    EDIT = "portfolio.edit"
+    EDIT_FINANCE = "finance.edit"
+    MANAGE_REGISTRARS = "registrars.manage"
+    REQUEST_AUTH_CODES = "auth_codes.request"
+    MANAGE_TEAM = "team.manage"
+    SET_OWN_NOTIFICATIONS = "notifications.own"
+
+
+class InviteStatus(StrEnum):
+    """The state of an invitation."""
+
+    PENDING = "pending"
+    EXPIRED = "expired"
+    ACCEPTED = "accepted"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """A portfolio that a caller may use, and in which role."""
+
+    portfolio_id: UUID  # the account whose rows are read and written; with a test key a sandbox account
+    owner_id: UUID  # the real account of the portfolio
+    member_id: UUID  # the real account of the caller
+    role: TeamRole
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether the portfolio is that of a sandbox account."""
+        return self.portfolio_id != self.owner_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A member as stored."""
+
+    member_id: UUID
+    role: TeamRole
+    note: str | None
+    joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberChange:
+    """A change of a member."""
+
+    role: TeamRole | None  # None keeps it
+    note: str | None
+    keeps_note: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invite:
+    """An invitation as stored; its token is kept as a hash elsewhere."""
+
+    account_id: UUID
+    id: UUID
+    email: str
+    role: TeamRole
+    message: str | None
+    invited_by: UUID
+    created_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None
+    accepted_by: UUID | None
+
+    def status_at(self, now: datetime) -> InviteStatus:
+        """Return the state of the invitation at a time."""
+        if self.accepted_by is not None:
+            return InviteStatus.ACCEPTED
+        if self.ended_at is not None:
+            return InviteStatus.REVOKED
+        return InviteStatus.PENDING if now < self.expires_at else InviteStatus.EXPIRED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewInvite:
+    """An invitation to be made."""
+
+    email: str  # canonical
+    role: TeamRole
+    message: str | None
+    hours: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeInvite:
+    """A new or renewed invitation with its token, which is shown once."""
+
+    invite: Invite
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """A portfolio of another account in which an account is a member."""
+
+    portfolio_id: UUID
+    role: TeamRole
+    joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownMember:
+    """A member with what their account says."""
+
+    account_id: UUID
+    email: str
+    name: str
+    role: TeamRole
+    note: str | None
+    joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownMembership:
+    """A membership with the owner's address and name."""
+
+    account_id: UUID  # the real account of the portfolio
+    email: str
+    name: str
+    role: TeamRole
+    joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Team:
+    """A team as its members see it."""
+
+    access: Access
+    members: Sequence[ShownMember]  # the portfolio's own account first
+    invites: Sequence[Invite]  # pending ones; none for a role that does not manage the team
+    memberships: Sequence[ShownMembership]  # of the caller, in other portfolios

@@ -1,0 +1,48 @@
+"""What each role may do. The table is in docs/reference/roles.md, generated from here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from builders.portfolio.team.records import Permission, TeamRole
+
+DESCRIPTIONS: Mapping[Permission, str] = MappingProxyType(
+    {
+        Permission.VIEW: "See domains, renewals, reconcile reports and transfers.",
+        Permission.VIEW_FINANCE: "See prices, costs, income, parking revenue and charges.",
+        Permission.EDIT: "Add, change, import and delete domains, decide on renewals, run a sync.",
+        Permission.EDIT_FINANCE: "Record ledger entries, renewals and revenue; import and apply charges.",
+        Permission.MANAGE_REGISTRARS: "Connect and disconnect registrars.",
+        Permission.REQUEST_AUTH_CODES: "Request the auth code of a domain.",
+        Permission.MANAGE_TEAM: "Invite and remove members and change their roles.",
+        Permission.SET_OWN_NOTIFICATIONS: "Set one's own notification preferences.",
+    }
+)
+_VIEWER = (Permission.VIEW, Permission.SET_OWN_NOTIFICATIONS)
+_ACCOUNTANT = (*_VIEWER, Permission.VIEW_FINANCE, Permission.EDIT_FINANCE)
+_MANAGER = (*_ACCOUNTANT, Permission.EDIT)
+PERMISSIONS: Mapping[TeamRole, frozenset[Permission]] = MappingProxyType(
+    {
+        TeamRole.OWNER: frozenset(Permission),
+        TeamRole.ADMIN: frozenset(Permission),  # but for owners: see may_assign
+        TeamRole.MANAGER: frozenset(_MANAGER),
+        TeamRole.ACCOUNTANT: frozenset(_ACCOUNTANT),
+        TeamRole.VIEWER: frozenset(_VIEWER),
+    }
+)
+_RANKS = {role: rank for rank, role in enumerate(TeamRole)}
+
+
+def list_permissions(role: TeamRole) -> Sequence[Permission]:
+    """Return what a role may do, in the order of the table."""
+    return [each for each in Permission if each in PERMISSIONS[role]]
+
+
+def describe() -> Iterator[Sequence[str]]:
+    """Yield the rows of the table in the docs: permission, meaning, and `yes` for each role that holds it."""
+    for each, meaning in DESCRIPTIONS.items():
+        yield (f"`{each}`", meaning, *("yes" if each in held else "" for held in PERMISSIONS.values()))
+
+
+def may_assign(actor: TeamRole, *, role: TeamRole) -> bool:
+    """Return whether a role may give or take another: one that manages the team, up to its own rank."""
+    return Permission.MANAGE_TEAM in PERMISSIONS[actor] and _RANKS[actor] <= _RANKS[role]

@@ -1,0 +1,294 @@
+"""The wire format of a portfolio's team."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, StrictInt, StringConstraints
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import clock, emails, texts
+from builders.kit.values.texts import checked
+from builders.portfolio.team import records, roles
+from builders.portfolio.team.records import (
+    Access,
+    Invite,
+    InviteStatus,
+    MadeInvite,
+    MemberChange,
+    NewInvite,
+    Permission,
+    ShownMember,
+    ShownMembership,
+    Team,
+    TeamRole,
+)
+
+_TOKEN = "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZQ"  # noqa: S105 - shown in the document
+_TEAM_ID = "0193a1b2-0000-7000-8000-000000000020"
+_INVITE: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000021",
+    "email": "carol@example.net",
+    "role": "accountant",
+    "status": "pending",
+    "expires_at": "2026-01-12T09:30:00Z",
+    "invited_by": _TEAM_ID,
+}
+_MEMBER: JsonDict = {
+    "account_id": "0193a1b2-0000-7000-8000-000000000022",
+    "email": "carol@example.net",
+    "name": "Carol",
+    "role": "accountant",
+    "status": "active",
+    "note": None,
+    "joined_at": "2026-01-05T09:30:00Z",
+}
+_OWNER: JsonDict = {
+    **_MEMBER,
+    "account_id": _TEAM_ID,
+    "email": "alice@example.net",
+    "name": "Alice",
+    "role": "owner",
+}
+_TEAM: JsonDict = {
+    "team_id": _TEAM_ID,
+    "owner_account_id": _TEAM_ID,
+    "your_role": "owner",
+    "members": [_OWNER, _MEMBER],
+    "invites": [_INVITE],
+    "memberships": [],
+    "roles": {role.value: [each.value for each in roles.list_permissions(role)] for role in TeamRole},
+    "count": 2,
+}
+TeamId = Annotated[UUID, Field(description="Identifier of the team: the account whose portfolio it is.")]
+MemberRole = Annotated[TeamRole, Field(description="The member's role in the team.")]
+Note = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NOTE), texts.Plain
+]
+
+
+LEFT_OUT: Any = None  # no value of the member: null is refused
+
+
+def _without_default(schema: JsonDict) -> None:
+    schema.pop("default", None)
+
+
+class TeamInviteCreate(Body):
+    """An invitation of an email address to the team."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"email": "carol@example.net"}, {"email": "carol@example.net", "role": "accountant"}
+        )
+    )
+
+    email: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=254),
+        checked(emails.canonical, "email"),
+        Field(description="The address to invite; only the account that has it, verified, can accept."),
+    ]
+    role: Annotated[TeamRole, Field(description="The role that the invitation gives, up to your own.")] = (
+        TeamRole.VIEWER
+    )
+    message: Annotated[
+        Annotated[
+            str,
+            StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_MESSAGE),
+            texts.Plain,
+        ]
+        | None,
+        Field(description="Text for the invited person, shown in the email."),
+    ] = None
+    expires_in_hours: Annotated[
+        StrictInt,
+        Field(ge=records.MIN_HOURS, le=records.MAX_HOURS, description="Hours until the invitation expires."),
+    ] = records.DEFAULT_HOURS
+
+    def new_invite(self) -> NewInvite:
+        """Return the record."""
+        return NewInvite(email=self.email, role=self.role, message=self.message, hours=self.expires_in_hours)
+
+
+class TeamInviteReply(Reply):
+    """A pending invitation."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_INVITE))
+
+    id: Annotated[UUID, Field(description="Identifier of the invitation.")]
+    email: Annotated[str, Field(description="The invited address.")]
+    role: Annotated[TeamRole, Field(description="The role that it gives.")]
+    status: Annotated[InviteStatus, Field(description="`pending` until it is accepted, revoked or expired.")]
+    expires_at: Annotated[datetime, Field(description="When it expires.")]
+    invited_by: Annotated[UUID, Field(description="The account that invited last.")]
+
+
+class TeamInviteCreated(TeamInviteReply, WriteReply):
+    """A new or renewed invitation with its token."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_INVITE, "accept_token": _TOKEN, "warnings": []}))
+    shown_once: ClassVar[frozenset[str]] = frozenset({"accept_token"})
+
+    accept_token: Annotated[
+        str | None,
+        Field(
+            description="What `POST /v1/portfolio/team/accept` takes. Shown once; the email holds it too. "
+            "Absent when an Idempotency-Key repeats the answer."
+        ),
+    ] = None
+
+
+class TeamAccept(Body):
+    """The token of an invitation."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"token": _TOKEN}))
+
+    token: Annotated[str, Field(min_length=8, max_length=200, description="`accept_token`, or that of the email.")]
+
+
+class TeamMemberUpdate(PatchBody):
+    """A change of a member."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"role": "manager"}))
+
+    role: Annotated[
+        TeamRole,
+        Field(description="The new role, up to your own; cannot be null.", json_schema_extra=_without_default),
+    ] = LEFT_OUT
+    note: Annotated[Note | None, Field(description="Your own text about the member; null removes it.")] = None
+
+    def change(self) -> MemberChange:
+        """Return the record."""
+        return MemberChange(role=self.role, note=self.note, keeps_note="note" not in self.model_fields_set)
+
+
+class TeamMemberReply(Reply):
+    """A member of the team."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_MEMBER))
+
+    account_id: Annotated[UUID, Field(description="The member's account.")]
+    email: Annotated[str, Field(description="Email address of the account.")]
+    name: Annotated[str, Field(description="Name of the account; empty when it has none.")]
+    role: MemberRole
+    status: Annotated[Literal["active"], Field(description="Always `active`; invitations are listed apart.")] = (
+        "active"
+    )
+    note: Annotated[str | None, Field(description="The team's own text about the member.")]
+    joined_at: Annotated[
+        datetime, Field(description="When the member joined; of the owner, when the account began.")
+    ]
+
+
+class TeamMemberWritten(TeamMemberReply, WriteReply):
+    """A member after a change."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_MEMBER, "warnings": []}))
+
+
+class TeamMembershipReply(Reply):
+    """Another account's portfolio in which you are a member."""
+
+    team_id: TeamId
+    owner_account_id: Annotated[UUID, Field(description="Send it as `X-Portfolio-Account` to use the portfolio.")]
+    owner_email: Annotated[str, Field(description="Email address of the portfolio's account.")]
+    owner_name: Annotated[str, Field(description="Name of the portfolio's account.")]
+    role: Annotated[TeamRole, Field(description="Your role there.")]
+    joined_at: Annotated[datetime, Field(description="When you joined.")]
+
+
+class TeamReply(Reply):
+    """The team of the portfolio."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_TEAM))
+
+    team_id: TeamId
+    owner_account_id: Annotated[UUID, Field(description="The account whose portfolio it is.")]
+    your_role: Annotated[TeamRole, Field(description="Your role in this team.")]
+    members: Annotated[list[TeamMemberReply], Field(description="The members, the portfolio's own account first.")]
+    invites: Annotated[
+        list[TeamInviteReply],
+        Field(description="Pending invitations; empty for roles that do not manage the team."),
+    ]
+    memberships: Annotated[
+        list[TeamMembershipReply], Field(description="Other accounts' portfolios in which you are a member.")
+    ]
+    roles: Annotated[dict[TeamRole, list[Permission]], Field(description="What each role may do.")]
+    count: Annotated[int, Field(description="Number of members.")]
+
+
+class TeamAccepted(WriteReply):
+    """The team that was joined."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"team_id": _TEAM_ID, "role": "accountant", "member": _MEMBER, "warnings": []}
+        )
+    )
+
+    team_id: TeamId
+    role: Annotated[TeamRole, Field(description="Your role in the team.")]
+    member: Annotated[TeamMemberReply, Field(description="You, as a member of the team.")]
+
+
+def member_reply(member: ShownMember) -> TeamMemberReply:
+    """Return a member as it is shown."""
+    return TeamMemberReply.model_validate(member, from_attributes=True)
+
+
+def member_written(member: ShownMember) -> TeamMemberWritten:
+    """Return a changed member as it is shown."""
+    return TeamMemberWritten.model_validate(member, from_attributes=True)
+
+
+def invite_created(made: MadeInvite) -> TeamInviteCreated:
+    """Return a new invitation with its token."""
+    return TeamInviteCreated(**_invite_members(made.invite).model_dump(), accept_token=made.token)
+
+
+def _invite_members(invite: Invite) -> TeamInviteReply:
+    return TeamInviteReply(
+        id=invite.id,
+        email=invite.email,
+        role=invite.role,
+        status=invite.status_at(clock.now()),
+        expires_at=invite.expires_at,
+        invited_by=invite.invited_by,
+    )
+
+
+def accepted(access: Access, member: ShownMember) -> TeamAccepted:
+    """Return the team that was joined."""
+    return TeamAccepted(team_id=access.owner_id, role=member.role, member=member_reply(member))
+
+
+def _membership_replies(memberships: Sequence[ShownMembership]) -> list[TeamMembershipReply]:
+    return [
+        TeamMembershipReply(
+            team_id=each.account_id,
+            owner_account_id=each.account_id,
+            owner_email=each.email,
+            owner_name=each.name,
+            role=each.role,
+            joined_at=each.joined_at,
+        )
+        for each in memberships
+    ]
+
+
+def team_reply(team: Team) -> TeamReply:
+    """Return the team as the caller sees it."""
+    return TeamReply(
+        team_id=team.access.owner_id,
+        owner_account_id=team.access.owner_id,
+        your_role=team.access.role,
+        members=[member_reply(each) for each in team.members],
+        invites=[_invite_members(each) for each in team.invites],
+        memberships=_membership_replies(team.memberships),
+        roles={role: list(roles.list_permissions(role)) for role in TeamRole},
+        count=len(team.members),
+    )

@@ -1,0 +1,25 @@
+"""The public interface of a portfolio's team."""
+
+from builders.portfolio.team.access import (
+    get_access as get_access,
+    require as require,
+)
+from builders.portfolio.team.errors import (
+    PortfolioNotFound as PortfolioNotFound,
+    RoleForbidden as RoleForbidden,
+)
+from builders.portfolio.team.invites import (
+    accept as accept,
+    get_invite as get_invite,
+    invite as invite,
+    prune_invites as prune_invites,
+    revoke_invite as revoke_invite,
+)
+from builders.portfolio.team.members import (
+    change_member as change_member,
+    get_team as get_team,
+    remove_member as remove_member,
+)
+from builders.portfolio.team.roles import (
+    list_permissions as list_permissions,
+)

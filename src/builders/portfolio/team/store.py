@@ -1,0 +1,223 @@
+"""SQL of a portfolio's team."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.team.records import Invite, Member, Membership, NewInvite, TeamRole
+
+# Until the transaction ends, nobody else invites or joins: the number of members stays below the limit.
+LOCK_TEAM = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_team ' || %(account_id)s::uuid, 0))"
+# The number of members and of pending invitations to other addresses.
+COUNT_PLACES = """
+    SELECT (SELECT count(*) FROM portfolio_team_members WHERE account_id = %(account_id)s)
+         + (SELECT count(*) FROM portfolio_team_invites
+            WHERE account_id = %(account_id)s AND ended_at IS NULL AND expires_at > %(now)s AND email <> %(email)s)
+"""
+FIND_ROLE = (
+    "SELECT role FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s"
+)
+# In one order for all, so that two members who change each other do not wait for each other.
+LOCK_MEMBERS = """
+    SELECT member_id, role, note, joined_at FROM portfolio_team_members
+    WHERE account_id = %(account_id)s AND member_id = ANY(%(member_ids)s::uuid[])
+    ORDER BY member_id FOR UPDATE
+"""
+LIST_MEMBERS = """
+    SELECT member_id, role, note, joined_at FROM portfolio_team_members
+    WHERE account_id = %(account_id)s ORDER BY joined_at, member_id
+"""
+LIST_MEMBERSHIPS = """
+    SELECT mine.portfolio_id, member.role, member.joined_at
+    FROM portfolio_team_memberships AS mine
+    JOIN portfolio_team_members AS member
+      ON member.account_id = mine.portfolio_id AND member.member_id = mine.account_id
+    WHERE mine.account_id = %(account_id)s
+    ORDER BY member.joined_at, mine.portfolio_id
+"""
+INSERT_MEMBER = """
+    WITH member AS (
+        INSERT INTO portfolio_team_members (account_id, member_id, role, joined_at)
+        VALUES (%(account_id)s, %(member_id)s, %(role)s, %(now)s)
+        RETURNING account_id, member_id
+    )
+    INSERT INTO portfolio_team_memberships (account_id, portfolio_id) SELECT member_id, account_id FROM member
+"""
+UPDATE_MEMBER = """
+    UPDATE portfolio_team_members SET role = %(role)s, note = %(note)s
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+"""
+DELETE_MEMBER = """
+    WITH membership AS (
+        DELETE FROM portfolio_team_memberships
+        WHERE account_id = %(member_id)s AND portfolio_id = %(account_id)s
+    )
+    DELETE FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+"""
+INVITE_COLUMNS = """
+    account_id, id, email, role, message, invited_by, created_at, expires_at, ended_at, accepted_by
+"""
+# A pending invitation to the same address is renewed; the token of the old one is replaced.
+UPSERT_INVITE = f"""
+    WITH invite AS (
+        INSERT INTO portfolio_team_invites
+            (account_id, id, email, role, message, invited_by, created_at, expires_at)
+        VALUES (%(account_id)s, %(id)s, %(email)s, %(role)s, %(message)s, %(invited_by)s, %(now)s, %(expires_at)s)
+        ON CONFLICT (account_id, email) WHERE ended_at IS NULL DO UPDATE
+        SET role = excluded.role, message = excluded.message, invited_by = excluded.invited_by,
+            expires_at = excluded.expires_at
+        RETURNING {INVITE_COLUMNS}
+    ), replaced AS (
+        DELETE FROM portfolio_team_tokens AS token USING invite
+        WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
+    ), token AS (
+        INSERT INTO portfolio_team_tokens (token_hash, account_id, invite_id)
+        SELECT %(token_hash)s, account_id, id FROM invite
+    )
+    SELECT {INVITE_COLUMNS} FROM invite
+"""  # noqa: S608 - of constants
+LIST_INVITES = f"""
+    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites
+    WHERE account_id = %(account_id)s AND ended_at IS NULL ORDER BY created_at, id
+"""  # noqa: S608 - of constants
+FIND_BY_HASH = """
+    SELECT account_id, invite_id FROM portfolio_team_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
+"""
+FIND_INVITE = f"""
+    SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(id)s
+"""  # noqa: S608 - of constants
+END_INVITE = f"""
+    UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL
+    RETURNING {INVITE_COLUMNS}
+"""  # noqa: S608 - of constants
+PRUNE_INVITES = """
+    WITH invite AS (
+        DELETE FROM portfolio_team_invites WHERE expires_at < %(before)s RETURNING account_id, id
+    )
+    DELETE FROM portfolio_team_tokens AS token USING invite
+    WHERE token.account_id = invite.account_id AND token.invite_id = invite.id
+"""
+
+
+async def lock_team(conn: Conn, *, account_id: UUID) -> None:
+    """Let nobody else invite or join until the transaction ends."""
+    await conn.execute(LOCK_TEAM, {"account_id": account_id})
+
+
+async def count_places(conn: Conn, *, account_id: UUID, email: str, now: datetime) -> int:
+    """Return the number of members and of pending invitations to addresses other than `email`."""
+    found = await conn.execute(COUNT_PLACES, {"account_id": account_id, "email": email, "now": now})
+    [(count,)] = await found.fetchall()
+    return int(count)
+
+
+async def find_role(conn: Conn, *, account_id: UUID, member_id: UUID) -> TeamRole | None:
+    """Return the role of a member; None for a stranger."""
+    found = await conn.execute(FIND_ROLE, {"account_id": account_id, "member_id": member_id})
+    row = await found.fetchone()
+    return None if row is None else TeamRole(row[0])
+
+
+async def lock_members(conn: Conn, *, account_id: UUID, member_ids: Sequence[UUID]) -> dict[UUID, Member]:
+    """Return those who are members; their rows are locked until the transaction ends."""
+    async with conn.cursor(row_factory=class_row(Member)) as cursor:
+        await cursor.execute(LOCK_MEMBERS, {"account_id": account_id, "member_ids": list(member_ids)})
+        return {each.member_id: each for each in await cursor.fetchall()}
+
+
+async def list_members(conn: Conn, *, account_id: UUID) -> Sequence[Member]:
+    """Return the members, those first who joined first."""
+    async with conn.cursor(row_factory=class_row(Member)) as cursor:
+        await cursor.execute(LIST_MEMBERS, {"account_id": account_id})
+        return await cursor.fetchall()
+
+
+async def list_memberships(conn: Conn, *, account_id: UUID) -> Sequence[Membership]:
+    """Return the portfolios of other accounts in which an account is a member."""
+    async with conn.cursor(row_factory=class_row(Membership)) as cursor:
+        await cursor.execute(LIST_MEMBERSHIPS, {"account_id": account_id})
+        return await cursor.fetchall()
+
+
+async def insert_member(conn: Conn, *, account_id: UUID, member_id: UUID, role: TeamRole, now: datetime) -> None:
+    """Add a member. Raises UniqueViolation for one who is a member already."""
+    row = {"account_id": account_id, "member_id": member_id, "role": role, "now": now}
+    await conn.execute(INSERT_MEMBER, row)
+
+
+async def update_member(
+    conn: Conn, *, account_id: UUID, member_id: UUID, role: TeamRole, note: str | None
+) -> None:
+    """Set the role and the note of a member."""
+    row = {"account_id": account_id, "member_id": member_id, "role": role, "note": note}
+    await conn.execute(UPDATE_MEMBER, row)
+
+
+async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
+    """Delete a member."""
+    await conn.execute(DELETE_MEMBER, {"account_id": account_id, "member_id": member_id})
+
+
+async def upsert_invite(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    invite_id: UUID,
+    new: NewInvite,
+    invited_by: UUID,
+    token_hash: bytes,
+    now: datetime,
+    expires_at: datetime,
+) -> Invite:
+    """Add an invitation, or renew the pending one to the same address."""
+    row = {
+        "account_id": account_id,
+        "id": invite_id,
+        "email": new.email,
+        "role": new.role,
+        "message": new.message,
+        "invited_by": invited_by,
+        "token_hash": token_hash,
+        "now": now,
+        "expires_at": expires_at,
+    }
+    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
+        await cursor.execute(UPSERT_INVITE, row)
+        [invite] = await cursor.fetchall()
+        return invite
+
+
+async def list_invites(conn: Conn, *, account_id: UUID) -> Sequence[Invite]:
+    """Return the invitations that were neither accepted nor revoked, expired ones too."""
+    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
+        await cursor.execute(LIST_INVITES, {"account_id": account_id})
+        return await cursor.fetchall()
+
+
+async def find_invite_by_token(conn: Conn, *, hashes: Sequence[bytes]) -> Invite | None:
+    """Return the invitation of a token, in any state."""
+    found = await (await conn.execute(FIND_BY_HASH, {"hashes": list(hashes)})).fetchone()
+    if found is None:
+        return None
+    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
+        await cursor.execute(FIND_INVITE, {"account_id": found[0], "id": found[1]})
+        return await cursor.fetchone()
+
+
+async def end_invite(
+    conn: Conn, *, account_id: UUID, invite_id: UUID, accepted_by: UUID | None, now: datetime
+) -> Invite | None:
+    """Record that an invitation was accepted, or revoked (`accepted_by` None); None when it is not pending."""
+    row = {"account_id": account_id, "id": invite_id, "accepted_by": accepted_by, "now": now}
+    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
+        await cursor.execute(END_INVITE, row)
+        return await cursor.fetchone()
+
+
+async def prune_invites(conn: Conn, *, before: datetime) -> None:
+    """Delete the invitations that expired before a time, and their tokens."""
+    await conn.execute(PRUNE_INVITES, {"before": before})
