@@ -99,6 +99,7 @@ async def test_a_key_that_a_visitor_revoked_is_replaced(
     database: Database, keys: Sequence[DemoKey], data_dir: Path
 ) -> None:
     who = await caller(database, keys[0])
+    assert who.key_id is not None
     async with database.transaction() as conn:
         await identity.revoke_key(
             conn, account_id=who.live_account_id, key_id=who.key_id, revoked_by=KeyKind.LIVE, actor=OPERATOR

@@ -215,4 +215,4 @@ def means(person: Person) -> Means:
 
 def _order(body: Json) -> Order:
     request = SandboxPromoteRequest.model_validate(body)
-    return request.order(ids.find(request.plan_id))
+    return request.order(ids.parse(request.plan_id))

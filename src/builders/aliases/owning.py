@@ -35,15 +35,13 @@ async def list_owned(
     return page.cut(rows, lambda each: [str(each.alias.id)])
 
 
-async def get(
-    conn: Conn, *, realm: UUID = LIVE, account_id: UUID, alias_id: UUID | None, lock: bool = False
-) -> Owned:
+async def get(conn: Conn, *, realm: UUID = LIVE, account_id: UUID, alias_id: UUID, lock: bool = False) -> Owned:
     """One alias of the account, also a released one. Raises AliasNotFound."""
-    found = alias_id and await store.find(
+    found = await store.find(
         conn, realm=realm, account_id=account_id, alias_id=alias_id, now=clock.now(), lock=lock
     )
-    if not found:
-        raise AliasNotFound("There is no such alias.")
+    if found is None:
+        raise AliasNotFound
     return found
 
 
@@ -52,7 +50,7 @@ async def change(
     *,
     realm: UUID = LIVE,
     account_id: UUID,
-    alias_id: UUID | None,
+    alias_id: UUID,
     actor: Actor,
     expected: Expected,
     patch: Patch,
@@ -81,7 +79,7 @@ async def give_up(
     *,
     realm: UUID = LIVE,
     account_id: UUID,
-    alias_id: UUID | None,
+    alias_id: UUID,
     actor: Actor,
     expected: Expected,
     quarantine: timedelta,

@@ -56,7 +56,7 @@ def list_deliveries(
                     account_id=account_id,
                     livemode=not sandbox,
                     page=page,
-                    destination_id=None if webhook is None else ids.find(webhook) or webhooks.NOBODY,
+                    destination_id=None if webhook is None else ids.parse(webhook),
                     status=None if status is None else DeliveryStatus(status),
                 )
                 items += json.loads(found.items)
@@ -80,7 +80,7 @@ def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool)
     async def work(database: Database, _: Settings) -> DeliveryDetail:
         async with database.reading() as conn:
             return await webhooks.get_delivery(
-                conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.find(delivery_id)
+                conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.parse(delivery_id)
             )
 
     found = run(work)
@@ -104,7 +104,7 @@ def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None
     async def work(database: Database, _: Settings) -> DeliveryDetail:
         async with database.transaction() as conn:
             account_id = await _account(conn, email, sandbox=sandbox)
-            wanted = ids.find(delivery_id) or webhooks.NOBODY
+            wanted = ids.parse(delivery_id)
             await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=wanted)
             return await webhooks.get_delivery(conn, account_id=account_id, delivery_id=wanted)
 

@@ -120,7 +120,7 @@ def revoke(email: str, key_id: str, *, as_json: bool) -> None:
             return await identity.revoke_key(
                 conn,
                 account_id=account.id,
-                key_id=ids.find(key_id),
+                key_id=ids.parse(key_id),
                 revoked_by=KeyKind.LIVE,
                 actor=OPERATOR,
             )

@@ -78,7 +78,7 @@ def revoke(grant_id: str, *, as_json: bool) -> None:
 
     async def work(database: Database, _: Settings) -> Grant:
         async with database.transaction() as conn:
-            return await identity.revoke_grant(conn, grant_id=ids.find(grant_id))
+            return await identity.revoke_grant(conn, grant_id=ids.parse(grant_id))
 
     ended = run(work)
     show(ended, as_json=as_json, text=f"Revoked {ended.id} ({plain(ended.operator)}).")

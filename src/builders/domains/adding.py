@@ -135,17 +135,15 @@ def _may_redirect(actor: Actor) -> None:
         )
 
 
-async def get(conn: Conn, *, account_id: UUID, domain_id: UUID | None, lock: bool = False) -> AccountDomain:
+async def get(conn: Conn, *, account_id: UUID, domain_id: UUID, lock: bool = False) -> AccountDomain:
     """A domain of the account, released or not. Raises DomainNotFound."""
-    found = None
-    if domain_id is not None:
-        found = await store.find(conn, account_id=account_id, domain_id=domain_id, lock=lock)
+    found = await store.find(conn, account_id=account_id, domain_id=domain_id, lock=lock)
     if found is None:
-        raise DomainNotFound("There is no such domain.", next_action="List them: GET /v1/domains")
+        raise DomainNotFound
     return found
 
 
-async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID | None) -> Listed:
+async def get_domain(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Listed:
     """As `get`, with what is on it."""
     return await listed(conn, await get(conn, account_id=account_id, domain_id=domain_id))
 
@@ -173,7 +171,7 @@ async def change(
     conn: Conn,
     *,
     account_id: UUID,
-    domain_id: UUID | None,
+    domain_id: UUID,
     actor: Actor,
     expected: Expected,
     catch_all: bool | None = None,
@@ -208,9 +206,7 @@ async def change(
     return await listed(conn, after)
 
 
-async def release(
-    conn: Conn, *, account_id: UUID, domain_id: UUID | None, actor: Actor, expected: Expected
-) -> Listed:
+async def release(conn: Conn, *, account_id: UUID, domain_id: UUID, actor: Actor, expected: Expected) -> Listed:
     """Gives a domain up; a second time changes nothing. Publishes domain.released.
 
     Raises DomainNotFound, VersionMismatch, DomainInUse while the account has names on it, and

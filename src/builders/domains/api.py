@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import Depends, Path, Request
 
@@ -25,15 +26,15 @@ from builders.kit.http.dependencies import Config, Keys
 from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND, Router
 from builders.kit.limits.policies import Policy, declare, within
-from builders.kit.values import ids
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
 Writer = Annotated[Caller, needs("domains:write", support=("domain",))]
 Holder = Annotated[Caller, needs("domains:write")]  # not for support: where mail goes
-Id = Annotated[str, Path(alias="id", description="Identifier of the account domain.")]
+Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
 # No 304: what DNS says of a domain changes without its version, which is of what its owner says.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
 VERIFY = declare(
@@ -105,7 +106,7 @@ async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Key
 )
 async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> Answer:
     """Read one domain of the account, also a released one."""
-    found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=ids.find(domain_id))
+    found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
     return tagged(schemas.shown(found), of=found.domain.id, version=found.domain.version)
 
 
@@ -120,7 +121,7 @@ async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn
     changed = await domains.change(
         conn,
         account_id=caller.account_id,
-        domain_id=ids.find(domain_id),
+        domain_id=domain_id,
         actor=caller.actor,
         expected=if_match,
         catch_all=body.wants_catch_all,
@@ -141,7 +142,7 @@ async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) ->
     released = await domains.release(
         conn,
         account_id=caller.account_id,
-        domain_id=ids.find(domain_id),
+        domain_id=domain_id,
         actor=caller.actor,
         expected=if_match,
     )
@@ -160,7 +161,5 @@ async def verify(domain_id: Id, caller: Writer, database: Pool, settings: Config
 
     In a sandbox the domain is live at once, and DNS is not asked.
     """
-    found = await domains.verify(
-        database, settings=settings, account_id=caller.account_id, domain_id=ids.find(domain_id)
-    )
+    found = await domains.verify(database, settings=settings, account_id=caller.account_id, domain_id=domain_id)
     return schemas.verified(found)

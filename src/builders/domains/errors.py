@@ -10,6 +10,7 @@ class DomainNotFound(Problem):
     """The account has no such domain."""
 
     status, code = 404, "account_domain_not_found"
+    default_detail = "There is no such domain."
     remedy = "List the domains: GET /v1/domains."
     collection = "/v1/domains"
 

@@ -46,7 +46,7 @@ class Settled:
     is_taken: bool = False  # it is proved, but another account's
 
 
-async def verify(database: Database, *, settings: Settings, account_id: UUID, domain_id: UUID | None) -> Verified:
+async def verify(database: Database, *, settings: Settings, account_id: UUID, domain_id: UUID) -> Verified:
     """Asks DNS for the proof and the records of mail, now, and does what follows from it.
 
     A sandbox domain is live at once; DNS is not asked. Raises DomainNotFound, DomainReleased, DomainTaken.

@@ -43,7 +43,7 @@ async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
     now, address = clock.now(), kept_form(email)
     before = await store.find_account(conn, account_id=account_id)
     if before is None:
-        raise AccountNotFound("There is no such account.")
+        raise AccountNotFound
     if not await store.change_email(conn, account_id=account_id, email=address, now=now):
         raise EmailTaken("An account has this address already.", next_action="Ask for a change to another one.")
     changed = EmailChanged(email=address, previous_email=before.email)

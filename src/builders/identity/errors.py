@@ -7,6 +7,7 @@ class KeyNotFound(Problem):
     """The account has no such API key."""
 
     status, code = 404, "api_key_not_found"
+    default_detail = "There is no such API key."
     remedy = "List the keys: GET /v1/api-keys."
     collection = "/v1/api-keys"
 
@@ -46,6 +47,7 @@ class SessionNotFound(Problem):
     """The account has no such session."""
 
     status, code = 404, "session_not_found"
+    default_detail = "The account has no such session; it may have ended."
     remedy = "List the open sessions: GET /v1/auth/sessions."
 
 
@@ -78,4 +80,5 @@ class GrantNotFound(Problem):
     """There is no such login-as grant."""
 
     status, code = 404, "grant_not_found"
+    default_detail = "There is no such grant."
     remedy = "List the grants of the account."

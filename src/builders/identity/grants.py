@@ -114,11 +114,11 @@ async def list_grants(conn: Conn, *, account_id: UUID) -> Sequence[Grant]:
     return await store.list_grants(conn, account_id=account_id, limit=MOST_LISTED)
 
 
-async def revoke_grant(conn: Conn, *, grant_id: UUID | None) -> Grant:
+async def revoke_grant(conn: Conn, *, grant_id: UUID) -> Grant:
     """Ends a grant, and the session that was opened with it; can be repeated. Raises GrantNotFound."""
-    grant = await store.find_grant(conn, grant_id=grant_id) if grant_id else None
+    grant = await store.find_grant(conn, grant_id=grant_id)
     if grant is None:
-        raise GrantNotFound("There is no such grant.")
+        raise GrantNotFound
     account_id, now = grant.account_id, clock.now()
     if await store.revoke_grant(conn, account_id=account_id, grant_id=grant.id, now=now):
         await audit.record_audit(

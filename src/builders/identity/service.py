@@ -112,7 +112,7 @@ async def get_account(conn: Conn, *, account_id: UUID) -> Account:
     """A real account. Raises AccountNotFound."""
     account = await account_store.find_account(conn, account_id=account_id)
     if account is None:
-        raise AccountNotFound("There is no such account.")
+        raise AccountNotFound
     return account
 
 
@@ -197,9 +197,9 @@ async def _mint(
     return NewApiKey(key=key, secret=text.text)
 
 
-async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID | None) -> ApiKey:
+async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
     """One key of the account, also a revoked one. Raises KeyNotFound."""
-    return _there(await key_store.find_key(conn, account_id=account_id, key_id=key_id) if key_id else None)
+    return _there(await key_store.find_key(conn, account_id=account_id, key_id=key_id))
 
 
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
@@ -209,9 +209,7 @@ async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonP
     return page.json(items, [last] if more else None)
 
 
-async def revoke_key(
-    conn: Conn, *, account_id: UUID, key_id: UUID | None, revoked_by: KeyKind, actor: Actor
-) -> ApiKey:
+async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: KeyKind, actor: Actor) -> ApiKey:
     """Ends a key for good, at once; a second time changes nothing. Publishes api_key.revoked.
 
     Raises KeyNotFound, LiveKeyRequired when a test key would revoke a live one.
@@ -232,7 +230,7 @@ async def rotate_key(
     conn: Conn,
     *,
     account_id: UUID,
-    key_id: UUID | None,
+    key_id: UUID,
     overlap: timedelta,
     rotated_by: KeyKind,
     actor: Actor,
@@ -263,7 +261,7 @@ async def rotate_key(
 
 def _there(key: ApiKey | None) -> ApiKey:
     if key is None:
-        raise KeyNotFound("There is no such API key.")
+        raise KeyNotFound
     return key
 
 

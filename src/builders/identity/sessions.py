@@ -85,7 +85,7 @@ async def get_standing(
     """The real account with the key or session that asks for it. Raises AccountNotFound."""
     account = await account_store.find_account(conn, account_id=account_id)
     if account is None:
-        raise AccountNotFound("There is no such account.")
+        raise AccountNotFound
     key = await key_store.find_key(conn, account_id=account_id, key_id=key_id) if key_id else None
     session = None
     if session_id is not None:
@@ -102,16 +102,16 @@ async def list_sessions(conn: Conn, *, account_id: UUID, page: PageRequest) -> P
     return page.cut(rows, lambda session: [str(session.id)])
 
 
-async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID | None, actor: Actor) -> Session:
+async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Actor) -> Session:
     """Ends a session of the account; refused everywhere within the cache time.
 
     Raises SessionNotFound, ImpersonationForbidden for support, which logs out and ends nobody else's.
     """
     if actor.type == "support":
         raise ImpersonationForbidden("Support ends no session but its own, by logging out.")
-    ended = await _end(conn, account_id, session_id, actor) if session_id else None
+    ended = await _end(conn, account_id, session_id, actor)
     if ended is None:
-        raise SessionNotFound("The account has no such session; it may have ended.")
+        raise SessionNotFound
     return ended
 
 

@@ -25,7 +25,7 @@ LEAST = timedelta(hours=1)  # that a link is good for when it is given out
 
 
 async def create_checkout(
-    database: Database, *, outbound: Outbound, settings: Settings, account_id: UUID, invoice_id: UUID | None
+    database: Database, *, outbound: Outbound, settings: Settings, account_id: UUID, invoice_id: UUID
 ) -> Checkout:
     """A link to pay what is due of an invoice; the one of before while it is good.
 
@@ -64,7 +64,7 @@ def can_pay(settings: Settings, invoice: Invoice) -> bool:
     return is_open and stripes.is_configured(settings) and bool(stripes.minor_units(invoice.amount_due))
 
 
-async def _payable(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:
+async def _payable(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     found = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
     if found.is_test:
         raise LiveKeyRequired("Invoices of a sandbox are not paid with money.", next_action="Ask with a live key.")

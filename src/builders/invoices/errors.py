@@ -7,6 +7,7 @@ class InvoiceNotFound(Problem):
     """The account has no such invoice."""
 
     status, code = 404, "invoice_not_found"
+    default_detail = "There is no such invoice."
     remedy = "List the invoices: GET /v1/invoices."
     collection = "/v1/invoices"
 

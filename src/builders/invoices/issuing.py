@@ -119,12 +119,9 @@ async def delete_draft(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Non
         raise refused(await locked(conn, account_id=account_id, invoice_id=invoice_id), "deleted")
 
 
-async def get(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:
+async def get(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """An invoice without its lines. Raises InvoiceNotFound."""
-    found = None
-    if invoice_id is not None:
-        found = await store.find(conn, account_id=account_id, invoice_id=invoice_id)
-    return _there(found)
+    return _there(await store.find(conn, account_id=account_id, invoice_id=invoice_id))
 
 
 async def locked(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
@@ -134,7 +131,7 @@ async def locked(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
 
 def _there(invoice: Invoice | None) -> Invoice:
     if invoice is None:
-        raise InvoiceNotFound("There is no such invoice.")
+        raise InvoiceNotFound
     return invoice
 
 

@@ -13,11 +13,11 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import ids
 
 
-async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID | None) -> Invoice:
+async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
     """An issued invoice with its lines. Raises InvoiceNotFound."""
     invoice = await issuing.get(conn, account_id=account_id, invoice_id=invoice_id)
     if invoice.status is InvoiceStatus.DRAFT:
-        raise InvoiceNotFound("There is no such invoice.")
+        raise InvoiceNotFound
     return replace(invoice, lines=await store.list_lines(conn, account_id=account_id, invoice_id=invoice.id))
 
 

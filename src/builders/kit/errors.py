@@ -30,20 +30,22 @@ class Problem(Exception):
     code: ClassVar[str] = "internal_error"
     # What to do about it, where a refusal itself says nothing else. Each 404, 405 and 410 has one.
     remedy: ClassVar[str | None] = None
+    # What it says where the raiser says nothing; None: its title.
+    default_detail: ClassVar[str | None] = None
     # Of a 404 for an id: the path below which `GET /{id}` reads one; see kit/http/counterparts.py.
     collection: ClassVar[str | None] = None
 
     def __init__(
         self,
-        detail: str,
+        detail: str | None = None,
         *,
         next_action: str | None = None,
         retry_after: int | None = None,
         headers: Mapping[str, str] | None = None,
         **members: Any,  # JSON values of the refusal's own making
     ) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = (self.default_detail or f"{self.title()}.") if detail is None else detail
+        super().__init__(self.detail)
         self.headers = dict(headers or {})
         self.members = members
         if next_action or self.remedy:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Path, Query
 from starlette.responses import Response
@@ -14,13 +15,15 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
-from builders.kit.values import ids
 from builders.projects import schemas, service as projects
 from builders.projects.errors import ProjectArchived, ProjectLimit, ProjectNotFound, SlugsTaken
 
 router = Router(prefix="/v1/builders/projects", tags=["projects"])
-ProjectId = Annotated[str, Path(description="Identifier of the project; not its slug.")]
+ProjectId = Annotated[
+    UUID, Path(description="Identifier of the project; not its slug."), ResourceId(ProjectNotFound)
+]
 Reader = Annotated[Caller, needs("projects:read")]
 # A support session with write access can change neither the default destination nor the webhooks.
 _SUPPORT = (
@@ -67,7 +70,7 @@ async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schem
 )
 async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
     """Read one project, archived or not."""
-    found = await projects.get(conn, account_id=caller.account_id, project_id=ids.find(project_id))
+    found = await projects.get(conn, account_id=caller.account_id, project_id=project_id)
     return known.answer(schemas.project_reply(found, caller), of=found.id, version=found.version)
 
 
@@ -86,7 +89,7 @@ async def update(
     changed = await projects.update(
         conn,
         account_id=caller.account_id,
-        project_id=ids.find(project_id),
+        project_id=project_id,
         patch=body.patch(),
         expected=replace(expected, version=body.version),
     )
@@ -100,7 +103,5 @@ async def update(
 )
 async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> Answer:
     """Archive a project: it accepts no new aliases, its aliases continue to work. Repeating it changes nothing."""
-    archived = await projects.archive(
-        conn, account_id=caller.account_id, project_id=ids.find(project_id), expected=expected
-    )
+    archived = await projects.archive(conn, account_id=caller.account_id, project_id=project_id, expected=expected)
     return etags.tagged(schemas.project_reply(archived, caller), of=archived.id, version=archived.version)

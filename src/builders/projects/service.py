@@ -59,11 +59,11 @@ async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, pag
     return page.cut(rows, lambda each: [str(each.id)])
 
 
-async def get(conn: Conn, *, account_id: UUID, project_id: UUID | None) -> Project:
+async def get(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project:
     """Return a project of the account, active or archived. Raises ProjectNotFound."""
-    found = None if project_id is None else await store.find(conn, account_id=account_id, project_id=project_id)
+    found = await store.find(conn, account_id=account_id, project_id=project_id)
     if found is None:
-        raise ProjectNotFound("There is no such project.")
+        raise ProjectNotFound
     return found
 
 
@@ -76,9 +76,7 @@ async def create(conn: Conn, *, account_id: UUID, spec: ProjectSpec) -> Project:
     return (await create_many(conn, account_id=account_id, specs=[spec]))[0]
 
 
-async def update(
-    conn: Conn, *, account_id: UUID, project_id: UUID | None, patch: Patch, expected: Expected
-) -> Project:
+async def update(conn: Conn, *, account_id: UUID, project_id: UUID, patch: Patch, expected: Expected) -> Project:
     """Apply a patch, which can also archive or restore the project; a patch without effect keeps the version.
 
     Publishes project.updated, archived or restored. Raises ProjectNotFound, VersionMismatch, ProjectArchived,
@@ -102,7 +100,7 @@ async def update(
     return after if after.is_archived or not to_archive else await _archive(conn, after)
 
 
-async def archive(conn: Conn, *, account_id: UUID, project_id: UUID | None, expected: Expected) -> Project:
+async def archive(conn: Conn, *, account_id: UUID, project_id: UUID, expected: Expected) -> Project:
     """Archive the project and publish project.archived; leave an archived project as it is.
 
     Raises ProjectNotFound, and VersionMismatch unless the project is already archived (RFC 9110, 13.1.1).
@@ -201,10 +199,10 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
     return await store.clear(conn, account_id=account_id)
 
 
-async def _lock(conn: Conn, *, account_id: UUID, project_id: UUID | None) -> Project:
-    found = [] if project_id is None else await store.lock(conn, account_id=account_id, project_ids=[project_id])
+async def _lock(conn: Conn, *, account_id: UUID, project_id: UUID) -> Project:
+    found = await store.lock(conn, account_id=account_id, project_ids=[project_id])
     if not found:
-        raise ProjectNotFound("There is no such project.")
+        raise ProjectNotFound
     return found[0]
 
 

@@ -77,20 +77,16 @@ async def begin(
 async def _judge(database: Database, outbound: Outbound, account_id: UUID, order: Order) -> JudgedUrls:
     """The URLs of the plan's destinations once more: names may lead elsewhere by now. No transaction is open."""
     async with database.reading() as conn:
-        plan = None
-        if order.plan_id is not None:
-            plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id)
+        plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id)
     views = [] if plan is None or plan.digest != order.digest else [each.after for each in plan.actions]
     urls = {view.url for view in views if isinstance(view, WebhookView)}
     return await webhooks.judge_urls(outbound, urls)
 
 
 async def _locked_plan(conn: Conn, account_id: UUID, order: Order) -> Plan:
-    plan = None
-    if order.plan_id is not None:
-        plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id, lock=True)
+    plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id, lock=True)
     if plan is None:
-        raise PlanNotFound("There is no such plan.")
+        raise PlanNotFound
     if plan.digest != order.digest:
         raise PlanDigestMismatch(
             "The digest is not this plan's.", next_action="Review the plan and send the digest it shows."

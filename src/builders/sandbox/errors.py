@@ -7,6 +7,7 @@ class PlanNotFound(Problem):
     """The account has no such plan."""
 
     status, code = 404, "plan_not_found"
+    default_detail = "There is no such plan."
     remedy = "List the plans: GET /v1/sandbox/plans; or make one: POST /v1/sandbox/plan."
     collection = "/v1/sandbox/plans"
 
@@ -15,6 +16,7 @@ class PromotionNotFound(Problem):
     """The account has no such promotion."""
 
     status, code = 404, "promotion_not_found"
+    default_detail = "There is no such promotion."
     remedy = "Take the id from the answer of POST /v1/sandbox/promote, or from a plan: GET /v1/sandbox/plans."
     collection = "/v1/sandbox/promotions"
 

@@ -282,7 +282,7 @@ class Abandoned(NamedTuple):
 class Order:
     """What the caller agreed to when asking for a promotion."""
 
-    plan_id: UUID | None  # None when what was sent is no id
+    plan_id: UUID
     digest: str
     confirm_deletes: int | None
     max_total: Money | None

@@ -46,7 +46,7 @@ async def get(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion:
     """A promotion with its steps and invoices. Raises PromotionNotFound."""
     promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id)
     if promotion is None:
-        raise PromotionNotFound("There is no such promotion.")
+        raise PromotionNotFound
     return promotion
 
 

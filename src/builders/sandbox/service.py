@@ -93,11 +93,11 @@ async def list_plans(
     return page.cut(found, lambda plan: [str(plan.id)])
 
 
-async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID | None) -> Plan:
+async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan:
     """A plan of the account. Raises PlanNotFound."""
-    plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=plan_id) if plan_id else None
+    plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=plan_id)
     if plan is None:
-        raise PlanNotFound("There is no such plan.")
+        raise PlanNotFound
     return plan
 
 
@@ -128,13 +128,11 @@ async def promote(
     return await revealing.reveal(database, account_id=account_id, promotion=promotion, keyring=means.keyring)
 
 
-async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID | None) -> Promotion:
+async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion:
     """A promotion with its steps. Raises PromotionNotFound."""
-    promotion = None
-    if promotion_id is not None:
-        promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id)
+    promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id)
     if promotion is None:
-        raise PromotionNotFound("There is no such promotion.")
+        raise PromotionNotFound
     return await outstanding.find_outstanding(conn, account_id=account_id, promotion=promotion)
 
 

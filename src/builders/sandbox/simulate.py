@@ -55,7 +55,7 @@ async def simulate_event(
     Raises Invalid at the members of the body, TooManyTests.
     """
     twin_id = await find_twin(conn, account_id=account_id)
-    named = None if webhook_id is None else ids.find(webhook_id) or webhooks.NOBODY
+    named = None if webhook_id is None else ids.parse(webhook_id)
     return await webhooks.simulate(
         conn,
         keyring=keyring,

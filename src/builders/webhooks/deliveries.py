@@ -40,17 +40,15 @@ async def list_deliveries(
     return page.json(items, [last] if more else None)
 
 
-async def get(conn: Conn, *, account_id: UUID, delivery_id: UUID | None) -> Delivery:
+async def get(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Delivery:
     """A delivery of the account. Raises DeliveryNotFound."""
-    found = None
-    if delivery_id is not None:
-        found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
+    found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
     if found is None:
-        raise DeliveryNotFound("There is no such delivery.")
+        raise DeliveryNotFound
     return found
 
 
-async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID | None) -> DeliveryDetail:
+async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> DeliveryDetail:
     """A delivery with its attempts and what is sent. Raises DeliveryNotFound."""
     delivery = await get(conn, account_id=account_id, delivery_id=delivery_id)
     attempts = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)

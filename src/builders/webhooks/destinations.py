@@ -64,30 +64,25 @@ async def create_destination(
     return NewDestination(destination=destination, secret=made if secret is None else None)
 
 
-async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> Destination:
+async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Destination:
     """A destination of the account and how it is. Raises WebhookNotFound."""
-    found = None
-    if destination_id is not None:
-        found = await store.find(conn, account_id=account_id, destination_id=destination_id, now=clock.now())
+    found = await store.find(conn, account_id=account_id, destination_id=destination_id, now=clock.now())
     if found is None:
-        raise WebhookNotFound("There is no such webhook destination.")
+        raise WebhookNotFound
     return found
 
 
-async def look(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> tuple[UUID, bool]:
+async def look(conn: Conn, *, account_id: UUID, destination_id: UUID) -> tuple[UUID, bool]:
     """Its id, and whether it is enabled; nothing is counted. Raises WebhookNotFound."""
-    enabled = None
-    if destination_id is not None:
-        enabled = await store.find_enabled(conn, account_id=account_id, destination_id=destination_id)
-    if destination_id is None or enabled is None:
-        raise WebhookNotFound("There is no such webhook destination.")
+    enabled = await store.find_enabled(conn, account_id=account_id, destination_id=destination_id)
+    if enabled is None:
+        raise WebhookNotFound
     return destination_id, enabled
 
 
-async def _locked(conn: Conn, *, account_id: UUID, destination_id: UUID | None) -> Destination:
+async def _locked(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Destination:
     """As `get`, and nobody else changes it until the transaction ends."""
-    if destination_id is not None:
-        await store.lock(conn, account_id=account_id, destination_id=destination_id)
+    await store.lock(conn, account_id=account_id, destination_id=destination_id)
     return await get_destination(conn, account_id=account_id, destination_id=destination_id)
 
 
@@ -108,7 +103,7 @@ async def change_destination(
     *,
     outbound: Outbound,
     account_id: UUID,
-    destination_id: UUID | None,
+    destination_id: UUID,
     expected: Expected,
     label: str | None = None,
     url: str | None = None,
@@ -145,7 +140,7 @@ async def rotate_secret(
     *,
     keyring: Keyring,
     account_id: UUID,
-    destination_id: UUID | None,
+    destination_id: UUID,
     overlap: timedelta,
     secret: str | None,
 ) -> NewDestination:
@@ -176,7 +171,7 @@ async def rotate_secret(
 
 
 async def delete_destination(
-    conn: Conn, *, account_id: UUID, destination_id: UUID | None, expected: Expected
+    conn: Conn, *, account_id: UUID, destination_id: UUID, expected: Expected
 ) -> Destination:
     """Removes a destination, and what is pending for it; the destination as it was. Publishes webhook.deleted.
 

@@ -11,6 +11,7 @@ class WebhookNotFound(Problem):
     """The account has no such webhook destination."""
 
     status, code = 404, "webhook_not_found"
+    default_detail = "There is no such webhook destination."
     remedy = "List the destinations: GET /v1/notifications/webhooks."
     collection = "/v1/notifications/webhooks"
 
@@ -19,6 +20,7 @@ class DeliveryNotFound(Problem):
     """The account has no such delivery."""
 
     status, code = 404, "delivery_not_found"
+    default_detail = "There is no such delivery."
     remedy = "List the deliveries: GET /v1/notifications/deliveries."
     collection = "/v1/notifications/deliveries"
 

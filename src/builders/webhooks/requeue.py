@@ -58,7 +58,7 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, h
     now = clock.now()
     found = await deliveries.find(conn, account_id=account_id, delivery_id=delivery_id, now=now)
     if found is None:
-        raise DeliveryNotFound("There is no such delivery.")
+        raise DeliveryNotFound
     if found.trigger == Trigger.TEST:
         raise DeliveryIsTest("A test send is one attempt.", next_action="Send another one.")
     if found.created_at < now - schedule.SENDABLE:

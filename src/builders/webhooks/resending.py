@@ -10,20 +10,18 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.webhooks import deliveries, destinations, matching, requeue
-from builders.webhooks.errors import DeliveryNotFound, WebhookDisabled
+from builders.webhooks.errors import WebhookDisabled
 from builders.webhooks.records import DeliveryStatus, Replayed, Retried
 from builders.webhooks.sending import deliver_now
 
 
 async def retry_delivery(
-    database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID | None
+    database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID
 ) -> Retried:
     """Makes one attempt right now, whatever became of the delivery; planned ones stay if it fails.
 
     Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
-    if delivery_id is None:
-        raise DeliveryNotFound("There is no such delivery.")
     async with database.transaction() as conn:
         await requeue.requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, here=True)
     attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
@@ -36,7 +34,7 @@ async def replay(
     conn: Conn,
     *,
     account_id: UUID,
-    destination_id: UUID | None,
+    destination_id: UUID,
     since: datetime,
     until: datetime | None,
     events: Sequence[str] | None,

@@ -27,7 +27,7 @@ async def send_sample(
     outbound: Outbound,
     keyring: Keyring,
     account_id: UUID,
-    destination_id: UUID | None,
+    destination_id: UUID,
     event: str | None = None,
     prefer: Sequence[str] = (),
 ) -> Sample:

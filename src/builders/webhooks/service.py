@@ -1,7 +1,5 @@
 """The door of webhooks."""
 
-from uuid import UUID
-
 from builders.webhooks.applying import (
     MOST as MOST,
     create_many as create_many,
@@ -73,8 +71,6 @@ from builders.webhooks.simulating import (
     Simulation as Simulation,
     simulate as simulate,
 )
-
-NOBODY = UUID(int=0)  # the id of no destination
 
 
 # In sets, for manifests.

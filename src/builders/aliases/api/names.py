@@ -16,12 +16,12 @@ from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
 from builders.kit.http.dependencies import Config
 from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
 from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
-from builders.kit.values import ids
 from builders.kit.values.domain_names import find_a_label
 
 router = Router(prefix="/v1/aliases", tags=["aliases"], beyond=True)
-AliasId = Annotated[str, Path(description="Identifier of the alias.")]
+AliasId = Annotated[UUID, Path(description="Identifier of the alias."), ResourceId(AliasNotFound)]
 Reader = Annotated[Caller, needs("aliases:read")]
 Writer = Annotated[Caller, needs("aliases:write", support=("enabled", "note", "labels"))]
 Releaser = Annotated[Caller, needs("aliases:write")]
@@ -71,9 +71,7 @@ async def list_aliases(
 @router.get("/{alias_id}", response_model=replies.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
 async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> Answer:
     """Read one name, also a released one."""
-    found = await aliases.get(
-        conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=ids.find(alias_id)
-    )
+    found = await aliases.get(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
     reply = replies.shown(found, livemode=caller.mode == "live")
     return tagged(reply, of=found.alias.id, version=found.alias.version)
 
@@ -91,7 +89,7 @@ async def change(
         conn,
         realm=realm_of(caller),
         account_id=caller.account_id,
-        alias_id=ids.find(alias_id),
+        alias_id=alias_id,
         actor=caller.actor,
         expected=if_match,
         patch=body.patch(),
@@ -116,7 +114,7 @@ async def release(alias_id: AliasId, caller: Releaser, conn: Tx, settings: Confi
         conn,
         realm=realm_of(caller),
         account_id=caller.account_id,
-        alias_id=ids.find(alias_id),
+        alias_id=alias_id,
         actor=caller.actor,
         expected=if_match,
         quarantine=timedelta(days=settings.quarantine_days),

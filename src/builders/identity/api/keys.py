@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import Path
 
@@ -14,12 +15,12 @@ from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND, Router
 from builders.kit.limits.policies import Policy, declare, within
-from builders.kit.values import ids
 
 router = Router(prefix="/v1/api-keys", tags=["api-keys"])
-KeyId = Annotated[str, Path(description="Identifier of the API key; not the secret.")]
+KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the secret."), ResourceId(KeyNotFound)]
 Reader = Annotated[Caller, needs("keys:read")]
 Minter = Annotated[Caller, needs("keys:write", fresh=True)]
 MINT = declare(
@@ -70,7 +71,7 @@ async def list_keys(caller: Reader, conn: Reads, page: PageQuery) -> JsonPage:
 @router.get("/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(KeyNotFound), openapi_extra=BEYOND)
 async def get(key_id: KeyId, caller: Reader, conn: Reads) -> ApiKey:
     """Read one API key."""
-    return await identity.get_key(conn, account_id=caller.live_account_id, key_id=ids.find(key_id))
+    return await identity.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
 
 
 @router.delete(
@@ -84,7 +85,7 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     return await identity.revoke_key(
         conn,
         account_id=caller.live_account_id,
-        key_id=ids.find(key_id),
+        key_id=key_id,
         revoked_by=KeyKind(caller.mode),
         actor=caller.actor,
     )
@@ -104,7 +105,7 @@ async def rotate(
     new = await identity.rotate_key(
         conn,
         account_id=caller.live_account_id,
-        key_id=ids.find(key_id),
+        key_id=key_id,
         overlap=timedelta(hours=(body or schemas.ApiKeyRotate()).overlap_hours),
         rotated_by=KeyKind(caller.mode),
         rotator_id=caller.key_id,

@@ -1,6 +1,7 @@
 """/v1/auth/session, /v1/auth/sessions and /v1/auth/logout."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Path, Request, Response
 
@@ -15,11 +16,11 @@ from builders.kit.http.bodies import Answer
 from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
 from builders.kit.http.idempotency import EVERY_TIME
 from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND, Router
-from builders.kit.values import ids
 
 router = Router(prefix="/v1/auth", tags=["auth"])
-SessionId = Annotated[str, Path(description="Identifier of the session.")]
+SessionId = Annotated[UUID, Path(description="Identifier of the session."), ResourceId(SessionNotFound)]
 Reader = Annotated[Caller, needs("account:read")]
 Leaver = Annotated[Caller, needs("account:read", support=())]
 Writer = Annotated[Caller, needs("account:write", support=())]
@@ -78,6 +79,6 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
 async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
     """End a session of the account; its token is refused everywhere within the cache time of keys."""
     ended = await identity.end_session(
-        conn, account_id=caller.account_id, session_id=ids.find(session_id), actor=caller.actor
+        conn, account_id=caller.account_id, session_id=session_id, actor=caller.actor
     )
     return schemas.listed(ended, caller)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
+from uuid import UUID
 
 from fastapi import Path as PathParameter, Query, Request
 from starlette.responses import Response
@@ -25,14 +26,16 @@ from builders.kit.http.bodies import Answer
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import Config, Outside
 from builders.kit.http.pagination import PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, Terms, declare, within
 from builders.kit.limits.rate_limiter import HEADERS, LIMITS, Limits
 from builders.kit.process.settings import Settings
-from builders.kit.values import ids
 
 router = Router(prefix="/v1/invoices", tags=["invoices"], beyond=True)
-InvoiceId = Annotated[str, PathParameter(description="Identifier of the invoice; not its number.")]
+InvoiceId = Annotated[
+    UUID, PathParameter(description="Identifier of the invoice; not its number."), ResourceId(InvoiceNotFound)
+]
 Reader = Annotated[Caller, needs("invoices:read")]
 router.refuse(
     "POST", "", remedy="An invoice is issued by the promotion that claims names: POST /v1/sandbox/promote."
@@ -121,7 +124,7 @@ async def create_checkout(
         outbound=outbound,
         settings=settings,
         account_id=caller.account_id,
-        invoice_id=ids.find(invoice_id),
+        invoice_id=invoice_id,
     )
     return _checkout_page(found) if html.is_browsing(request.scope) else found
 
@@ -142,7 +145,7 @@ async def _count_pdf(request: Request, caller: Caller) -> None:
 async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> Invoice:
     # Not for the whole request: to write two thousand lines takes long, and needs no connection.
     async with database.reading() as conn:
-        return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=ids.find(invoice_id))
+        return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=invoice_id)
 
 
 def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:

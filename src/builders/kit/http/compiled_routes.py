@@ -162,6 +162,7 @@ class Compiled:
         await self._read(request, body, values)
         if self.needs is not None and caller is not None:
             self.needs.judge_members(caller, (values[field.name] for field in self.body_fields))
+        self.parameters.require_resources(values)
         if self.request_name:
             values[self.request_name] = request
         database: connections.Database = request.app.state.database

@@ -11,6 +11,7 @@ from inspect import isasyncgenfunction, isfunction, isgeneratorfunction
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
 from urllib.parse import quote, unquote, unquote_to_bytes
+from uuid import UUID
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
@@ -20,6 +21,8 @@ from pydantic_core import PydanticUndefined
 from starlette.types import Scope
 
 from builders.kit.errors import LONGEST_NAME
+from builders.kit.http.resource_ids import ResourceId
+from builders.kit.values import ids
 
 Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
 Field = Any  # FastAPI's ModelField, which it does not publish
@@ -55,6 +58,9 @@ class Parameters:
         )
         self._path = [_plain(each) for each in dependant.path_params] if self._is_plain else []
         self._query = [_plain(each) for each in dependant.query_params] if self._is_plain else []
+        self._resource_ids = [
+            (each.name, found) for each in dependant.path_params if (found := _resource_id(each)) is not None
+        ]
 
     def read(self, request: Request, values: Values) -> Sequence[Any]:
         """Adds the values by the parameters' names; gives what is wrong, in pydantic's form."""
@@ -66,6 +72,11 @@ class Parameters:
             values.update(found)
             errors += wrong
         return errors
+
+    def require_resources(self, values: Values) -> None:
+        """Raise the 404 of the resource for the first id in the path that is malformed."""
+        for name, resource_id in self._resource_ids:
+            resource_id.require(values[name])
 
     def _read_plain(self, scope: Scope, values: Values) -> bool:
         if self._path and not _take(self._path, scope["path_params"], values):
@@ -126,6 +137,8 @@ def _take(parameters: Sequence[_Plain], sent: dict[str, str], values: Values) ->
 
 def _is_plain(field: Field) -> bool:
     info, annotation = field.field_info, field.field_info.annotation
+    if _resource_id(field) is not None:
+        return True
     kinds = set(get_args(annotation)) if get_origin(annotation) in {Union, UnionType} else {annotation}
     return (
         kinds <= _PLAIN
@@ -136,15 +149,23 @@ def _is_plain(field: Field) -> bool:
     )
 
 
+def _resource_id(field: Field) -> ResourceId | None:
+    return next((each for each in field.field_info.metadata if isinstance(each, ResourceId)), None)
+
+
 def _plain(field: Field) -> _Plain:
     is_any_text = field.field_info.annotation is str and not field.field_info.metadata
-    validate = _as_it_is if is_any_text else field.validate
+    validate = _as_it_is if is_any_text else _as_id if _resource_id(field) is not None else field.validate
     return _Plain(field.name, field.validation_alias or field.alias, validate, field.get_default())
 
 
 def _as_it_is(text: str) -> tuple[str, Sequence[Any]]:
     """What pydantic says of a text without bounds, which was decoded from UTF-8 and so has no surrogates."""
     return text, ()
+
+
+def _as_id(text: str) -> tuple[UUID | None, Sequence[Any]]:
+    return ids.find(text), ()
 
 
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from builders.kit.values import clock
 
+NIL = UUID(int=0)  # RFC 9562, 5.9: no resource has it
 LAST = UUID(int=2**128 - 1)  # no id is greater: where a list begins that shows the newest first
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -83,6 +84,11 @@ def made_of(at: datetime, noise: bytes) -> UUID:
 def find(text: str) -> UUID | None:
     """The UUID, of any version, written in the canonical 36 characters of either case; None for all else."""
     return UUID(text) if _CANONICAL.fullmatch(text) else None
+
+
+def parse(text: str) -> UUID:
+    """Return the UUID, or NIL for text that is none: a look-up of it finds nothing, as of an unknown id."""
+    return find(text) or NIL
 
 
 def new_texts(n: int) -> list[str]:

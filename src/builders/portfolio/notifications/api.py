@@ -1,6 +1,7 @@
 """/v1/portfolio/webhooks and /v1/portfolio/notifications."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Path, Query
 
@@ -11,15 +12,17 @@ from builders.kit.http.dependencies import Keys, Outside
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Listing
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, within
-from builders.kit.values import ids
 from builders.portfolio.notifications import schemas, service as notifications
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
 
 router = Router(prefix="/v1/portfolio", tags=["portfolio"])
-WebhookId = Annotated[str, Path(description="Identifier of the destination.")]
+WebhookId = Annotated[
+    UUID, Path(description="Identifier of the destination."), ResourceId(webhooks.WebhookNotFound)
+]
 Reader = Annotated[Caller, needs("portfolio:read")]
 # Samples go only where the account's holder has said.
 Writer = Annotated[Caller, needs("portfolio:write", support=("channel", "event", "webhook_id"))]
@@ -62,7 +65,7 @@ async def send_sample(
         outbound=outbound,
         keyring=keyring,
         account_id=caller.account_id,
-        destination_id=ids.find(webhook_id),
+        destination_id=webhook_id,
         event=event,
     )
     return schemas.tested(sample)

@@ -20,7 +20,7 @@ async def send_sample(
     outbound: Outbound,
     keyring: Keyring,
     account_id: UUID,
-    destination_id: UUID | None,
+    destination_id: UUID,
     event: str | None,
 ) -> Sample:
     """Sends a sample to one webhook destination, of a portfolio's event if it wants one.
@@ -61,7 +61,7 @@ async def send_samples(
         async with database.transaction() as conn:
             mailed = await mails.send_sample(conn, keyring=keyring, account_id=live_account_id, event=known)
     if channel is not Channel.EMAIL and webhook_id is not None:
-        to = ids.find(webhook_id)
+        to = ids.parse(webhook_id)
         one = await send_sample(
             database, outbound=outbound, keyring=keyring, account_id=account_id, destination_id=to, event=event
         )

@@ -18,6 +18,7 @@ from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, ch
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.openapi import API_KEY
 from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND, Router
 from builders.kit.limits.policies import Policy, declare, within
 from builders.kit.values import ids
@@ -33,8 +34,10 @@ from builders.sandbox.service import ProjectArchived
 from builders.sandbox.wishes import MAX_BYTES
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
-PromotionId = Annotated[str, Path(description="Identifier of the promotion.")]
-PlanId = Annotated[str, Path(description="Identifier of the plan.")]
+PromotionId = Annotated[
+    UUID, Path(description="Identifier of the promotion."), ResourceId(errors.PromotionNotFound)
+]
+PlanId = Annotated[UUID, Path(description="Identifier of the plan."), ResourceId(errors.PlanNotFound)]
 Reader = Annotated[Caller, needs("sandbox:read")]
 Writer = Annotated[Caller, needs("sandbox:write")]
 router.refuse("POST", "/plans", remedy="Make a plan of a manifest: POST /v1/sandbox/plan.")
@@ -164,7 +167,7 @@ async def list_plans(
 )
 async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> Answer | Response:
     """Read a plan: JSON, or a text like a diff with `Accept: text/plain`."""
-    plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=ids.find(plan_id))
+    plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
     return _shown(plan, caller, request)
 
 
@@ -190,7 +193,7 @@ async def promote(
         database,
         outbound=outbound,
         account_id=caller.live_account_id,
-        order=body.order(ids.find(body.plan_id)),
+        order=body.order(ids.parse(body.plan_id)),
         actor=caller.actor,
         means=Means.of(config, keyring),
     )
@@ -208,7 +211,5 @@ async def get_promotion(
     promotion_id: PromotionId, caller: Reader, conn: Reads
 ) -> promotion_replies.PromotionReply:
     """Read a promotion with its steps."""
-    found = await sandbox.get_promotion(
-        conn, account_id=caller.live_account_id, promotion_id=ids.find(promotion_id)
-    )
+    found = await sandbox.get_promotion(conn, account_id=caller.live_account_id, promotion_id=promotion_id)
     return promotion_replies.promotion_reply(found, masked=caller.mode == "test")

@@ -41,7 +41,7 @@ class Homes:
         if reference is None:
             return None
         found = self.by_key.get(reference) or self.by_slug.get(reference)
-        return found or self.by_id.get(ids.find(reference) or ids.LAST)
+        return found or self.by_id.get(ids.parse(reference))
 
 
 def homes(planned: Sequence[Action], removed: Sequence[Action], projects: Sequence[Project]) -> Homes:

@@ -36,7 +36,7 @@ class SandboxPromoteRequest(StrictBody):
         False
     )
 
-    def order(self, plan_id: UUID | None) -> Order:
+    def order(self, plan_id: UUID) -> Order:
         """The record."""
         return Order(
             plan_id=plan_id,

@@ -1,6 +1,7 @@
 """/v1/notifications/deliveries."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Path, Query
 
@@ -10,6 +11,7 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import Keys, Outside
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import JsonPage, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND, Router
 from builders.kit.values import ids
 from builders.webhooks import service as webhooks
@@ -27,7 +29,8 @@ from builders.webhooks.schemas import deliveries as schemas, values
 router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
-Id = Annotated[str, Path(alias="id", description="Identifier of the delivery.")]  # as the specification calls it
+# The specification calls it `id`.
+Id = Annotated[UUID, Path(alias="id", description="Identifier of the delivery."), ResourceId(DeliveryNotFound)]
 
 
 @router.get("", response_model=PageReply[schemas.DeliveryReply])
@@ -47,7 +50,7 @@ async def list_deliveries(
         account_id=caller.account_id,
         livemode=caller.mode == "live",
         page=page,
-        destination_id=None if webhook_id is None else ids.find(webhook_id) or webhooks.NOBODY,
+        destination_id=None if webhook_id is None else ids.parse(webhook_id),
         event=event,
         status=status,
         since=since,
@@ -60,7 +63,7 @@ async def list_deliveries(
 )
 async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
     """Read one delivery with its attempts and the very text that is sent."""
-    found = await webhooks.get_delivery(conn, account_id=caller.account_id, delivery_id=ids.find(delivery_id))
+    found = await webhooks.get_delivery(conn, account_id=caller.account_id, delivery_id=delivery_id)
     return schemas.detailed(found, livemode=caller.mode == "live")
 
 
@@ -80,6 +83,6 @@ async def retry_delivery(
         outbound=outbound,
         keyring=keyring,
         account_id=caller.account_id,
-        delivery_id=ids.find(delivery_id),
+        delivery_id=delivery_id,
     )
     return schemas.retried(tried, livemode=caller.mode == "live")

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import Path, Query
 
@@ -14,8 +15,8 @@ from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND, Router
-from builders.kit.values import ids
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import (
     DeliveryInFlight,
@@ -29,7 +30,7 @@ from builders.webhooks.records import DeliveryStatus, Replayed
 from builders.webhooks.schemas import deliveries as delivery_schemas, destinations as schemas
 
 router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
-WebhookId = Annotated[str, Path(description="Identifier of the destination.")]
+WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
 # No 304: how a destination is changes without its version, which is of what its owner says.
@@ -71,7 +72,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
 )
 async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> Answer:
     """Read one webhook destination and how it is."""
-    found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=ids.find(webhook_id))
+    found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
     return tagged(schemas.shown(found, livemode=caller.mode == "live"), of=found.id, version=found.version)
 
 
@@ -94,7 +95,7 @@ async def change(
         database,
         outbound=outbound,
         account_id=caller.account_id,
-        destination_id=ids.find(webhook_id),
+        destination_id=webhook_id,
         expected=if_match,
         label=body.label,
         url=body.url,
@@ -114,7 +115,7 @@ async def change(
 async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
     """Delete a webhook destination, and what is pending for it; its deliveries can still be read."""
     deleted = await webhooks.delete_destination(
-        conn, account_id=caller.account_id, destination_id=ids.find(webhook_id), expected=if_match
+        conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
     return schemas.shown(deleted, livemode=caller.mode == "live")
 
@@ -134,7 +135,7 @@ async def rotate_secret(
         conn,
         keyring=keyring,
         account_id=caller.account_id,
-        destination_id=ids.find(webhook_id),
+        destination_id=webhook_id,
         overlap=timedelta(hours=wanted.overlap_hours),
         secret=schemas.secret_of(wanted),
     )
@@ -162,7 +163,7 @@ async def send_sample(
         outbound=outbound,
         keyring=keyring,
         account_id=caller.account_id,
-        destination_id=ids.find(webhook_id),
+        destination_id=webhook_id,
         event=event,
     )
     return delivery_schemas.sampled(sample, livemode=caller.mode == "live")
@@ -181,7 +182,7 @@ async def replay(
     return await webhooks.replay(
         conn,
         account_id=caller.account_id,
-        destination_id=ids.find(webhook_id),
+        destination_id=webhook_id,
         since=body.since,
         until=body.until,
         events=body.events,
