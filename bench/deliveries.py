@@ -34,7 +34,7 @@ from builders.kit.events import dispatcher, outbox
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.webhooks import jobs as webhooks_jobs, sealing
+from builders.webhooks import jobs as webhooks_jobs, signing
 from builders.webhooks.store import destinations
 
 AIM = 0.4
@@ -113,7 +113,7 @@ async def deliver(settings: Settings, *, count: int) -> float:
     began = time.perf_counter()
     working = [
         asyncio.create_task(dispatcher.run(database)),
-        asyncio.create_task(webhooks_jobs.run(database, settings)),
+        asyncio.create_task(webhooks_jobs.run_sender(database, settings)),
     ]
     try:
         async with database.reading() as conn:
@@ -135,7 +135,7 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
     async with database.transaction() as conn:
         for n in range(DESTINATIONS):
             account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
-            made, secret = ids.new(), sealing.generate()
+            made, secret = ids.new(), signing.generate_secret()
             await destinations.insert(
                 conn,
                 account_id=account.id,
@@ -144,8 +144,8 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
                 url=f"http://{HOST}:{port}/{n}",
                 enabled=True,
                 events=["alias.*"],
-                secret=sealing.seal(keyring, secret, account_id=account.id, destination_id=made),
-                secret_hint=sealing.hint(secret),
+                secret=signing.seal_secret(keyring, secret, account_id=account.id, destination_id=made),
+                secret_hint=signing.hint_of(secret),
                 now=clock.now(),
             )
             accounts.append(account.id)

@@ -34,7 +34,7 @@ from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.webhooks import sealing
+from builders.webhooks import signing
 from builders.webhooks.store import destinations
 from soak.receivers import BAD, HOST, Receivers
 
@@ -164,7 +164,7 @@ async def _make(database: Database, keyring: Keyring, port: int, plan: Plan) -> 
             if n % plan.of_account == 0:
                 account = await identity.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
             made.append((account.id, ids.new()))
-            text = sealing.generate()
+            text = signing.generate_secret()
             await destinations.insert(
                 conn,
                 account_id=account.id,
@@ -173,8 +173,8 @@ async def _make(database: Database, keyring: Keyring, port: int, plan: Plan) -> 
                 url=f"http://{HOST}:{port}/{n}",
                 enabled=True,
                 events=["alias.*"],
-                secret=sealing.seal(keyring, text, account_id=account.id, destination_id=made[n][1]),
-                secret_hint=sealing.hint(text),
+                secret=signing.seal_secret(keyring, text, account_id=account.id, destination_id=made[n][1]),
+                secret_hint=signing.hint_of(text),
                 now=clock.now(),
             )
     return made

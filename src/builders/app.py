@@ -52,11 +52,11 @@ from builders.sandbox.api import (
 from builders.tracking import api as tracking_api, service as tracking
 from builders.webhooks import service as webhooks
 from builders.webhooks.api import (
-    deliveries as deliveries_api,
     destinations as destinations_api,
-    event_requests as event_requests_api,
+    events as deliveries_api,
+    events as event_requests_api,
     events as events_api,
-    feed as feed_api,
+    events as feed_api,
 )
 
 ROUTERS = [
@@ -73,9 +73,9 @@ ROUTERS = [
     domains_api.router,
     *(
         destinations_api.router,
-        deliveries_api.router,
+        deliveries_api.deliveries_router,
         events_api.router,
-        feed_api.router,
+        feed_api.feed_router,
         portfolio_notifications_api.router,
         portfolio_team_api.router,
     ),
@@ -123,7 +123,7 @@ class Service(Edge):
         self.api.state.settings = settings
         self.api.state.limits = None if settings.limits is None else Limits(factor=settings.limits)
         front = Front(self.api, ROUTERS, limits=self.api.state.limits)
-        openapi.publish(self.api, webhooks=event_requests_api.describe)
+        openapi.publish(self.api, webhooks=event_requests_api.describe_webhooks)
         self.openapi = self.api.openapi
         cors = Cors(front, paths=OPEN_PATHS, origins=settings.lander_origins) if settings.lander_origins else front
         trusted = settings.trusted_proxies

@@ -55,7 +55,7 @@ async def main(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run(database, settings))
+    loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
     working = [asyncio.create_task(each) for each in loops]
     waiting = asyncio.create_task(stopping.wait())
     _log.info("worker_started", jobs=sorted(queue.names()))

@@ -9,7 +9,7 @@ import pytest
 
 from builders.app import create_app
 from builders.kit.process.settings import Settings
-from builders.webhooks import matching
+from builders.webhooks import catalog
 from tests.contract import completeness
 from tests.contract.document import Json
 
@@ -37,7 +37,7 @@ def document() -> Json:
 
 
 def events() -> set[str]:
-    return {event.name for event in matching.list_public()}
+    return {event.name for event in catalog.list_public_events()}
 
 
 def identified(shown: Json) -> Iterator[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from builders.kit.errors import MOST_ERRORS, Invalid
 from builders.kit.events import outbox
-from builders.webhooks import overriding
+from builders.webhooks import catalog
 
 
 def test_of_many_unknown_overrides_the_first_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,9 +14,9 @@ def test_of_many_unknown_overrides_the_first_are_looked_at(monkeypatch: pytest.M
         looks.append(name)
         return []
 
-    monkeypatch.setattr(overriding, "get_close_matches", look)
+    monkeypatch.setattr(catalog, "get_close_matches", look)
     [alias_created] = [each for each in outbox.list_events() if each.name == "alias.created"]
     with pytest.raises(Invalid) as refusal:
-        overriding.override(alias_created, {f"a{at}": 1 for at in range(2000)}, loc=("body",))
+        catalog.apply_overrides(alias_created, {f"a{at}": 1 for at in range(2000)}, loc=("body",))
 
     assert len(looks) == len(refusal.value.errors) == MOST_ERRORS

@@ -15,7 +15,7 @@ from builders.sandbox.promotion import STAGES
 from builders.sandbox.records import Action, ActionKind, Draft, Kind
 from builders.sandbox.views import DomainView, ProjectView, WebhookView
 from builders.sandbox.wishes import GENERATE, DomainWish, Manifest, OnConflict, ProjectWish, WebhookWish
-from builders.webhooks.service import Managed
+from builders.webhooks.service import ManagedDestination
 from tests.sandbox.worlds import thoroughly
 
 OURS, ALICE = "ours", ids.new()
@@ -49,8 +49,8 @@ def project(slug: str, manifest: str | None, key: str | None) -> Project:
     )
 
 
-def webhook(url: str, manifest: str | None, key: str | None) -> Managed:
-    return Managed(
+def webhook(url: str, manifest: str | None, key: str | None) -> ManagedDestination:
+    return ManagedDestination(
         id=ids.new(),
         label=url,
         url=url,
@@ -196,7 +196,7 @@ def after(live: Live, actions: Sequence[Action]) -> Live:
 def _do(
     action: Action,
     projects: dict[UUID, Project],
-    webhooks: dict[UUID, Managed],
+    webhooks: dict[UUID, ManagedDestination],
     own: dict[UUID, AccountDomain],
 ) -> None:
     at = action.resource_id or ids.new()

@@ -13,7 +13,7 @@ from builders.app import Service
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock
-from builders.webhooks import overriding
+from builders.webhooks import catalog
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver, saying
 from tests.sandbox.make import Json
@@ -270,7 +270,7 @@ def test_every_event_that_leaves_the_house_can_be_simulated() -> None:
     public = [each for each in outbox.list_events() if not each.internal]
     assert public
     for each in public:
-        assert json.loads(overriding.override(each, {}, loc=())) == json.loads(each.example.model_dump_json())
+        assert json.loads(catalog.apply_overrides(each, {}, loc=())) == json.loads(each.example.model_dump_json())
 
 
 @given(overrides=st.dictionaries(MEMBERS, VALUES, max_size=4))

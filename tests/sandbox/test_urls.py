@@ -6,7 +6,7 @@ import pytest
 
 from builders.kit.outbound.client import Outbound
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
-from builders.webhooks import applying
+from builders.webhooks import batches
 from tests.cast import Person
 from tests.sandbox.make import findings, plan_of, webhook, whole
 
@@ -15,7 +15,7 @@ PATIENCE_S = 10
 
 async def test_slow_name_servers_are_asked_at_once(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     outbound: Outbound = alice.service.api.state.outbound
-    together = asyncio.Barrier(applying.AT_ONCE)
+    together = asyncio.Barrier(batches.MAX_LOOKUPS)
 
     async def judge_host(target: Target) -> None:
         await together.wait()
@@ -23,9 +23,9 @@ async def test_slow_name_servers_are_asked_at_once(alice: Person, monkeypatch: p
             raise UrlRefused(Rule.ADDRESS, "Not a public one.")
 
     monkeypatch.setattr(outbound, "judge_host", judge_host)
-    urls = [f"https://h{at}.example/" for at in range(2 * applying.AT_ONCE - 1)] + ["https://private.example/"]
+    urls = [f"https://h{at}.example/" for at in range(2 * batches.MAX_LOOKUPS - 1)] + ["https://private.example/"]
     async with asyncio.timeout(PATIENCE_S):
-        judged = await applying.judge_urls(outbound, urls)
+        judged = await batches.validate_urls(outbound, urls)
     assert judged.refused == {"https://private.example/": "Not a public one."}
     assert {*judged.kept} == {*urls[:-1]}
 
@@ -39,10 +39,10 @@ async def test_for_more_than_an_account_may_have_nobody_is_asked(
         asked.append(target)
 
     monkeypatch.setattr(alice.service.api.state.outbound, "judge_host", judge_host)
-    many = [webhook(f"h{at}", url=f"https://h{at}.example/") for at in range(applying.MOST)]
+    many = [webhook(f"h{at}", url=f"https://h{at}.example/") for at in range(batches.MAX_DESTINATIONS)]
     planned = await plan_of(alice, whole(webhooks=[*many, webhook("form", url="ftp://example.net/")]))
     assert planned["status"] == "blocked"
     assert findings(planned["errors"]) == {("webhook.form", "url_not_allowed")}
     assert asked == []
     planned = await plan_of(alice, whole(webhooks=many))
-    assert (planned["status"], len(asked)) == ("ready", applying.MOST)
+    assert (planned["status"], len(asked)) == ("ready", batches.MAX_DESTINATIONS)

@@ -10,7 +10,7 @@ from builders.kit.db.connections import Database
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
-from builders.webhooks import fanout, sending
+from builders.webhooks import attempts, jobs
 from builders.webhooks.store import claims
 from tests.cast import Client
 
@@ -56,7 +56,7 @@ async def happen(database: Database, account_id: UUID, *events: Event) -> list[P
         for event in (events or [ALIAS_CREATED])
     ]
     async with database.transaction() as conn:
-        await fanout.fan_out(conn, told)
+        await jobs.fan_out(conn, told)
     return told
 
 
@@ -68,13 +68,15 @@ async def send_due(service: Service, *, account_id: UUID) -> int:
         due = await (await conn.execute(query, (account_id, clock.now()))).fetchall()
         claimed = [
             await claims.claim_one(
-                conn, account_id=account_id, delivery_id=delivery_id, lease=sending.LEASE, now=clock.now()
+                conn, account_id=account_id, delivery_id=delivery_id, lease=attempts.LEASE, now=clock.now()
             )
             for (delivery_id,) in due
         ]
-    results = [await sending.send(state.outbound, state.keyring, each) for each in claimed if each is not None]
+    results = [
+        await attempts.send_claim(state.outbound, state.keyring, each) for each in claimed if each is not None
+    ]
     async with state.database.transaction() as conn:
-        await sending.write(conn, results_=results)
+        await attempts.write_results(conn, results_=results)
     return len(results)
 
 

@@ -10,7 +10,7 @@ import pytest
 from builders.app import Service
 from builders.kit.http.heavy_requests import HeavyLoop
 from builders.kit.outbound.client import Outbound
-from builders.webhooks import sending
+from builders.webhooks import attempts
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 
 
@@ -43,11 +43,11 @@ async def reachable(service: Service) -> AsyncIterator[Receiver]:
 def sending_threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The threads in which deliveries are sent."""
     found: set[int] = set()
-    send = sending.send
+    send = attempts.send_claim
 
     async def noted(*args: Any, **options: Any) -> Any:
         found.add(threading.get_ident())
         return await send(*args, **options)
 
-    monkeypatch.setattr(sending, "send", noted)
+    monkeypatch.setattr(attempts, "send_claim", noted)
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from builders.app import Service
 from builders.kit.process import log
-from builders.webhooks import destinations, sealing
+from builders.webhooks import destinations, signing
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import resolving
 from tests.webhooks.hostile import URLS
@@ -28,7 +28,7 @@ async def test_a_destination_is_made_with_a_secret_that_is_shown_once(alice: Per
     made = await create(alice)
 
     assert {name: made[name] for name in WANTED} == WANTED
-    assert len(sealing.key(made["signing_secret"])) == 32
+    assert len(signing.key_of(made["signing_secret"])) == 32
     assert made["signing_secret"].rstrip("=").endswith(made["secret_hint"])
     assert (made["status"], made["version"], made["livemode"], made["warnings"]) == ("enabled", 1, True, [])
     shown = await read(alice, made)
@@ -200,7 +200,7 @@ async def test_a_disabled_one_is_disabled_by_hand(alice: Person) -> None:
 async def test_of_many_at_once_no_more_than_the_limit_are_made(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(destinations, "MOST", 3)
+    monkeypatch.setattr(destinations, "MAX_DESTINATIONS", 3)
     answers = await asyncio.gather(*(alice.post(PATH, json=WANTED) for _ in range(8)))
 
     assert sorted(each.status_code for each in answers) == [200] * 3 + [409] * 5

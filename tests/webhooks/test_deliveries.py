@@ -221,7 +221,7 @@ async def test_a_page_reads_no_more_than_it_shows_over_all_months(alice: Person,
         "since": now - timedelta(days=130),
         "until": now + timedelta(hours=1),
     }
-    statement = {"all": store.LIST, "failed": store.LIST_GIVEN_UP}.get(which, store.LIST_OF_DESTINATION)
+    statement = {"all": store.LIST, "failed": store.LIST_FAILED}.get(which, store.LIST_OF_DESTINATION)
 
     async with conn.transaction(force_rollback=True):
         for months in range(1, 4):

@@ -20,7 +20,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.webhooks import feed
 from builders.webhooks.events import WEBHOOK_DELETED
-from builders.webhooks.feed_waiters import FeedWaiters
+from builders.webhooks.feed import FeedWaiters
 from builders.webhooks.store import feed as store
 from tests.cast import Person
 from tests.webhooks.feeding import RELAYS, happen, publish, read, relay, seek_end, types

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
-from builders.webhooks import matching
+from builders.webhooks import catalog
 
 
 class Told(BaseModel):
@@ -45,23 +45,23 @@ def declare(name: str, *, internal: bool = False) -> None:
     ],
 )
 def test_a_destination_wants_what_it_lists(wanted: list[str], name: str, *, does: bool) -> None:
-    assert matching.wants(wanted, name) is does
+    assert catalog.is_subscribed(wanted, name) is does
 
 
 @pytest.mark.usefixtures("register")
 def test_names_areas_and_the_star_are_good() -> None:
     declare("thing.told")
-    assert matching.refusals(["thing.told", "thing.*", "*", "alias.created", "alias.*"]) == []
+    assert catalog.event_errors(["thing.told", "thing.*", "*", "alias.created", "alias.*"]) == []
 
 
 def test_what_the_specification_names_is_good_before_its_room_is_built() -> None:
-    assert matching.refusals(["alias.created", "onboarding.completed", "invoice.paid", "invoice.*"]) == []
+    assert catalog.event_errors(["alias.created", "onboarding.completed", "invoice.paid", "invoice.*"]) == []
 
 
 @pytest.mark.usefixtures("register")
 def test_an_internal_event_is_as_unknown_as_any() -> None:
     declare("hush.told", internal=True)
-    refused = matching.refusals(["hush.told", "hush.*", "never.was"])
+    refused = catalog.event_errors(["hush.told", "hush.*", "never.was"])
     assert [each["loc"] for each in refused] == [("body", "events", at) for at in range(3)]
     assert "hush" not in str(refused[2:])
 
@@ -78,19 +78,19 @@ def test_an_internal_event_is_as_unknown_as_any() -> None:
     ],
 )
 def test_a_slip_is_told_what_was_probably_meant(name: str, meant: str) -> None:
-    (refused,) = matching.refusals([name])
+    (refused,) = catalog.event_errors([name])
     assert refused["did_you_mean"] == meant
     assert f"Did you mean '{meant}'?" in refused["msg"]
 
 
 @pytest.mark.parametrize("name", ["", "x" * 100_000, "**", "*.*", "*.created", "alias.*.*", " alias.created"])
 def test_no_other_form_is_good(name: str) -> None:
-    assert len(matching.refusals([name])) == 1
+    assert len(catalog.event_errors([name])) == 1
 
 
 @given(st.lists(st.sampled_from(["*", "alias.*", "alias.created", "invoice.paid", "webhook.deleted"])))
 def test_doubles_are_dropped_and_nothing_else(wanted: list[str]) -> None:
-    kept = matching.distinct(wanted)
+    kept = catalog.unique_names(wanted)
     assert len(kept) == len(set(kept))
     for name in ("alias.created", "alias.deleted", "invoice.paid", "webhook.deleted"):
-        assert matching.wants(kept, name) is matching.wants(wanted, name)
+        assert catalog.is_subscribed(kept, name) is catalog.is_subscribed(wanted, name)

@@ -7,7 +7,7 @@ from builders.aliases.events import ALIAS_CREATED, ALIAS_DELETED, ALIAS_UPDATED
 from builders.app import Service
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.webhooks import requeue
+from builders.webhooks import deliveries as deliveries_module
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import OK, Receiver, saying
 from tests.webhooks.make import PATH, Json, create, deliveries, happen, read, send_due
@@ -102,7 +102,7 @@ async def test_others_than_failed_are_taken_when_asked_for(alice: Person, databa
 async def test_a_call_takes_so_many_and_says_that_there_are_more(
     alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requeue, "MOST_REPLAYED", 2)
+    monkeypatch.setattr(deliveries_module, "MAX_REPLAYED", 2)
     made = await create(alice)
     await given_up(alice, database, made)
 
@@ -113,7 +113,7 @@ async def test_a_call_takes_so_many_and_says_that_there_are_more(
 async def test_as_many_as_a_call_takes_are_all_there_is(
     alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requeue, "MOST_REPLAYED", 3)
+    monkeypatch.setattr(deliveries_module, "MAX_REPLAYED", 3)
     made = await create(alice)
     await given_up(alice, database, made)
 
@@ -124,7 +124,7 @@ async def test_as_many_as_a_call_takes_are_all_there_is(
 async def test_with_the_cursor_it_goes_on_also_over_what_succeeds_again(
     alice: Person, database: Database, service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requeue, "MOST_REPLAYED", 2)
+    monkeypatch.setattr(deliveries_module, "MAX_REPLAYED", 2)
     made = await create(alice, url=receiver.url)
     await happen(database, alice.account.id, *[ALIAS_CREATED] * 5)
     await send_due(service, account_id=alice.account.id)

@@ -12,7 +12,7 @@ from builders.kit.process import secret_keys
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.webhooks import resealing, sealing, service as webhooks
+from builders.webhooks import service as webhooks, signing
 from builders.webhooks.store import secrets as store
 from tests.cast import Person
 from tests.kit.outbound.receivers import Receiver
@@ -53,9 +53,9 @@ async def age(conn: Conn, old: str, person: Person, made: Json, keyring: Keyring
     for column in columns:
         query = f"SELECT {column} FROM webhooks_destinations WHERE id = %s"  # noqa: S608 - of constants
         (sealed,) = await (await conn.execute(query, [made["id"]])).fetchone() or ()
-        text = sealing.unseal(keyring, sealed, **ids)
+        text = signing.unseal_secret(keyring, sealed, **ids)
         update = f"UPDATE webhooks_destinations SET {column} = %s WHERE id = %s"  # noqa: S608 - of constants
-        await conn.execute(update, [sealing.seal(Keyring([old]), text, **ids), made["id"]])
+        await conn.execute(update, [signing.seal_secret(Keyring([old]), text, **ids), made["id"]])
 
 
 async def kept(conn: Conn, keyring: Keyring, person: Person, made: Json) -> list[str | None]:
@@ -63,7 +63,7 @@ async def kept(conn: Conn, keyring: Keyring, person: Person, made: Json) -> list
     query = "SELECT secret, old_secret FROM webhooks_destinations WHERE id = %s"
     found = await (await conn.execute(query, [made["id"]])).fetchone() or ()
     ids = {"account_id": person.account.id, "destination_id": UUID(made["id"])}
-    return [None if each is None else sealing.unseal(keyring, each, **ids) for each in found]
+    return [None if each is None else signing.unseal_secret(keyring, each, **ids) for each in found]
 
 
 async def test_after_it_deliveries_are_signed_without_the_old_secret_key(
@@ -91,7 +91,7 @@ async def test_every_secret_is_sealed_anew_and_that_before_too_while_it_signs(
     at_once: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(resealing, "AT_ONCE", at_once)
+    monkeypatch.setattr(signing, "RESEAL_BATCH", at_once)
     both, over, bobs = await create(alice), await create(alice), await create(bob)
     new = {each["id"]: await rotate(alice, each, overlap_hours=hours) for each, hours in ((both, 9), (over, 1))}
     await age(conn, old, alice, both, keyring, "secret", "old_secret")

@@ -7,25 +7,25 @@ from hypothesis import given, strategies as st
 
 from builders.kit.process.secret_keys import Keyring, Unsealable, generate_secret
 from builders.kit.values import ids
-from builders.webhooks import sealing
+from builders.webhooks import signing
 
 RING = Keyring([generate_secret()])
 
 
 def whsec(size: int) -> str:
-    return sealing.PREFIX + base64.b64encode(bytes(range(size))).decode()
+    return signing.SECRET_PREFIX + base64.b64encode(bytes(range(size))).decode()
 
 
 @pytest.mark.parametrize("size", [24, 32, 64])
 def test_a_prefixed_secret_is_the_base64_of_its_key(size: int) -> None:
-    assert sealing.refusal(whsec(size)) is None
-    assert sealing.key(whsec(size)) == bytes(range(size))
+    assert signing.find_secret_error(whsec(size)) is None
+    assert signing.key_of(whsec(size)) == bytes(range(size))
 
 
 @pytest.mark.parametrize("text", ["sixteen letters.", "x" * 256, "with blanks and äöü ✓", "0" * 16])
 def test_any_other_text_is_its_bytes(text: str) -> None:
-    assert sealing.refusal(text) is None
-    assert sealing.key(text) == text.encode()
+    assert signing.find_secret_error(text) is None
+    assert signing.key_of(text) == text.encode()
 
 
 @pytest.mark.parametrize(
@@ -48,38 +48,38 @@ def test_any_other_text_is_its_bytes(text: str) -> None:
     ],
 )
 def test_a_bad_secret_is_refused_without_a_word_of_it(text: str) -> None:
-    said = sealing.refusal(text)
-    bad = text.removeprefix(sealing.PREFIX)
+    said = signing.find_secret_error(text)
+    bad = text.removeprefix(signing.SECRET_PREFIX)
     assert said is not None
     assert len(bad) < 8 or bad not in said
     with pytest.raises(ValueError, match=r"secret|whsec_"):
-        sealing.key(text)
+        signing.key_of(text)
 
 
 def test_a_made_secret_is_good_and_never_the_same() -> None:
-    made = {sealing.generate() for _ in range(100)}
+    made = {signing.generate_secret() for _ in range(100)}
     assert len(made) == 100
-    assert {len(sealing.key(each)) for each in made} == {32}
+    assert {len(signing.key_of(each)) for each in made} == {32}
 
 
 @given(st.binary(min_size=24, max_size=64))
 def test_whatever_bytes_are_given_are_the_key(key: bytes) -> None:
-    assert sealing.key(sealing.PREFIX + base64.b64encode(key).decode()) == key
+    assert signing.key_of(signing.SECRET_PREFIX + base64.b64encode(key).decode()) == key
 
 
 @given(st.text(max_size=300))
 def test_a_text_either_has_a_key_or_is_refused(text: str) -> None:
-    if sealing.refusal(text) is None:
-        assert sealing.key(text)
+    if signing.find_secret_error(text) is None:
+        assert signing.key_of(text)
 
 
 def test_a_sealed_secret_opens_for_its_destination_alone() -> None:
     account, destination = ids.new(), ids.new()
-    secret = sealing.generate()
-    sealed = sealing.seal(RING, secret, account_id=account, destination_id=destination)
+    secret = signing.generate_secret()
+    sealed = signing.seal_secret(RING, secret, account_id=account, destination_id=destination)
 
-    assert sealing.unseal(RING, sealed, account_id=account, destination_id=destination) == secret
+    assert signing.unseal_secret(RING, sealed, account_id=account, destination_id=destination) == secret
     assert secret.encode() not in sealed
     for other in ((ids.new(), destination), (account, ids.new())):
         with pytest.raises(Unsealable):
-            sealing.unseal(RING, sealed, account_id=other[0], destination_id=other[1])
+            signing.unseal_secret(RING, sealed, account_id=other[0], destination_id=other[1])

@@ -15,7 +15,7 @@ from builders.kit.http.pagination import MAX_LIMIT, PageRequest
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
 from builders.webhooks import service as webhooks
-from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryStatus, Troubled
+from builders.webhooks.records import Backlog, DeliveryDetail, DeliveryStatus, UnhealthyDestination
 
 Item = dict[str, Any]  # a delivery as GET /v1/notifications/deliveries lists it
 
@@ -79,7 +79,7 @@ def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool)
 
     async def work(database: Database, _: Settings) -> DeliveryDetail:
         async with database.reading() as conn:
-            return await webhooks.get_delivery(
+            return await webhooks.get_delivery_detail(
                 conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.parse(delivery_id)
             )
 
@@ -106,7 +106,7 @@ def retry(email: str, delivery_id: str, *, sandbox: bool, as_json: bool) -> None
             account_id = await _account(conn, email, sandbox=sandbox)
             wanted = ids.parse(delivery_id)
             await webhooks.requeue_delivery(conn, account_id=account_id, delivery_id=wanted)
-            return await webhooks.get_delivery(conn, account_id=account_id, delivery_id=wanted)
+            return await webhooks.get_delivery_detail(conn, account_id=account_id, delivery_id=wanted)
 
     found = run(work)
     show(found.delivery, as_json=as_json, text=f"The delivery {found.delivery.id} is due.")
@@ -119,7 +119,7 @@ def stuck(*, as_json: bool) -> None:
 
     async def work(database: Database, _: Settings) -> Backlog:
         async with database.reading() as conn:
-            return await webhooks.look(conn)
+            return await webhooks.get_backlog(conn)
 
     found = run(work)
     lines = [
@@ -138,7 +138,7 @@ def _cells(item: Item) -> Sequence[object]:
     return item["id"], item["created_at"], item["event"], item["status"], item["attempt_count"], last
 
 
-def _troubled(each: Troubled) -> str:
+def _troubled(each: UnhealthyDestination) -> str:
     last = each.last_failure_status or each.last_failure_error
     since = "-" if each.failing_since is None else f"{each.failing_since:%Y-%m-%dT%H:%M:%SZ}"
     failed = f"{each.failures} failures since {since}, last {last}"

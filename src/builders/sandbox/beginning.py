@@ -41,7 +41,7 @@ from builders.sandbox.records import (
 from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
 from builders.sandbox.views import WebhookView
 from builders.webhooks import service as webhooks
-from builders.webhooks.service import JudgedUrls
+from builders.webhooks.service import ValidatedUrls
 
 UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # and can be resumed
 HELD = timedelta(minutes=15)  # names of a promotion under way, so that one cut short loses none
@@ -74,13 +74,13 @@ async def begin(
         return promotion_id, carrying.is_large(plan)
 
 
-async def _judge(database: Database, outbound: Outbound, account_id: UUID, order: Order) -> JudgedUrls:
+async def _judge(database: Database, outbound: Outbound, account_id: UUID, order: Order) -> ValidatedUrls:
     """The URLs of the plan's destinations once more: names may lead elsewhere by now. No transaction is open."""
     async with database.reading() as conn:
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id)
     views = [] if plan is None or plan.digest != order.digest else [each.after for each in plan.actions]
     urls = {view.url for view in views if isinstance(view, WebhookView)}
-    return await webhooks.judge_urls(outbound, urls)
+    return await webhooks.validate_urls(outbound, urls)
 
 
 async def _locked_plan(conn: Conn, account_id: UUID, order: Order) -> Plan:
@@ -126,7 +126,7 @@ def _check_total(actions: Sequence[Action], order: Order) -> None:
                 raise TotalExceeded(f"The plan costs {due} now, more than max_total allows.", due=due.to_wire())
 
 
-async def _start(conn: Conn, plan: Plan, order: Order, created_by: str, urls: JudgedUrls) -> UUID:
+async def _start(conn: Conn, plan: Plan, order: Order, created_by: str, urls: ValidatedUrls) -> UUID:
     """Writes the promotion with its steps and holds every new name, if all is as it was planned on."""
     await _check_email(conn, plan.account_id)
     now, promotion_id = clock.now(), ids.new()
@@ -149,7 +149,7 @@ async def _start(conn: Conn, plan: Plan, order: Order, created_by: str, urls: Ju
     return promotion_id
 
 
-async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnError, urls: JudgedUrls) -> None:
+async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnError, urls: ValidatedUrls) -> None:
     """Makes what failed or was left out pending again, but for what is not as it was planned on.
 
     Else an old promotion would claim at prices and on terms that are long over. Raises PlanStale when there is
@@ -184,7 +184,7 @@ async def _check_email(conn: Conn, account_id: UUID) -> None:
         )
 
 
-async def _drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: JudgedUrls) -> list[Finding]:
+async def _drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: ValidatedUrls) -> list[Finding]:
     """Where it is not as it was planned on. Raises ProjectArchived: no other plan would do better."""
     ground = Ground(account_id=plan.account_id)
     live = await state.of_actions(conn, ground=ground, manifest=plan.manifest, actions=actions, urls=urls)

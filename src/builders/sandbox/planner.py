@@ -13,7 +13,7 @@ from builders.sandbox.kinds.alias_judging import Directory
 from builders.sandbox.kinds.homes import Homes
 from builders.sandbox.records import PLAN_LIFE, ActionKind, Draft, Ground, Plan, PlanStatus
 from builders.sandbox.wishes import Manifest
-from builders.webhooks.service import JudgedUrls
+from builders.webhooks.service import ValidatedUrls
 
 
 async def draft(
@@ -22,7 +22,7 @@ async def draft(
     ground: Ground,
     manifest: Manifest,
     actor: Actor,
-    urls: JudgedUrls,
+    urls: ValidatedUrls,
     cooling_off: timedelta,
 ) -> Plan:
     """A plan from the state of the ground to the manifest; nothing is written. Raises ProjectArchived."""

@@ -42,7 +42,7 @@ from builders.sandbox.records import (
 from builders.sandbox.store import rehearsals as store
 from builders.sandbox.wishes import Manifest
 from builders.webhooks import service as webhooks
-from builders.webhooks.service import JudgedUrls
+from builders.webhooks.service import ValidatedUrls
 
 INJECTED = "It was asked to fail here."
 HINTED = 5  # unknown addresses that are told what was meant; to look for it costs more than all the rest
@@ -87,12 +87,14 @@ async def rehearse(
     Takes the database, since name servers are asked about the URLs of webhooks. Raises Invalid at `fail_at`, for
     what the plan does not do, and ProjectArchived.
     """
-    urls = await webhooks.judge_urls(outbound, {wish.url for wish in script.manifest.webhooks})
+    urls = await webhooks.validate_urls(outbound, {wish.url for wish in script.manifest.webhooks})
     async with gate(account_id), database.transaction() as conn:
         return await _rehearse(conn, account_id=account_id, script=script, means=means, urls=urls)
 
 
-async def _rehearse(conn: Conn, *, account_id: UUID, script: Script, means: Means, urls: JudgedUrls) -> Rehearsal:
+async def _rehearse(
+    conn: Conn, *, account_id: UUID, script: Script, means: Means, urls: ValidatedUrls
+) -> Rehearsal:
     twin_id = (await identity.get_account(conn, account_id=account_id)).sandbox_id
     await store.take_turn(conn, account_id=twin_id)
     ground = Ground(account_id=twin_id, realm=twin_id)

@@ -39,7 +39,7 @@ async def reset_account(conn: Conn, *, account_id: UUID) -> Cleared:
     built = await projects.clear(conn, account_id=twin_id)
     owned = await domains.clear(conn, account_id=twin_id)
     billed = await invoices.clear(conn, account_id=twin_id)
-    told, delivered = await webhooks.clear(conn, account_id=twin_id)
+    told, delivered = await webhooks.clear_destinations(conn, account_id=twin_id)
     return Cleared(
         aliases=claimed,
         projects=built,

@@ -71,7 +71,7 @@ async def make_plan(
     A plan with errors is stored too, `blocked`, with all of them. Takes the database, since name servers are asked
     about the URLs of webhooks. Publishes plan.created. Raises ProjectArchived.
     """
-    urls = await webhooks.judge_urls(outbound, [wish.url for wish in manifest.webhooks])
+    urls = await webhooks.validate_urls(outbound, [wish.url for wish in manifest.webhooks])
     async with database.transaction() as conn:
         plan = await planner.draft(
             conn, ground=ground, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off

@@ -23,10 +23,10 @@ from builders.sandbox.records import Action, Ground, Kind
 from builders.sandbox.views import AliasView, ProjectView
 from builders.sandbox.wishes import Manifest
 from builders.webhooks import service as webhooks
-from builders.webhooks.service import JudgedUrls
+from builders.webhooks.service import ValidatedUrls
 
 
-async def of_manifest(conn: Conn, *, ground: Ground, manifest: Manifest, urls: JudgedUrls) -> Live:
+async def of_manifest(conn: Conn, *, ground: Ground, manifest: Manifest, urls: ValidatedUrls) -> Live:
     """All that is there but the aliases; seven statements at most."""
     owner = {"account_id": ground.account_id}
     references = {wish.project for wish in manifest.aliases if wish.project} | {manifest.project or ""}
@@ -88,7 +88,7 @@ async def with_aliases(
 
 
 async def of_actions(
-    conn: Conn, *, ground: Ground, manifest: str, actions: Sequence[Action], urls: JudgedUrls
+    conn: Conn, *, ground: Ground, manifest: str, actions: Sequence[Action], urls: ValidatedUrls
 ) -> Live:
     """What planned actions stand on, as it is now; twelve statements at most."""
     places = [action.place for action in actions if action.place is not None]

@@ -1,12 +1,19 @@
 """The catalog of events: what the rooms declare, as a receiver sees it."""
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, Literal
 from uuid import UUID
 
+from pydantic import BaseModel, ValidationError
+
+from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.events import outbox
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
-from builders.webhooks import matching
 from builders.webhooks.records import CatalogEvent, CatalogVersion
 
 # Of an example, not of anybody.
@@ -17,30 +24,30 @@ _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
 
 def list_catalog() -> list[CatalogEvent]:
     """Every event that a destination may want, by name."""
-    return [_described(event) for event in matching.list_public()]
+    return [_catalog_event(event) for event in list_public_events()]
 
 
 def get_event(name: str) -> CatalogEvent:
     """An event by its name. Raises Invalid at the member `event` of the body."""
-    return _described(matching.get(name, loc=("body", "event")))
+    return _catalog_event(get_public_event(name, loc=("body", "event")))
 
 
-def _described(event: Event) -> CatalogEvent:
+def _catalog_event(event: Event) -> CatalogEvent:
     return CatalogEvent(
         name=event.name,
-        area=matching.area(event.name),
+        area=area_of(event.name),
         version=event.version,
         description=event.description,
         data_schema=event.schema(),
-        example=_payload(event),
+        example=_example_payload(event),
         earlier=[
-            CatalogVersion(version=each.version, data_schema=each.schema(), example=_payload(each))
+            CatalogVersion(version=each.version, data_schema=each.schema(), example=_example_payload(each))
             for each in event.earlier
         ],
     )
 
 
-def _payload(event: Event) -> dict[str, Any]:
+def _example_payload(event: Event) -> dict[str, Any]:
     return {
         "id": str(_ID),
         "type": event.name,
@@ -49,3 +56,175 @@ def _payload(event: Event) -> dict[str, Any]:
         "livemode": True,
         "data": json.loads(event.example.model_dump_json()),
     }
+
+
+def payload_of(news: PublishedEvent, live_account_id: UUID) -> str:
+    """Return the JSON of an event as every receiver and reader gets it."""
+    return render_payload(
+        event_id=news.id,
+        name=news.name,
+        at=news.created_at,
+        account_id=live_account_id,
+        livemode=live_account_id == news.account_id,
+        data=news.data,
+    )
+
+
+def render_payload(
+    *,
+    event_id: UUID,
+    name: str,
+    at: datetime,
+    account_id: UUID,
+    livemode: bool,
+    data: str,
+    mark: Literal["test", "simulated"] | None = None,
+) -> str:
+    """The JSON that is sent, with what it is of if it is of no event; `data` is put in as the room wrote it."""
+    moment = at.isoformat().replace("+00:00", "Z")
+    mode = "true" if livemode else "false"
+    marked = f'"{mark}":true,' if mark else ""
+    return (
+        f'{{"id":"{event_id}","type":{json.dumps(name)},"timestamp":"{moment}","account_id":"{account_id}",'
+        f'"livemode":{mode},{marked}"data":{data}}}'
+    )
+
+
+ALL_EVENTS = "*"
+MAX_EVENTS = 100  # names of one destination
+MAX_NAME_LENGTH = 80  # characters
+EVENT_UNKNOWN = "event_unknown"  # the type of the error
+# Names that the specification gives: good also where the room that tells of them is not built.
+SPECIFIED_EVENTS = frozenset({"alias.created", "onboarding.completed"})
+
+
+def list_public_events() -> list[Event]:
+    """The declared events that leave the house, by name."""
+    return [event for event in outbox.list_events() if not event.internal]
+
+
+def area_of(name: str) -> str:
+    """What stands before the first dot."""
+    return name.partition(".")[0]
+
+
+def event_names() -> set[str]:
+    """Every name that a destination may list."""
+    return {event.name for event in list_public_events()} | SPECIFIED_EVENTS
+
+
+def patterns_of(name: str) -> tuple[str, ...]:
+    """What a destination lists to get the event, any of it."""
+    return ALL_EVENTS, f"{area_of(name)}.*", name
+
+
+def is_subscribed(wanted: Sequence[str], name: str) -> bool:
+    """Whether a destination that lists these wants the event; the fan-out says the same in SQL."""
+    return not set(patterns_of(name)).isdisjoint(wanted)
+
+
+def event_errors(wanted: Sequence[str], *, loc: Sequence[str] = ("body", "events")) -> list[dict[str, Any]]:
+    """Return an error, as a 422 holds them, for each name of the list at `loc` that no event has."""
+    known = event_names()
+    allowed = known | {ALL_EVENTS} | {f"{area_of(name)}.*" for name in known}
+    return [_unknown_event(name, allowed, loc=(*loc, at)) for at, name in enumerate(wanted) if name not in allowed]
+
+
+def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] | None:
+    """Return the names of the events that a list of names and patterns stands for; None for all of them.
+
+    An empty list stands for all. Raises Invalid at `loc`.
+    """
+    errors = event_errors(wanted, loc=loc)
+    if errors:
+        raise Invalid.many(errors)
+    if not wanted or ALL_EVENTS in wanted:
+        return None
+    return sorted(name for name in event_names() if is_subscribed(wanted, name))
+
+
+def get_public_event(name: str, *, loc: Sequence[str]) -> Event:
+    """The event of this name. Raises Invalid at `loc`."""
+    found = next((event for event in list_public_events() if event.name == name), None)
+    if found is not None:
+        return found
+    if name in SPECIFIED_EVENTS:
+        raise Invalid(loc, "Nothing tells of this event yet.", EVENT_UNKNOWN)
+    raise Invalid.many([_unknown_event(name, {event.name for event in list_public_events()}, loc=loc)])
+
+
+def unique_names(wanted: Sequence[str]) -> list[str]:
+    """The names in their order, each once."""
+    return list(dict.fromkeys(wanted))
+
+
+def _unknown_event(name: str, allowed: set[str], *, loc: Sequence[str | int]) -> dict[str, Any]:
+    close = get_close_matches(name, sorted(allowed), n=1) if len(name) <= MAX_NAME_LENGTH else []
+    meant = f" Did you mean {close[0]!r}?" if close else ""
+    said = f"There is no such event.{meant} GET /v1/notifications/events lists them."
+    return {"loc": loc, "msg": said, "type": EVENT_UNKNOWN} | ({"did_you_mean": close[0]} if close else {})
+
+
+MAX_DATA_BYTES = 64 * 1024  # of an event's data; up to 50 requests with it stand in one answer
+OVERRIDE_WRONG, OVERRIDE_UNKNOWN = "override_wrong", "override_unknown"  # the types of the errors
+MAX_NAME_LENGTH = 80  # characters of a name that is looked for among ours
+Json = Any  # what a JSON text can hold
+Loc = tuple[str | int, ...]
+
+
+def apply_overrides(event: Event, overrides: Mapping[str, Json], *, loc: Loc) -> str:
+    """The data as JSON text: the event's example with the overrides as a merge patch (RFC 7396).
+
+    A null is null where the event has such a member; in a map of free names it takes the name away.
+    Raises Invalid below `loc`: for what the event has not, and for what it may not hold.
+    """
+    example = event.example
+    wanted = _merge_patch(example, json.loads(example.model_dump_json()), dict(overrides))
+    try:
+        data = type(example).model_validate_json(json.dumps(wanted), strict=True).model_dump_json()
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_ERRORS]
+        raise Invalid.many(
+            [{**each, "loc": (*loc, *each["loc"]), "type": OVERRIDE_WRONG} for each in found]
+        ) from None
+    # Bounded: to look for what was meant costs more than all the rest of a hostile body.
+    if unknown := list(islice(_unknown_members(wanted, json.loads(data), loc), MOST_ERRORS)):
+        raise Invalid.many(unknown)
+    if len(data.encode()) > MAX_DATA_BYTES:
+        raise Invalid(loc, f"The data of an event has up to {MAX_DATA_BYTES} bytes.", "event_too_large")
+    return data
+
+
+def _merge_patch(known: object, shown: Json, patch: Json) -> Json:
+    """`known` is what `shown` is the JSON of, as far as the example has it."""
+    if not isinstance(patch, dict):
+        return patch
+    is_model = isinstance(known, BaseModel)
+    inside = known.__dict__ if isinstance(known, BaseModel) else known if isinstance(known, Mapping) else {}
+    merged = dict(shown) if isinstance(shown, dict) else {}
+    for name, each in patch.items():
+        if each is None and not is_model:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merge_patch(inside.get(name), merged.get(name), each)
+    return merged
+
+
+def _unknown_members(wanted: Json, known: Json, loc: Loc) -> Iterator[dict[str, Any]]:
+    """An error for each member that got lost on the way through the event's model."""
+    if isinstance(wanted, dict) and isinstance(known, dict):
+        for name, each in wanted.items():
+            if name in known:
+                yield from _unknown_members(each, known[name], (*loc, name))
+            else:
+                yield _unknown_member(name, sorted(known), (*loc, name))
+    elif isinstance(wanted, list) and isinstance(known, list):
+        for at, (each, ours) in enumerate(zip(wanted, known, strict=False)):
+            yield from _unknown_members(each, ours, (*loc, at))
+
+
+def _unknown_member(name: str, ours: Sequence[str], loc: Loc) -> dict[str, Any]:
+    close = get_close_matches(name, ours, n=1) if len(name) <= MAX_NAME_LENGTH else []
+    meant = f" Did you mean {close[0]!r}?" if close else ""
+    error = {"loc": loc, "msg": f"The event has no such member.{meant}", "type": OVERRIDE_UNKNOWN}
+    return error | ({"did_you_mean": close[0]} if close else {})

@@ -1,14 +1,36 @@
 """Deliveries, as their account asks for them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Invalid
+from builders.kit.events import dispatcher
 from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.webhooks.errors import DeliveryNotFound
-from builders.webhooks.records import Delivery, DeliveryDetail, DeliveryStatus
-from builders.webhooks.store import deliveries as store
+from builders.webhooks import attempts, catalog, destinations
+from builders.webhooks.attempts import LEASE, deliver_now
+from builders.webhooks.errors import (
+    DeliveryInFlight,
+    DeliveryIsTest,
+    DeliveryNotFound,
+    DeliveryTooOld,
+    WebhookDisabled,
+    WebhookGone,
+)
+from builders.webhooks.records import (
+    Backlog,
+    Delivery,
+    DeliveryDetail,
+    DeliveryStatus,
+    ReplayedDeliveries,
+    RetriedDelivery,
+    Trigger,
+)
+from builders.webhooks.store import deliveries as store, destinations as destination_store, results
 
 
 async def list_deliveries(
@@ -40,7 +62,7 @@ async def list_deliveries(
     return page.json(items, [last] if more else None)
 
 
-async def get(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Delivery:
+async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Delivery:
     """A delivery of the account. Raises DeliveryNotFound."""
     found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
     if found is None:
@@ -48,11 +70,115 @@ async def get(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Delivery:
     return found
 
 
-async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> DeliveryDetail:
+async def get_delivery_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> DeliveryDetail:
     """A delivery with its attempts and what is sent. Raises DeliveryNotFound."""
-    delivery = await get(conn, account_id=account_id, delivery_id=delivery_id)
+    delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     attempts = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)
     payload = await store.find_payload(
         conn, account_id=account_id, event_id=delivery.event_id, created_at=delivery.created_at
     )
     return DeliveryDetail(delivery=delivery, attempts=attempts, payload=payload)
+
+
+MAX_REPLAYED = 10_000  # deliveries of one call
+
+
+async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, here: bool = False) -> None:
+    """Makes a delivery due at once, whatever became of it; its schedule goes on as planned if the attempt fails.
+
+    `here`: the caller is about to call `deliver_now`, and the sender leaves it alone meanwhile.
+    Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    """
+    now = clock.now()
+    found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=now)
+    if found is None:
+        raise DeliveryNotFound
+    if found.trigger == Trigger.TEST:
+        raise DeliveryIsTest("A test send is one attempt.", next_action="Send another one.")
+    if found.created_at < now - attempts.MAX_RESEND_AGE:
+        raise DeliveryTooOld(f"Its event is more than {attempts.MAX_RESEND_AGE.days} days old.")
+    enabled = await destination_store.find_enabled(
+        conn, account_id=account_id, destination_id=found.destination_id
+    )
+    if enabled is None:
+        raise WebhookGone("The webhook of this delivery was deleted.")
+    if not enabled:
+        raise WebhookDisabled("The webhook of this delivery is disabled.", next_action="Enable it first.")
+    if not await store.requeue(
+        conn,
+        account_id=account_id,
+        delivery_id=delivery_id,
+        created_at=found.created_at,
+        due_at=now + LEASE if here else now,
+        now=now,
+    ):
+        raise DeliveryInFlight("The delivery is being sent at this moment.", retry_after=15)
+
+
+async def retry_delivery(
+    database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID
+) -> RetriedDelivery:
+    """Makes one attempt right now, whatever became of the delivery; planned ones stay if it fails.
+
+    Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
+    """
+    async with database.transaction() as conn:
+        await requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, here=True)
+    attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
+    async with database.reading() as conn:
+        delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
+    return RetriedDelivery(delivery=delivery, attempt=attempt)
+
+
+async def replay_deliveries(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    destination_id: UUID,
+    since: datetime,
+    until: datetime | None,
+    events: Sequence[str] | None,
+    status: DeliveryStatus,
+    cursor: UUID | None = None,
+) -> ReplayedDeliveries:
+    """Sets deliveries of events from `since` to before `until` on their way again; what is pending is left alone.
+
+    Raises WebhookNotFound, WebhookDisabled, Invalid at the members of the body.
+    """
+    refused = catalog.event_errors(events or ())
+    if refused:
+        raise Invalid.many(refused)
+    known_id, enabled = await destinations.find_enabled(conn, account_id=account_id, destination_id=destination_id)
+    if not enabled:
+        raise WebhookDisabled("The webhook destination is disabled.", next_action="Enable it first.")
+    now = clock.now()
+    since = max(since, now - attempts.MAX_RESEND_AGE)
+    return await store.requeue_many(
+        conn,
+        account_id=account_id,
+        destination_id=known_id,
+        since=since,
+        until=until or now,
+        events=events,
+        status=status,
+        after=cursor or ids.lowest(since - store.ID_SKEW),
+        limit=MAX_REPLAYED,
+        now=now,
+    )
+
+
+MAX_UNHEALTHY = 100  # destinations
+
+
+async def get_backlog(conn: Conn) -> Backlog:
+    """Everybody's queue, the outbox before it, and the receivers that fail."""
+    now = clock.now()
+    queue = await store.measure_queue(conn, now=now)
+    overdue = None if queue.oldest_due_at is None else now - queue.oldest_due_at
+    return Backlog(
+        outbox_s=round((await dispatcher.get_pending_age(conn)).total_seconds()),
+        due=queue.due,
+        pending=queue.pending,
+        overdue_s=0 if overdue is None else round(overdue.total_seconds()),
+        troubled=await results.list_unhealthy(conn, limit=MAX_UNHEALTHY),
+    )

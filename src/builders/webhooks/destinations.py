@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
@@ -14,13 +15,13 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.webhooks import matching, sealing
+from builders.webhooks import catalog, signing
 from builders.webhooks.errors import RotationUnderWay, WebhookLimit, WebhookNotFound
 from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, WebhookData
 from builders.webhooks.records import Destination, NewDestination
 from builders.webhooks.store import destinations as store
 
-MOST = 50  # of one account
+MAX_DESTINATIONS = 50  # of one account
 Error = dict[str, Any]  # of a 422: loc, msg, type
 
 
@@ -40,12 +41,14 @@ async def create_destination(
 
     Raises Invalid at the members of the body, WebhookLimit.
     """
-    judged = await _judge(outbound, url=url, events=events, secret=secret)
-    destination_id, now, made = ids.new(), clock.now(), sealing.generate() if secret is None else secret
+    judged = await _validate(outbound, url=url, events=events, secret=secret)
+    destination_id, now, made = ids.new(), clock.now(), signing.generate_secret() if secret is None else secret
     async with database.transaction() as conn:
-        if await store.count(conn, account_id=account_id) >= MOST:
+        await store.lock_account(conn, account_id=account_id)
+        if await store.count(conn, account_id=account_id) >= MAX_DESTINATIONS:
             raise WebhookLimit(
-                f"An account has up to {MOST} webhook destinations.", next_action="Delete one that is not used."
+                f"An account has up to {MAX_DESTINATIONS} webhook destinations.",
+                next_action="Delete one that is not used.",
             )
         await store.insert(
             conn,
@@ -54,13 +57,13 @@ async def create_destination(
             label=label,
             url=judged or url,
             enabled=enabled,
-            events=matching.distinct(events),
-            secret=sealing.seal(keyring, made, account_id=account_id, destination_id=destination_id),
-            secret_hint=sealing.hint(made),
+            events=catalog.unique_names(events),
+            secret=signing.seal_secret(keyring, made, account_id=account_id, destination_id=destination_id),
+            secret_hint=signing.hint_of(made),
             now=now,
         )
         destination = await get_destination(conn, account_id=account_id, destination_id=destination_id)
-        await _tell(conn, WEBHOOK_CREATED, destination)
+        await _publish(conn, WEBHOOK_CREATED, destination)
     return NewDestination(destination=destination, secret=made if secret is None else None)
 
 
@@ -72,7 +75,7 @@ async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID)
     return found
 
 
-async def look(conn: Conn, *, account_id: UUID, destination_id: UUID) -> tuple[UUID, bool]:
+async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> tuple[UUID, bool]:
     """Its id, and whether it is enabled; nothing is counted. Raises WebhookNotFound."""
     enabled = await store.find_enabled(conn, account_id=account_id, destination_id=destination_id)
     if enabled is None:
@@ -98,7 +101,7 @@ async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest) 
     return page.cut(rows, lambda each: [str(each.id)])
 
 
-async def change_destination(
+async def update_destination(
     database: Database,
     *,
     outbound: Outbound,
@@ -115,8 +118,8 @@ async def change_destination(
     Raises WebhookNotFound, VersionMismatch, Invalid at the members of the body.
     """
     async with database.reading() as conn:
-        await look(conn, account_id=account_id, destination_id=destination_id)
-    judged = await _judge(outbound, url=url, events=events, secret=None)
+        await find_enabled(conn, account_id=account_id, destination_id=destination_id)
+    judged = await _validate(outbound, url=url, events=events, secret=None)
     async with database.transaction() as conn:
         before = await _locked(conn, account_id=account_id, destination_id=destination_id)
         expected.check(of=before.id, version=before.version)
@@ -127,11 +130,11 @@ async def change_destination(
             label=label,
             url=judged,
             enabled=enabled,
-            events=None if events is None else matching.distinct(events),
+            events=None if events is None else catalog.unique_names(events),
             now=clock.now(),
         )
         after = await get_destination(conn, account_id=account_id, destination_id=destination_id)
-        await _tell(conn, WEBHOOK_UPDATED, after)
+        await _publish(conn, WEBHOOK_UPDATED, after)
     return after
 
 
@@ -148,8 +151,8 @@ async def rotate_secret(
 
     Raises WebhookNotFound, Invalid, RotationUnderWay: of two that were there before, one would end unasked.
     """
-    _refuse(_secret_errors(secret))
-    now, made = clock.now(), sealing.generate() if secret is None else secret
+    _raise_invalid(_secret_errors(secret))
+    now, made = clock.now(), signing.generate_secret() if secret is None else secret
     before = await _locked(conn, account_id=account_id, destination_id=destination_id)
     if before.old_secret_until is not None and overlap:
         raise RotationUnderWay(
@@ -160,13 +163,13 @@ async def rotate_secret(
         conn,
         account_id=account_id,
         destination_id=before.id,
-        secret=sealing.seal(keyring, made, account_id=account_id, destination_id=before.id),
-        secret_hint=sealing.hint(made),
+        secret=signing.seal_secret(keyring, made, account_id=account_id, destination_id=before.id),
+        secret_hint=signing.hint_of(made),
         old_secret_until=now + overlap,
         now=now,
     )
     after = await get_destination(conn, account_id=account_id, destination_id=destination_id)
-    await _tell(conn, WEBHOOK_UPDATED, after)
+    await _publish(conn, WEBHOOK_UPDATED, after)
     return NewDestination(destination=after, secret=made if secret is None else None)
 
 
@@ -180,25 +183,25 @@ async def delete_destination(
     before = await _locked(conn, account_id=account_id, destination_id=destination_id)
     expected.check(of=before.id, version=before.version)
     await store.delete(conn, account_id=account_id, destination_id=before.id)
-    await _tell(conn, WEBHOOK_DELETED, before)
+    await _publish(conn, WEBHOOK_DELETED, before)
     return before
 
 
-async def _judge(
+async def _validate(
     outbound: Outbound, *, url: str | None, events: Sequence[str] | None, secret: str | None
 ) -> str | None:
     """The URL as it is to be kept, if one is given; asks name servers. Raises Invalid for all that is wrong."""
-    errors: list[Error] = [*matching.refusals(events or ()), *_secret_errors(secret)]
+    errors: list[Error] = [*catalog.event_errors(events or ()), *_secret_errors(secret)]
     judged = None
     try:
-        judged = None if url is None else await judge_url(outbound, url)
+        judged = None if url is None else await validate_url(outbound, url)
     except UrlRefused as refused:
         errors.append({"loc": ("body", "url"), "msg": refused.message, "type": "url_not_allowed"})
-    _refuse(errors)
+    _raise_invalid(errors)
     return judged
 
 
-async def judge_url(outbound: Outbound, url: str) -> str:
+async def validate_url(outbound: Outbound, url: str) -> str:
     """The URL as it is to be kept; asks name servers. Raises UrlRefused."""
     target = outbound.judge_url(url)
     try:
@@ -211,16 +214,16 @@ async def judge_url(outbound: Outbound, url: str) -> str:
 
 
 def _secret_errors(secret: str | None) -> list[Error]:
-    said = None if secret is None else sealing.refusal(secret)
+    said = None if secret is None else signing.find_secret_error(secret)
     return [] if said is None else [{"loc": ("body", "signing_secret"), "msg": said, "type": "secret_not_allowed"}]
 
 
-def _refuse(errors: Sequence[Error]) -> None:
+def _raise_invalid(errors: Sequence[Error]) -> None:
     if errors:
         raise Invalid.many(errors)
 
 
-async def _tell(conn: Conn, event: Event, destination: Destination) -> None:
+async def _publish(conn: Conn, event: Event, destination: Destination) -> None:
     data = WebhookData(
         id=destination.id,
         label=destination.label,
@@ -230,3 +233,17 @@ async def _tell(conn: Conn, event: Event, destination: Destination) -> None:
         disabled_reason=destination.disabled_reason,
     )
     await outbox.publish(conn, event, account_id=destination.account_id, data=data)
+
+
+async def count_destinations(conn: Conn, *, account_id: UUID) -> int:
+    """How many destinations the account has. One statement."""
+    return await store.count(conn, account_id=account_id)
+
+
+async def clear_destinations(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
+    """Deletes a sandbox account's destinations and all deliveries; how many of each there were.
+
+    What is being sent right now arrives, and is written down nowhere. Raises ValueError for a live account.
+    """
+    await identity.require_twin(conn, account_id=account_id)
+    return await store.clear(conn, account_id=account_id)

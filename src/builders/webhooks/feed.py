@@ -5,25 +5,44 @@ outbox gives each a position, under a lock of its account that it holds until it
 visible, so is every entry before it (decision 0016).
 """
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
+from contextvars import Context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import DatabaseAway, DatabaseBusy
 from builders.kit.events import dispatcher, outbox
 from builders.kit.events.dispatcher import PublishedEvent
-from builders.kit.http.pagination import PageRequest
+from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.process import log
 from builders.kit.values import clock
-from builders.webhooks import fanout, matching
-from builders.webhooks.errors import CursorExpired
-from builders.webhooks.feed_waiters import FeedWaiters
-from builders.webhooks.records import FeedPage
-from builders.webhooks.schedule import KEPT
+from builders.webhooks import catalog
+from builders.webhooks.attempts import RETENTION
+from builders.webhooks.errors import CursorExpired, FeedBusy, TooManyWaiters
 from builders.webhooks.store import feed as store
 from builders.webhooks.store.feed import NewEntry, State
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPage(JsonPage):
+    """Some events of an account's feed, written as webhook payloads are."""
+
+    resume_cursor: str  # also when nothing more is there: whatever comes later comes behind it
+    available_since: datetime
+
+    def json(self) -> bytes:
+        """Return the whole reply; cursors are base64url and need no escapes."""
+        since = self.available_since.isoformat().replace("+00:00", "Z")
+        page = JsonPage.json(self).removesuffix(b"}").decode()
+        return f'{page},"resume_cursor":"{self.resume_cursor}","available_since":"{since}"}}'.encode()
 
 
 async def append(conn: Conn, events: Sequence[PublishedEvent]) -> None:
@@ -46,7 +65,7 @@ async def append(conn: Conn, events: Sequence[PublishedEvent]) -> None:
 
 async def read_feed(
     database: Database,
-    waiters: FeedWaiters,
+    waiters: "FeedWaiters",
     *,
     account_id: UUID,
     live_account_id: UUID,
@@ -60,8 +79,8 @@ async def read_feed(
     When there is none, wait for one, without a database connection. Raises Invalid for an unknown type,
     CursorExpired, TooManyWaiters, FeedBusy.
     """
-    names = matching.expand(types, loc=("query", "types"))
-    oldest = clock.now() - KEPT
+    names = catalog.expand_patterns(types, loc=("query", "types"))
+    oldest = clock.now() - RETENTION
     asked = _Asked(account_id=account_id, names=names, since=max(since or oldest, oldest), limit=page.limit)
     deadline = clock.monotonic() + wait_s
     after = None if page.after is None else _position(page.after)
@@ -72,7 +91,7 @@ async def read_feed(
         if found.events or left_s <= 0 or not await waiters.wait(account_id, after=after, timeout_s=left_s):
             break
     return FeedPage(
-        items=f"[{','.join(fanout.payload_of(each, live_account_id) for each in found.events)}]",
+        items=f"[{','.join(catalog.payload_of(each, live_account_id) for each in found.events)}]",
         next_cursor=page.seal([found.position]) if found.has_more else None,
         resume_cursor=page.seal([found.position]),
         available_since=oldest,
@@ -143,3 +162,101 @@ def _position(key: Sequence[str | int | None]) -> int:
 
 def _microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+MAX_ACCOUNT_WAITERS = 8  # waiting requests of an account in a process
+MAX_WAITERS = 1_000  # of all accounts
+POLL_INTERVAL_S = 0.25  # between two looks while requests wait
+
+_log = log.get_logger()
+
+
+class FeedWaiters:
+    """The waiting requests of a process, by account; they hold no connection."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: defaultdict[UUID, dict[asyncio.Future[bool], int]] = defaultdict(dict)
+        self._looking: asyncio.Task[None] | None = None  # while requests wait
+        self._is_closed = False
+        self.count = 0  # of waiting requests
+
+    async def __aenter__(self) -> Self:
+        """Return it as it is; it opens nothing."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it, and end its task."""
+        self.close()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
+    def close(self) -> None:
+        """Send all waiting requests on as if their time were over, and let no other wait: the process stops."""
+        self._is_closed = True
+        for waiting in self._waiting.values():
+            for future in waiting:
+                _settle(future, newer=False)
+
+    async def wait(self, account_id: UUID, *, after: int, timeout_s: float) -> bool:
+        """Return True as soon as the account has an entry behind the position, False when the time is over.
+
+        Raises TooManyWaiters, FeedBusy.
+        """
+        if self._is_closed:
+            return False
+        self._refuse_too_many(account_id)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        timer = loop.call_later(timeout_s, _settle, future)
+        self._waiting[account_id][future] = after
+        self.count += 1
+        if self._looking is None:
+            # In a context of its own: that of the first caller belongs to its request.
+            self._looking = loop.create_task(self._look_while_waiting(), context=Context())
+        try:
+            return await future
+        finally:
+            timer.cancel()
+            self.count -= 1
+            del self._waiting[account_id][future]
+            if not self._waiting[account_id]:
+                del self._waiting[account_id]
+
+    def _refuse_too_many(self, account_id: UUID) -> None:
+        if len(self._waiting.get(account_id, ())) >= MAX_ACCOUNT_WAITERS:
+            raise TooManyWaiters(
+                f"{MAX_ACCOUNT_WAITERS} requests of the account are waiting for events here already.",
+                next_action="Let one request wait, and hand its events on yourself; or ask without `wait`.",
+                retry_after=1,
+            )
+        if self.count >= MAX_WAITERS:
+            raise FeedBusy("Too many requests are waiting for events; ask without `wait`.", retry_after=5)
+
+    async def _look_while_waiting(self) -> None:
+        try:
+            while self._waiting:
+                await self._look()
+                await asyncio.sleep(POLL_INTERVAL_S)
+        finally:
+            self._looking = None
+
+    async def _look(self) -> None:
+        try:
+            async with self._database.reading() as conn:
+                heads = await store.list_heads(conn, account_ids=self._waiting.keys())
+        except (DatabaseAway, DatabaseBusy):
+            _log.warning("feed_waiters_delayed", waiting=self.count)
+            return
+        for account_id, head in heads.items():
+            for future, after in self._waiting.get(account_id, {}).items():
+                if head > after:
+                    _settle(future, newer=True)
+
+
+def _settle(future: asyncio.Future[bool], *, newer: bool = False) -> None:
+    if not future.done():
+        future.set_result(newer)

@@ -13,10 +13,10 @@ from builders.kit.events import dispatcher
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.webhooks.records import Result
-from builders.webhooks.store import claims
+from builders.webhooks.store import deliveries
+from builders.webhooks.store.results import Result
 
-EVERY_S = 10.0  # between looks at the queue
+INTERVAL_S = 10.0  # between looks at the queue
 SUCCESS = "success"
 
 _log = log.get_logger()
@@ -45,7 +45,7 @@ OUTBOX_AGE = Gauge(
 )
 
 
-def count(result: Result) -> None:
+def count_result(result: Result) -> None:
     """Counts an attempt; what is replayed says nothing of how soon events leave."""
     attempt, claim = result.attempt, result.claim
     ATTEMPTS.labels(attempt.error or SUCCESS).inc()
@@ -53,11 +53,11 @@ def count(result: Result) -> None:
         FIRST_ATTEMPT.observe(max(0.0, (attempt.started_at - claim.created_at).total_seconds()))
 
 
-async def look(database: Database) -> None:
+async def measure(database: Database) -> None:
     """Measures the queue and the outbox."""
     now = clock.now()
     async with database.reading() as conn:
-        queue = await claims.measure(conn, now=now)
+        queue = await deliveries.measure_queue(conn, now=now)
         age = await dispatcher.get_pending_age(conn)
     DUE.set(queue.due)
     PENDING.set(queue.pending)
@@ -66,7 +66,7 @@ async def look(database: Database) -> None:
 
 
 @asynccontextmanager
-async def served(database: Database, settings: Settings) -> AsyncIterator[None]:
+async def serve(database: Database, settings: Settings) -> AsyncIterator[None]:
     """Measures, and serves what was measured, when a port is set; a port that is taken stops nothing."""
     if settings.metrics_port is None:
         yield
@@ -77,7 +77,7 @@ async def served(database: Database, settings: Settings) -> AsyncIterator[None]:
         _log.error("metrics_not_served", port=settings.metrics_port, error=error.strerror)
         yield
         return
-    looking = asyncio.create_task(_run(database))
+    looking = asyncio.create_task(_measure_forever(database))
     try:
         yield
     finally:
@@ -89,10 +89,10 @@ async def served(database: Database, settings: Settings) -> AsyncIterator[None]:
         thread.join()
 
 
-async def _run(database: Database) -> None:
+async def _measure_forever(database: Database) -> None:
     while True:
         try:
-            await look(database)
+            await measure(database)
         except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
             _log.warning("metrics_delayed", error=str(error))
-        await asyncio.sleep(EVERY_S)
+        await asyncio.sleep(INTERVAL_S)

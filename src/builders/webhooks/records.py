@@ -7,8 +7,6 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from builders.kit.http.pagination import JsonPage
-
 
 class DisabledReason(StrEnum):
     """Why a destination receives nothing."""
@@ -120,7 +118,7 @@ class DeliveryDetail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retried:
+class RetriedDelivery:
     """A delivery after an attempt by hand."""
 
     delivery: Delivery
@@ -128,7 +126,7 @@ class Retried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class TestSend:
     """What came of a sample sent to a destination."""
 
     destination: Destination
@@ -137,7 +135,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class ReplayedDeliveries:
     """How many deliveries a replay set on their way again."""
 
     count: int
@@ -172,78 +170,7 @@ class CatalogEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A delivery that is ours to send, until its lease ends."""
-
-    account_id: UUID
-    delivery_id: UUID
-    created_at: datetime  # of the event
-    destination_id: UUID
-    event_id: UUID
-    lease_until: datetime  # who holds it: a claim that was taken over has another one
-    attempts: int
-    step: int
-    once: bool
-    resume_at: datetime | None
-    test: bool
-    replayed: bool
-    url: str
-    secret: bytes = field(repr=False)  # sealed
-    old_secret: bytes | None = field(repr=False)  # sealed; None when its time is over
-    troubled: bool  # its receiver fails or is slow: such share a part of the room there is
-    body: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A destination with something due."""
-
-    account_id: UUID
-    destination_id: UUID
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """What became of a claim."""
-
-    claim: Claim
-    attempt: Attempt
-    status: DeliveryStatus  # pending: to be tried again at `next_attempt_at`
-    next_attempt_at: datetime | None
-    step: int
-    hold_until: datetime | None  # the receiver asked for no request before
-    is_gone: bool  # the receiver said that it wants no more
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What a batch of attempts says of the receiver at a destination's URL."""
-
-    account_id: UUID
-    id: UUID
-    url: str  # that was called: the destination may have another one by now
-    has_success: bool
-    is_gone: bool
-    failures: int  # in a row, at the end of the batch
-    hold_until: datetime | None
-    duration_ms: int  # of the last attempt
-    success_at: datetime | None
-    failure_at: datetime | None
-    failure_status: int | None
-    failure_error: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
-    """How much waits."""
-
-    due: int  # of more than 100,000 that many
-    pending: int  # as above, also what is due later
-    oldest_due_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Troubled:
+class UnhealthyDestination:
     """A destination whose last attempt failed."""
 
     account_id: UUID
@@ -265,18 +192,103 @@ class Backlog:
     due: int  # deliveries that could be sent now
     pending: int  # with those that are due later
     overdue_s: int  # of the delivery that has been due longest
-    troubled: Sequence[Troubled]
+    troubled: Sequence[UnhealthyDestination]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedPage(JsonPage):
-    """Some events of an account's feed, written as webhook payloads are."""
+class SignedRequest:
+    """A signed request. The HTTP client adds what is the connection's: Host, User-Agent, Content-Length."""
 
-    resume_cursor: str  # also when nothing more is there: whatever comes later comes behind it
-    available_since: datetime
+    webhook_id: UUID
+    method: str
+    url: str
+    headers: dict[str, str] = field(repr=False)
+    body: str = field(repr=False)
 
-    def json(self) -> bytes:
-        """Return the whole reply; cursors are base64url and need no escapes."""
-        since = self.available_since.isoformat().replace("+00:00", "Z")
-        page = JsonPage.json(self).removesuffix(b"}").decode()
-        return f'{page},"resume_cursor":"{self.resume_cursor}","available_since":"{since}"}}'.encode()
+
+class SkipReason(StrEnum):
+    """Why a destination would not get an event."""
+
+    DISABLED = "disabled"
+    NOT_SUBSCRIBED = "not_subscribed"
+    UNSEALABLE = "unsealable"  # the secret keys of the service lack the one that its secret was sealed with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Whether a destination would get an event."""
+
+    webhook_id: UUID
+    label: str
+    skip_reason: SkipReason | None
+
+    @property
+    def would_deliver(self) -> bool:
+        """It would be sent."""
+        return self.skip_reason is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """What a simulated event would do, or did."""
+
+    event: str
+    event_id: UUID
+    matched: Sequence[Match]
+    rendered: Sequence[SignedRequest]
+    delivery_ids: Sequence[UUID]  # of what is really sent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedDestination:
+    """A destination as a manifest sees it."""
+
+    id: UUID
+    label: str
+    url: str
+    enabled: bool
+    events: Sequence[str]
+    manifest: str | None
+    manifest_key: str | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationSpec:
+    """A destination to make, its URL judged."""
+
+    id: UUID
+    label: str
+    url: str
+    enabled: bool
+    events: Sequence[str]
+    secret_from: UUID | None  # the destination whose secret it gets; None: one is made
+    manifest: str | None
+    manifest_key: str | None
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether its secret is made."""
+        return self.secret_from is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationChange:
+    """What a destination is to be, if it still has the version; its secret stays."""
+
+    id: UUID
+    version: int
+    label: str
+    url: str
+    enabled: bool
+    events: Sequence[str]
+    manifest: str | None
+    manifest_key: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatedUrls:
+    """What became of URLs that were judged."""
+
+    kept: Mapping[str, str] = field(default_factory=dict)  # as they are to be kept, by how they were written
+    refused: Mapping[str, str] = field(default_factory=dict)  # what is wrong with them

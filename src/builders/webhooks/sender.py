@@ -16,24 +16,27 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.webhooks import metrics, sending
-from builders.webhooks.records import Claim, Result, Waiting
+from builders.webhooks import attempts, metrics
 from builders.webhooks.store import claims
+from builders.webhooks.store.claims import Claim, DueDestination
+from builders.webhooks.store.results import Result
 
 CONCURRENCY = 128  # requests of one sender at once, without those that hang
-HANGING_S = 2.0  # a request that takes longer gives its place to another
-MOST_SENDING = 512  # with them
-TROUBLED = 0.5  # the part of both, for receivers that fail or are slow
-MOST = 8  # to one destination, of all senders
-GATHER_S = 0.01  # for results to be written in one statement
-PAUSE_S = 0.2  # between looks when nothing is due
-BEHIND_S = 0.5  # between looks for who waits behind the backlog of others, and longer where a look takes long:
-REST = 9  # times as long as it took
-BEHIND = 500  # of these a claim takes into account
-AWAY_S = 1.0  # before another try when the database is away
+SLOW_REQUEST_S = 2.0  # a request that takes longer gives its place to another
+MAX_IN_FLIGHT = 512  # with them
+UNHEALTHY_SHARE = 0.5  # the part of both, for receivers that fail or are slow
+MAX_PER_DESTINATION = 8  # to one destination, of all senders
+BATCH_WAIT_S = 0.01  # for results to be written in one statement
+POLL_INTERVAL_S = 0.2  # between looks when nothing is due
+OVERTAKEN_INTERVAL_S = (
+    0.5  # between looks for who waits behind the backlog of others, and longer where a look takes long:
+)
+OVERTAKEN_REST = 9  # times as long as it took
+MAX_OVERTAKEN = 500  # of these a claim takes into account
+DATABASE_RETRY_S = 1.0  # before another try when the database is away
 GRACE_S = 20.0  # for requests under way when it is told to stop
-TIDY_S = 5.0  # between looks for deliveries that nobody wants any more
-TIDIED = 5_000  # in one statement
+CANCEL_INTERVAL_S = 5.0  # between looks for deliveries that nobody wants any more
+CANCEL_BATCH = 5_000  # in one statement
 
 _log = log.get_logger()
 
@@ -55,7 +58,7 @@ class Sender:
         self._results: list[Result] = []
         self._done = asyncio.Event()  # a result is there to be written
         self._stopping = False
-        self._behind: Sequence[Waiting] = ()
+        self._behind: Sequence[DueDestination] = ()
         self._look_at = clock.monotonic()  # for these
         self._tidied = clock.monotonic()
 
@@ -80,13 +83,13 @@ class Sender:
                 claimed = await self._claim()
             except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
                 _log.warning("deliveries_delayed", error=str(error))
-                await self._pause(AWAY_S)
+                await self._pause(DATABASE_RETRY_S)
                 continue
             self._start(claimed)
             await self._tidy()
-            await self._pause(0 if self._results else PAUSE_S)
+            await self._pause(0 if self._results else POLL_INTERVAL_S)
             if self._sending:
-                await asyncio.sleep(GATHER_S)
+                await asyncio.sleep(BATCH_WAIT_S)
 
     async def _pause(self, seconds: float) -> None:
         """Until a result is there, or the time is over."""
@@ -101,39 +104,39 @@ class Sender:
         if room <= 0:
             return ()
         async with self._database.transaction() as conn:
-            if not await claims.take_turn(conn):
+            if not await claims.lock_claims(conn):
                 return ()
             return await claims.claim(
                 conn,
                 room=room,
                 troubled_room=max(0, troubled_room),
-                most=MOST,
+                most=MAX_PER_DESTINATION,
                 behind=await self._look_behind(conn),
-                slow_ms=sending.SLOW_MS,
-                lease=sending.LEASE,
-                skew=sending.SKEW,
+                slow_ms=attempts.SLOW_MS,
+                lease=attempts.LEASE,
+                skew=attempts.CLOCK_SKEW,
                 now=clock.now(),
             )
 
-    async def _look_behind(self, conn: Conn) -> Sequence[Waiting]:
+    async def _look_behind(self, conn: Conn) -> Sequence[DueDestination]:
         """Some of those who wait behind the backlog of others, and next time others of them."""
         began = clock.monotonic()
         if began >= self._look_at:
             try:
-                self._behind = await claims.list_behind(conn, now=clock.now())
+                self._behind = await claims.list_overtaken(conn, now=clock.now())
             finally:
                 ended = clock.monotonic()
-                self._look_at = ended + max(BEHIND_S, REST * (ended - began))
-        some = self._behind[:BEHIND]
-        self._behind = [*self._behind[BEHIND:], *some]
+                self._look_at = ended + max(OVERTAKEN_INTERVAL_S, OVERTAKEN_REST * (ended - began))
+        some = self._behind[:MAX_OVERTAKEN]
+        self._behind = [*self._behind[MAX_OVERTAKEN:], *some]
         return some
 
     def _room(self, *, troubled: bool = False) -> int:
         """How many more requests may begin, or how many of them to troubled receivers."""
-        part, late = TROUBLED if troubled else 1, clock.monotonic() - HANGING_S
+        part, late = UNHEALTHY_SHARE if troubled else 1, clock.monotonic() - SLOW_REQUEST_S
         counted = [each.began for each in self._sending.values() if each.troubled or not troubled]
         young = sum(began > late for began in counted)
-        return min(int(CONCURRENCY * part) - young, int(MOST_SENDING * part) - len(counted))
+        return min(int(CONCURRENCY * part) - young, int(MAX_IN_FLIGHT * part) - len(counted))
 
     def _start(self, claimed: Sequence[Claim]) -> None:
         for claim in claimed:
@@ -144,11 +147,11 @@ class Sender:
 
     async def _send(self, claim: Claim) -> None:
         try:
-            result = await sending.send(self._outbound, self._keyring, claim)
+            result = await attempts.send_claim(self._outbound, self._keyring, claim)
         except Exception:  # noqa: BLE001 - one that cannot be sent must not stop all others
             _log.exception("delivery_not_sent", delivery=str(claim.delivery_id))
-            result = sending.unsent(claim)
-        metrics.count(result)
+            result = attempts.internal_failure(claim)
+        metrics.count_result(result)
         self._results.append(result)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -163,7 +166,7 @@ class Sender:
             return
         try:
             async with self._database.transaction() as conn:
-                held = await sending.write(conn, results_=results)
+                held = await attempts.write_results(conn, results_=results)
         except (DatabaseAway, DatabaseBusy):
             self._results = results + self._results
             raise
@@ -178,7 +181,7 @@ class Sender:
         for n, result in enumerate(results):
             try:
                 async with self._database.transaction() as conn:
-                    await sending.write(conn, results_=[result])
+                    await attempts.write_results(conn, results_=[result])
             except (DatabaseAway, DatabaseBusy):
                 self._results = [*results[n:], *self._results]
                 raise
@@ -187,13 +190,13 @@ class Sender:
 
     async def _tidy(self) -> None:
         """Cancels now and then what nobody wants; when it fails, sending goes on all the same."""
-        if clock.monotonic() - self._tidied < TIDY_S:
+        if clock.monotonic() - self._tidied < CANCEL_INTERVAL_S:
             return
         self._tidied = clock.monotonic()
         try:
             async with self._database.reading() as conn:
-                if await claims.cancel_unwanted(conn, limit=TIDIED, now=clock.now()) == TIDIED:
-                    self._tidied -= TIDY_S  # there may be more
+                if await claims.cancel_unwanted(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
+                    self._tidied -= CANCEL_INTERVAL_S  # there may be more
         except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
             _log.warning("deliveries_not_tidied", error=str(error))
 

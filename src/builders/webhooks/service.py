@@ -1,34 +1,36 @@
 """The door of webhooks."""
 
-from builders.webhooks.applying import (
-    MOST as MOST,
-    create_many as create_many,
-    delete_many as delete_many,
-    judge_events as judge_events,
-    judge_urls as judge_urls,
+from builders.webhooks.batches import (
+    MAX_DESTINATIONS as MAX_DESTINATIONS,
+    create_destinations as create_destinations,
+    delete_destinations as delete_destinations,
     list_managed as list_managed,
     reveal_secrets as reveal_secrets,
-    update_many as update_many,
+    update_destinations as update_destinations,
+    validate_events as validate_events,
+    validate_urls as validate_urls,
 )
 from builders.webhooks.catalog import (
     get_event as get_event,
     list_catalog as list_catalog,
 )
-from builders.webhooks.clearing import (
-    clear as clear,
-    count_destinations as count_destinations,
-)
 from builders.webhooks.deliveries import (
-    get_delivery as get_delivery,
+    get_backlog as get_backlog,
+    get_delivery_detail as get_delivery_detail,
     list_deliveries as list_deliveries,
+    replay_deliveries as replay_deliveries,
+    requeue_delivery as requeue_delivery,
+    retry_delivery as retry_delivery,
 )
 from builders.webhooks.destinations import (
-    change_destination as change_destination,
+    clear_destinations as clear_destinations,
+    count_destinations as count_destinations,
     create_destination as create_destination,
     delete_destination as delete_destination,
     get_destination as get_destination,
     list_destinations as list_destinations,
     rotate_secret as rotate_secret,
+    update_destination as update_destination,
 )
 from builders.webhooks.errors import (
     DeliveryInFlight as DeliveryInFlight,
@@ -39,40 +41,18 @@ from builders.webhooks.errors import (
     WebhookNotFound as WebhookNotFound,
     WebhooksChanged as WebhooksChanged,
 )
-from builders.webhooks.feed import read_feed as read_feed
-from builders.webhooks.feed_waiters import (
-    FeedWaiters as FeedWaiters,
-)
-from builders.webhooks.managed import (
-    JudgedUrls as JudgedUrls,
-    Managed as Managed,
-    WebhookChange as WebhookChange,
-    WebhookSpec as WebhookSpec,
-)
-from builders.webhooks.operating import (
-    look as look,
-)
-from builders.webhooks.requeue import (
-    requeue_delivery as requeue_delivery,
-)
-from builders.webhooks.resealing import (
-    reseal_secrets as reseal_secrets,
-)
-from builders.webhooks.resending import (
-    replay as replay,
-    retry_delivery as retry_delivery,
-)
-from builders.webhooks.samples import (
-    send_sample as send_sample,
-    send_samples as send_samples,
-)
-from builders.webhooks.simulating import (
-    MOST_SIMULATED as MOST_SIMULATED,
+from builders.webhooks.feed import FeedPage as FeedPage, FeedWaiters as FeedWaiters, read_feed as read_feed
+from builders.webhooks.records import (
+    DestinationChange as DestinationChange,
+    DestinationSpec as DestinationSpec,
+    ManagedDestination as ManagedDestination,
     Simulation as Simulation,
+    ValidatedUrls as ValidatedUrls,
+)
+from builders.webhooks.signing import reseal_secrets as reseal_secrets
+from builders.webhooks.simulation import (
+    MAX_SIMULATED as MAX_SIMULATED,
+    send_test as send_test,
+    send_tests as send_tests,
     simulate as simulate,
 )
-
-
-# In sets, for manifests.
-
-# What rooms above may pass on.

@@ -21,10 +21,11 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.webhooks import jobs as webhooks_jobs, sealing
-from builders.webhooks.records import Claim, DeliveryStatus, Destination
+from builders.webhooks import jobs as webhooks_jobs, signing
+from builders.webhooks.records import DeliveryStatus, Destination
 from builders.webhooks.sender import Sender
 from builders.webhooks.store import destinations
+from builders.webhooks.store.claims import Claim
 from tests.kit.outbound.receivers import Receiver
 
 JOBS = [webhooks_jobs]  # importing them has events fanned out
@@ -91,7 +92,7 @@ class House:
         self, account_id: UUID, url: str, *, events: Sequence[str] = ("*",), secret: str | None = None
     ) -> UUID:
         made = ids.new()
-        text = secret or sealing.generate()
+        text = secret or signing.generate_secret()
         async with self.database.transaction() as conn:
             await destinations.insert(
                 conn,
@@ -101,8 +102,8 @@ class House:
                 url=url,
                 enabled=True,
                 events=events,
-                secret=sealing.seal(self.keyring, text, account_id=account_id, destination_id=made),
-                secret_hint=sealing.hint(text),
+                secret=signing.seal_secret(self.keyring, text, account_id=account_id, destination_id=made),
+                secret_hint=signing.hint_of(text),
                 now=clock.now(),
             )
         return made

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import sender, sending
+from builders.webhooks import attempts, sender
 from builders.webhooks.records import DeliveryStatus, DisabledReason
 from builders.webhooks.store import claims
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
@@ -30,9 +30,9 @@ async def test_after_failures_in_a_row_the_circuit_opens(house: House) -> None:
     async with receiving(saying(status(500))) as receiver, calling(receiver) as house.outbound:
         await begin(house, receiver, count=20)
         await house.round()
-        assert len(receiver.requests) == sender.MOST >= sending.THRESHOLD
+        assert len(receiver.requests) == sender.MAX_PER_DESTINATION >= attempts.CIRCUIT_THRESHOLD
         assert await house.round() == 0  # though twelve are due
-        assert timedelta(seconds=20) < await house.ask(UNTIL) - clock.now() <= sending.PAUSE
+        assert timedelta(seconds=20) < await house.ask(UNTIL) - clock.now() <= attempts.CIRCUIT_PAUSE
 
 
 async def test_an_open_circuit_is_tried_by_one_and_stays_open_longer_each_time(house: House) -> None:
@@ -45,21 +45,21 @@ async def test_an_open_circuit_is_tried_by_one_and_stays_open_longer_each_time(h
             later(pauses[-1] + timedelta(seconds=1))
             assert await house.round() == 1
         assert all(
-            after > before * 1.5 or after > sending.LONGEST_PAUSE * 0.9 for before, after in pairwise(pauses)
+            after > before * 1.5 or after > attempts.MAX_CIRCUIT_PAUSE * 0.9 for before, after in pairwise(pauses)
         )
-        assert max(pauses) <= sending.LONGEST_PAUSE
+        assert max(pauses) <= attempts.MAX_CIRCUIT_PAUSE
 
 
 @pytest.mark.parametrize("code", [500, 503])
 async def test_it_opens_for_half_a_minute_however_many_fail_at_once(house: House, code: int) -> None:
     async with receiving(saying(status(code))) as receiver, calling(receiver) as house.outbound:
         await begin(house, receiver, count=20)
-        assert await house.round() == sender.MOST
-        assert await house.ask(UNTIL) - clock.now() <= sending.PAUSE
+        assert await house.round() == sender.MAX_PER_DESTINATION
+        assert await house.ask(UNTIL) - clock.now() <= attempts.CIRCUIT_PAUSE
         for pause in (2, 4):
             later(await house.ask(UNTIL) - clock.now() + timedelta(seconds=1))
             assert await house.round() == 1
-            assert sending.PAUSE < await house.ask(UNTIL) - clock.now() <= sending.PAUSE * pause
+            assert attempts.CIRCUIT_PAUSE < await house.ask(UNTIL) - clock.now() <= attempts.CIRCUIT_PAUSE * pause
 
 
 async def test_what_was_under_way_when_it_opened_opens_it_no_further(house: House) -> None:
@@ -160,8 +160,8 @@ async def test_gone_disables_it_and_cancels_the_rest(house: House) -> None:
         assert await house.round() == 0
         await house.tidy()
     states = [row.status for row in await house.rows()]
-    assert states.count("failed") == sender.MOST
-    assert states.count("cancelled") == 20 - sender.MOST
+    assert states.count("failed") == sender.MAX_PER_DESTINATION
+    assert states.count("cancelled") == 20 - sender.MAX_PER_DESTINATION
     assert await house.ask(b"SELECT count(*) FROM webhooks_due") == 0
     # Told once, to whoever listens, and to the owner by mail.
     told = await house.ask(b"SELECT data FROM kit_outbox WHERE name = 'webhook.disabled'")

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import sender, sending
-from builders.webhooks.records import Claim
+from builders.webhooks import attempts, sender
 from builders.webhooks.store import claims
+from builders.webhooks.store.claims import Claim
 from tests.kit.outbound.receivers import calling
 from tests.webhooks.engine.house import House, later
 
@@ -21,16 +21,16 @@ URL = "https://93.184.215.14/hooks"
 
 async def claim(house: House, *, room: int = 1000, troubled_room: int = 1000, most: int = 8) -> Sequence[Claim]:
     async with house.database.transaction() as conn:
-        assert await claims.take_turn(conn)
+        assert await claims.lock_claims(conn)
         return await claims.claim(
             conn,
             room=room,
             troubled_room=troubled_room,
             most=most,
-            behind=await claims.list_behind(conn, now=clock.now()),
-            slow_ms=sending.SLOW_MS,
-            lease=sending.LEASE,
-            skew=sending.SKEW,
+            behind=await claims.list_overtaken(conn, now=clock.now()),
+            slow_ms=attempts.SLOW_MS,
+            lease=attempts.LEASE,
+            skew=attempts.CLOCK_SKEW,
             now=clock.now(),
         )
 
@@ -47,7 +47,7 @@ async def test_a_destination_has_so_many_in_flight_and_no_more(house: House) -> 
     assert shares(await claim(house, most=4)) == dict.fromkeys(made, 4)
     assert shares(await claim(house, most=4)) == {}
     assert shares(await claim(house, most=6)) == dict.fromkeys(made, 2)
-    later(sending.LEASE + timedelta(seconds=1))
+    later(attempts.LEASE + timedelta(seconds=1))
     assert shares(await claim(house, most=4)) == dict.fromkeys(made, 4)
 
 
@@ -66,7 +66,7 @@ async def test_the_oldest_are_claimed_first(house: House) -> None:
 async def test_behind_the_backlog_of_one_the_others_are_seen(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "SEEN", 10)
+    monkeypatch.setattr(claims, "MAX_SCANNED", 10)
     alice, bob = await house.account(), await house.account()
     busy = await house.destination(alice.id, URL)
     await house.happen(alice.id, count=60)
@@ -136,7 +136,7 @@ async def test_two_never_claim_the_same(house: House) -> None:
         is_empty = False
         while not is_empty:  # until a turn of our own found nothing more
             async with house.database.transaction() as conn:
-                if await claims.take_turn(conn):
+                if await claims.lock_claims(conn):
                     some = await claims.claim(
                         conn,
                         room=7,
@@ -144,8 +144,8 @@ async def test_two_never_claim_the_same(house: House) -> None:
                         most=8,
                         behind=(),
                         slow_ms=1,
-                        lease=sending.LEASE,
-                        skew=sending.SKEW,
+                        lease=attempts.LEASE,
+                        skew=attempts.CLOCK_SKEW,
                         now=clock.now(),
                     )
                     found += [each.delivery_id for each in some]
@@ -159,8 +159,8 @@ async def test_two_never_claim_the_same(house: House) -> None:
 
 async def test_while_one_claims_another_does_not_wait(house: House) -> None:
     async with house.database.transaction() as first, house.database.transaction() as second:
-        assert await claims.take_turn(first)
-        assert not await claims.take_turn(second)
+        assert await claims.lock_claims(first)
+        assert not await claims.lock_claims(second)
 
 
 async def test_without_room_nothing_is_claimed(house: House) -> None:
@@ -190,15 +190,25 @@ async def touched(house: House, statement: str, row: dict[str, Any]) -> int:
 
 
 def parameters(now: datetime) -> dict[str, Any]:
-    row: dict[str, Any] = {"room": 1, "troubled_room": 1, "most": sender.MOST, "slow_ms": 1, "seen": claims.SEEN}
-    row |= {"lease_until": now + sending.LEASE, "skewed_until": now + sending.LEASE + sending.SKEW, "now": now}
+    row: dict[str, Any] = {
+        "room": 1,
+        "troubled_room": 1,
+        "most": sender.MAX_PER_DESTINATION,
+        "slow_ms": 1,
+        "seen": claims.MAX_SCANNED,
+    }
+    row |= {
+        "lease_until": now + attempts.LEASE,
+        "skewed_until": now + attempts.LEASE + attempts.CLOCK_SKEW,
+        "now": now,
+    }
     return {**row, "account_ids": [], "destination_ids": []}
 
 
 async def test_behind_a_dead_receiver_a_claim_does_not_walk_over_all_others(house: House) -> None:
     account = await house.account()
     dead = await house.destination(account.id, URL)
-    await house.happen(account.id, count=claims.SEEN + 100)
+    await house.happen(account.id, count=claims.MAX_SCANNED + 100)
     async with house.database.transaction() as conn:
         await conn.execute(
             "UPDATE webhooks_destinations SET failures = 9, open_until = %s", [clock.now() + timedelta(hours=1)]
@@ -227,26 +237,26 @@ async def test_behind_a_dead_receiver_a_claim_does_not_walk_over_all_others(hous
 async def test_who_waits_behind_the_backlog_of_others_is_looked_for_now_and_then(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "SEEN", 10)
+    monkeypatch.setattr(claims, "MAX_SCANNED", 10)
     alice, bob = await house.account(), await house.account()
     await house.destination(alice.id, URL)
     await house.happen(alice.id, count=60)
     later(timedelta(minutes=1))
     async with calling() as house.outbound:
         one = house.sender()
-        assert len(await one._claim()) == sender.MOST
+        assert len(await one._claim()) == sender.MAX_PER_DESTINATION
         quiet = await house.destination(bob.id, URL)
         await house.happen(bob.id)
         assert shares(await one._claim()) == {}
-        later(timedelta(seconds=10 * sender.BEHIND_S))
+        later(timedelta(seconds=10 * sender.OVERTAKEN_INTERVAL_S))
         assert shares(await one._claim()) == {quiet: 1}
 
 
 async def test_who_waits_behind_a_backlog_is_taken_some_at_a_time_each_account_in_its_turn(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "SEEN", 10)
-    monkeypatch.setattr(sender, "BEHIND", 3)
+    monkeypatch.setattr(claims, "MAX_SCANNED", 10)
+    monkeypatch.setattr(sender, "MAX_OVERTAKEN", 3)
     busy, alice, bob = await house.account(), await house.account(), await house.account()
     backlog = await house.destination(busy.id, URL)
     await house.happen(busy.id, count=60)

@@ -12,7 +12,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher, outbox
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
-from builders.webhooks import matching, sending
+from builders.webhooks import attempts, catalog
 from builders.webhooks.store import claims
 from tests.webhooks.engine.house import House
 
@@ -61,7 +61,7 @@ async def test_a_destination_gets_what_it_lists(house: House, events: list[str],
     assert await house.dispatch() == 3
     assert {row.event for row in await house.rows()} == gets
     for event in (ALIAS_CREATED, OTHER):
-        assert matching.wants(events, event.name) == (event.name in gets)  # Python and SQL agree
+        assert catalog.is_subscribed(events, event.name) == (event.name in gets)  # Python and SQL agree
 
 
 async def test_the_payload_is_what_was_published(house: House) -> None:
@@ -217,7 +217,7 @@ async def test_a_claim_is_of_what_was_fanned_out(house: House) -> None:
     row = await house.one()
     async with house.database.transaction() as conn:
         claim = await claims.claim_one(
-            conn, account_id=account.id, delivery_id=row.id, lease=sending.LEASE, now=clock.now()
+            conn, account_id=account.id, delivery_id=row.id, lease=attempts.LEASE, now=clock.now()
         )
     assert claim is not None
     assert (claim.destination_id, claim.event_id, claim.url) == (made, row.event_id, URL)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import metrics, requeue
+from builders.webhooks import deliveries, metrics
 from builders.webhooks.records import DeliveryStatus
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.house import House, later, status
@@ -40,7 +40,7 @@ async def test_the_queue_and_the_outbox_are_measured(house: House) -> None:
     await house.happen(account.id, count=3)
     await house.publish(account.id)
     later(timedelta(seconds=100))
-    await metrics.look(house.database)
+    await metrics.measure(house.database)
     assert (sample("builders_webhook_due"), sample("builders_webhook_pending")) == (3, 3)
     assert 100 <= sample("builders_webhook_oldest_due_seconds") < 160
     assert 100 <= sample("builders_outbox_oldest_seconds") < 160
@@ -58,7 +58,7 @@ async def test_they_are_served_on_a_port_of_their_own(house: House) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = house.settings.model_copy(update={"metrics_port": port})
-    async with metrics.served(house.database, settings):
+    async with metrics.serve(house.database, settings):
         answer = await ask(port, "/metrics")
     assert answer.startswith(b"HTTP/1.0 200")
     assert b"builders_webhook_due " in answer
@@ -70,12 +70,12 @@ async def test_they_are_served_on_a_port_of_their_own(house: House) -> None:
 async def test_a_port_that_is_taken_stops_nothing(house: House) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = house.settings.model_copy(update={"metrics_port": taken.getsockname()[1]})
-        async with metrics.served(house.database, settings):
+        async with metrics.serve(house.database, settings):
             pass
 
 
 async def test_without_a_port_nothing_is_served(house: House) -> None:
-    async with metrics.served(house.database, house.settings):
+    async with metrics.serve(house.database, house.settings):
         assert house.settings.metrics_port is None
 
 
@@ -91,7 +91,7 @@ async def test_the_first_attempt_of_what_is_replayed_is_no_late_one(house: House
         later(timedelta(days=3))
         delays = sample("builders_webhook_first_attempt_delay_seconds_count")
         async with house.database.transaction() as conn:
-            await requeue.replay(
+            await deliveries.replay_deliveries(
                 conn,
                 account_id=account.id,
                 destination_id=destination,

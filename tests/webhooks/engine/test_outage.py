@@ -8,7 +8,7 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
-from builders.webhooks import schedule, sender
+from builders.webhooks import attempts, sender
 from tests.kit.gate import Gate
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, receiving, saying
 from tests.kit.scratch import until
@@ -66,14 +66,14 @@ async def test_alone_an_event_is_tried_as_the_schedule_says(house: House) -> Non
     moments = await house.ask(ATTEMPTS, row.id)
     assert row.attempts == len(moments) == 8
     for n, (before, after) in enumerate(pairwise(moments)):
-        planned = schedule.WAITS[n]
-        assert abs((after - before) - planned) <= planned * schedule.JITTER + timedelta(seconds=30)
+        planned = attempts.RETRY_WAITS[n]
+        assert abs((after - before) - planned) <= planned * attempts.JITTER + timedelta(seconds=30)
 
 
 async def test_the_sender_goes_on_over_a_database_that_goes_and_comes_back(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "AWAY_S", 0.05)
+    monkeypatch.setattr(sender, "DATABASE_RETRY_S", 0.05)
     assert house.settings.database_url is not None
     account = await house.account()
     async with (
@@ -108,7 +108,7 @@ async def test_the_sender_goes_on_over_a_database_that_goes_and_comes_back(
 async def test_what_was_sent_while_the_database_was_away_is_written_down_and_not_sent_again(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "AWAY_S", 0.05)
+    monkeypatch.setattr(sender, "DATABASE_RETRY_S", 0.05)
     assert house.settings.database_url is not None
     account = await house.account()
     going, arrived = asyncio.Event(), asyncio.Event()
@@ -198,7 +198,7 @@ async def test_told_to_stop_it_waits_for_a_receiver_that_hangs_only_so_long(
 
 async def test_a_receiver_that_hangs_holds_up_nobody_else(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "CONCURRENCY", 32)
-    monkeypatch.setattr(sender, "HANGING_S", 0.3)
+    monkeypatch.setattr(sender, "SLOW_REQUEST_S", 0.3)
     account = await house.account()
 
     async def hang(reader: Reader, writer: Writer) -> None:

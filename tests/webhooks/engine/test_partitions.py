@@ -6,7 +6,7 @@ import pytest
 
 from builders.kit.db import partitions
 from builders.kit.values import clock
-from builders.webhooks import sending
+from builders.webhooks import attempts
 from builders.webhooks.errors import DeliveryInFlight
 from builders.webhooks.store import deliveries
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
@@ -83,7 +83,7 @@ async def test_nor_is_it_sent_by_hand(house: House) -> None:
             await conn.execute("DELETE FROM webhooks_payloads")
         row = await house.one()
         with pytest.raises(DeliveryInFlight):
-            await sending.deliver_now(
+            await attempts.deliver_now(
                 house.database, house.outbound, house.keyring, account_id=account.id, delivery_id=row.id
             )
     assert (await house.one()).status == "cancelled"

@@ -6,7 +6,7 @@ from email.utils import format_datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.webhooks import schedule
+from builders.webhooks import attempts
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 FAR_OFF = [
@@ -16,35 +16,35 @@ FAR_OFF = [
 ]
 
 
-@given(failures=st.integers(1, len(schedule.WAITS)))
+@given(failures=st.integers(1, len(attempts.RETRY_WAITS)))
 def test_a_wait_is_the_planned_one_with_jitter(failures: int) -> None:
-    planned, wait = schedule.WAITS[failures - 1], schedule.wait(failures)
+    planned, wait = attempts.RETRY_WAITS[failures - 1], attempts.retry_wait(failures)
     assert wait is not None
     assert planned * 0.85 <= wait <= planned * 1.15
 
 
-@given(failures=st.one_of(st.integers(max_value=0), st.integers(min_value=len(schedule.WAITS) + 1)))
+@given(failures=st.one_of(st.integers(max_value=0), st.integers(min_value=len(attempts.RETRY_WAITS) + 1)))
 def test_there_is_an_end(failures: int) -> None:
-    assert schedule.wait(failures) is None
+    assert attempts.retry_wait(failures) is None
 
 
 def test_waits_grow_and_last_three_days() -> None:
-    assert list(schedule.WAITS) == sorted(schedule.WAITS)
-    assert timedelta(days=3) < sum(schedule.WAITS, timedelta()) < timedelta(days=3.5)
-    assert schedule.ATTEMPTS == 10
+    assert list(attempts.RETRY_WAITS) == sorted(attempts.RETRY_WAITS)
+    assert timedelta(days=3) < sum(attempts.RETRY_WAITS, timedelta()) < timedelta(days=3.5)
+    assert attempts.MAX_ATTEMPTS == 10
 
 
 def test_waits_differ_so_that_a_herd_is_spread() -> None:
-    assert len({schedule.wait(5) for _ in range(100)}) > 50
+    assert len({attempts.retry_wait(5) for _ in range(100)}) > 50
 
 
-@given(failures=st.integers(1, len(schedule.WAITS)), seconds=st.integers(0, 86_400))
+@given(failures=st.integers(1, len(attempts.RETRY_WAITS)), seconds=st.integers(0, 86_400))
 def test_the_receiver_can_ask_for_more_and_not_for_less(failures: int, seconds: int) -> None:
     hold = timedelta(seconds=seconds)
-    wait = schedule.wait(failures, hold=hold)
+    wait = attempts.retry_wait(failures, hold=hold)
     assert wait is not None
-    assert wait >= max(hold, schedule.WAITS[failures - 1] * 0.85)
-    assert wait <= max(hold, schedule.WAITS[failures - 1] * 1.15)
+    assert wait >= max(hold, attempts.RETRY_WAITS[failures - 1] * 0.85)
+    assert wait <= max(hold, attempts.RETRY_WAITS[failures - 1] * 1.15)
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_the_receiver_can_ask_for_more_and_not_for_less(failures: int, seconds: 
     ],
 )
 def test_retry_after_is_read_within_bounds(value: str, seconds: int) -> None:
-    assert schedule.read_hold(value, now=NOW) == timedelta(seconds=seconds)
+    assert attempts.parse_retry_after(value, now=NOW) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(
     "value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026 10:01:00 GMT", "0x10", *FAR_OFF]
 )
 def test_retry_after_that_says_nothing_is_passed_over(value: str | None) -> None:
-    assert schedule.read_hold(value, now=NOW) is None
+    assert attempts.parse_retry_after(value, now=NOW) is None
 
 
 @given(value=st.text(max_size=60))
 def test_any_retry_after_is_bounded(value: str) -> None:
-    hold = schedule.read_hold(value, now=NOW)
+    hold = attempts.parse_retry_after(value, now=NOW)
     assert hold is None or timedelta() <= hold <= timedelta(days=1)

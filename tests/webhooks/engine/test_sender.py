@@ -11,7 +11,7 @@ from builders.kit.errors import DatabaseBusy
 from builders.kit.outbound.client import opened
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.webhooks import sender, sending
+from builders.webhooks import attempts, sender
 from builders.webhooks.store import claims
 from soak import hostile
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
@@ -31,7 +31,7 @@ BLOCKED = b"""
 async def test_what_was_claimed_is_sent_though_tidying_fails(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "TIDY_S", 0.0)
+    monkeypatch.setattr(sender, "CANCEL_INTERVAL_S", 0.0)
     monkeypatch.setattr(claims, "CANCEL", TRY_AND_FAIL)
     async with house.database.reading() as conn:
         await conn.execute(TRIES)
@@ -61,7 +61,7 @@ async def test_when_tidying_fails_it_is_tried_again_after_a_while(
     async with calling() as house.outbound:
         one = house.sender()
         for n in range(3):
-            later(timedelta(seconds=sender.TIDY_S))
+            later(timedelta(seconds=sender.CANCEL_INTERVAL_S))
             await one._tidy()
             await one._tidy()
             assert await house.ask(TRIED) == n + 1
@@ -80,7 +80,7 @@ async def test_what_is_not_written_for_want_of_the_database_is_kept_also_beside_
         await house.destination(account.id, receiver.url)
         await house.happen(account.id, count=4)
         one = sender.Sender(hasty, house.outbound, house.keyring)
-        results = [await sending.send(house.outbound, house.keyring, each) for each in await house.claim()]
+        results = [await attempts.send_claim(house.outbound, house.keyring, each) for each in await house.claim()]
         bad = replace(results[1], attempt=replace(results[1].attempt, excerpt="\0"))
         one._results = [results[0], bad, *results[2:]]
         async with house.database.transaction() as conn:
@@ -100,11 +100,11 @@ async def test_a_result_does_not_overtake_who_takes_its_delivery_over_at_that_mo
         await house.destination(account.id, receiver.url)
         await house.happen(account.id)
         (claim,) = await house.claim()
-        result = await sending.send(house.outbound, house.keyring, claim)
+        result = await attempts.send_claim(house.outbound, house.keyring, claim)
 
         async def write() -> int:
             async with house.database.transaction() as conn:
-                return await sending.write(conn, results_=[result])
+                return await attempts.write_results(conn, results_=[result])
 
         async with house.database.transaction() as conn:
             await conn.execute(TAKE, [clock.now() + timedelta(minutes=2), claim.delivery_id])

@@ -7,7 +7,7 @@ import pytest
 
 from builders.aliases.events import ALIAS_CREATED
 from builders.kit.values import clock
-from builders.webhooks import requeue, schedule, sending
+from builders.webhooks import attempts, deliveries, simulation
 from builders.webhooks.errors import DeliveryInFlight, WebhookDisabled
 from builders.webhooks.records import DeliveryStatus
 from soak.receivers import dripping, flooding, hanging, resetting
@@ -53,7 +53,7 @@ async def test_an_event_arrives_signed_once_and_is_done_with(house: House) -> No
 async def test_what_is_no_success_is_tried_again(
     house: House, monkeypatch: pytest.MonkeyPatch, answer: Answer, error: str, code: int | None
 ) -> None:
-    monkeypatch.setattr(sending, "TOTAL_S", 0.4)
+    monkeypatch.setattr(attempts, "TOTAL_S", 0.4)
     account = await house.account()
     async with receiving(answer) as receiver, calling(receiver) as house.outbound:
         await house.destination(account.id, receiver.url)
@@ -83,7 +83,7 @@ async def test_a_receiver_that_cannot_be_reached_is_tried_again(house: House) ->
 async def test_an_answer_is_read_no_further_than_needed(
     house: House, monkeypatch: pytest.MonkeyPatch, answer: Answer, expected: str
 ) -> None:
-    monkeypatch.setattr(sending, "TOTAL_S", 1.0)
+    monkeypatch.setattr(attempts, "TOTAL_S", 1.0)
     account = await house.account()
     async with receiving(answer) as receiver, calling(receiver) as house.outbound:
         await house.destination(account.id, receiver.url)
@@ -119,9 +119,9 @@ async def test_after_the_last_attempt_of_the_schedule_it_has_failed(house: House
             later(row.next_attempt_at - clock.now() + timedelta(seconds=1))
             assert await house.rounds() == 1
 
-    assert len(waited) == schedule.ATTEMPTS == len(receiver.requests)
-    for wait, planned in zip(waited[1:], schedule.WAITS, strict=True):
-        assert abs(wait - planned) <= planned * schedule.JITTER + timedelta(seconds=2)
+    assert len(waited) == attempts.MAX_ATTEMPTS == len(receiver.requests)
+    for wait, planned in zip(waited[1:], attempts.RETRY_WAITS, strict=True):
+        assert abs(wait - planned) <= planned * attempts.JITTER + timedelta(seconds=2)
     assert timedelta(hours=60) < clock.now() - begun < timedelta(hours=90)
     assert [head_of(each)["webhook-attempt"] for each in receiver.requests] == [str(n) for n in range(1, 11)]
     assert len({body_of(each) for each in receiver.requests}) == 1
@@ -137,12 +137,12 @@ async def test_what_a_killed_sender_held_is_sent_when_its_lease_is_over(house: H
         await house.happen(account.id)
         (held,) = await house.claim()
         assert await house.rounds() == 0
-        later(sending.LEASE + timedelta(seconds=1))
+        later(attempts.LEASE + timedelta(seconds=1))
         assert await house.rounds() == 1
         # The one that was thought dead comes late: what it has to say counts no more.
-        result = await sending.send(house.outbound, house.keyring, held)
+        result = await attempts.send_claim(house.outbound, house.keyring, held)
         async with house.database.transaction() as conn:
-            assert await sending.write(conn, results_=[result]) == 0
+            assert await attempts.write_results(conn, results_=[result]) == 0
     assert (await house.one()).attempts == 1
     assert ids_in(receiver).total() == 2
 
@@ -161,7 +161,7 @@ async def test_a_retry_by_hand_that_fails_leaves_the_schedule_as_it_was(house: H
         await failing_once(house, receiver)
         before = await house.one()
         async with house.database.transaction() as conn:
-            await requeue.requeue_delivery(conn, account_id=before.account_id, delivery_id=before.id)
+            await deliveries.requeue_delivery(conn, account_id=before.account_id, delivery_id=before.id)
         assert await house.rounds() == 1
     after = await house.one()
     assert (after.status, after.attempts, after.trigger, after.step) == ("pending", 2, "manual", before.step)
@@ -174,7 +174,7 @@ async def test_a_retry_by_hand_that_succeeds_ends_it(house: House) -> None:
         receiver.answer = saying(OK)
         before = await house.one()
         async with house.database.transaction() as conn:
-            await requeue.requeue_delivery(conn, account_id=before.account_id, delivery_id=before.id)
+            await deliveries.requeue_delivery(conn, account_id=before.account_id, delivery_id=before.id)
         assert await house.rounds() == 1
         later(timedelta(days=2))
         assert await house.rounds() == 0
@@ -190,9 +190,9 @@ async def test_one_that_succeeded_can_be_sent_again_with_the_same_bytes(house: H
         row = await house.one()
         later(timedelta(hours=3))
         async with house.database.transaction() as conn:
-            await requeue.requeue_delivery(conn, account_id=account.id, delivery_id=row.id, here=True)
+            await deliveries.requeue_delivery(conn, account_id=account.id, delivery_id=row.id, here=True)
         assert await house.rounds() == 0  # it is left to the caller
-        attempt = await sending.deliver_now(
+        attempt = await attempts.deliver_now(
             house.database, house.outbound, house.keyring, account_id=account.id, delivery_id=row.id
         )
     assert (attempt.n, attempt.status) == (2, 200)
@@ -209,9 +209,9 @@ async def test_one_in_flight_is_not_sent_a_second_time(house: House) -> None:
         (claim,) = await house.claim()
         async with house.database.transaction() as conn:
             with pytest.raises(DeliveryInFlight):
-                await requeue.requeue_delivery(conn, account_id=account.id, delivery_id=claim.delivery_id)
+                await deliveries.requeue_delivery(conn, account_id=account.id, delivery_id=claim.delivery_id)
         with pytest.raises(DeliveryInFlight):
-            await sending.deliver_now(
+            await attempts.deliver_now(
                 house.database, house.outbound, house.keyring, account_id=account.id, delivery_id=claim.delivery_id
             )
     assert receiver.requests == []
@@ -226,7 +226,7 @@ async def test_nothing_is_retried_for_a_disabled_destination(house: House) -> No
     row = await house.one()
     async with house.database.transaction() as conn:
         with pytest.raises(WebhookDisabled):
-            await requeue.requeue_delivery(conn, account_id=account.id, delivery_id=row.id)
+            await deliveries.requeue_delivery(conn, account_id=account.id, delivery_id=row.id)
 
 
 async def test_one_that_breaks_off_on_our_side_is_tried_again_and_stops_no_other(house: House) -> None:
@@ -248,7 +248,7 @@ async def test_a_sample_that_nobody_sent_is_given_up_when_its_destination_is_dis
         made = await house.destination(account.id, receiver.url)
         found = await house.find(account.id, made)
         async with house.database.transaction() as conn:
-            await requeue.make_test_delivery(conn, destination=found, event=ALIAS_CREATED)
+            await simulation.insert_test_delivery(conn, destination=found, event=ALIAS_CREATED)
             await conn.execute("UPDATE webhooks_destinations SET enabled = false")
         await house.tidy()
         assert (await house.one()).status == "pending"
@@ -263,9 +263,9 @@ async def test_a_sample_is_marked_tried_once_and_says_nothing_of_health(house: H
         made = await house.destination(account.id, receiver.url)
         found = await house.find(account.id, made)
         async with house.database.transaction() as conn:
-            delivery = await requeue.make_test_delivery(conn, destination=found, event=ALIAS_CREATED)
+            delivery = await simulation.insert_test_delivery(conn, destination=found, event=ALIAS_CREATED)
         assert await house.rounds() == 0
-        attempt = await sending.deliver_now(
+        attempt = await attempts.deliver_now(
             house.database, house.outbound, house.keyring, account_id=account.id, delivery_id=delivery
         )
         assert (attempt.n, attempt.status, attempt.error) == (1, 500, "http_status")

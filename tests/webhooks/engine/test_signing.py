@@ -8,13 +8,13 @@ import standardwebhooks
 import svix.webhooks
 
 from builders.kit.values import clock
-from builders.webhooks import sealing
+from builders.webhooks import signing
 from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 from tests.webhooks.engine.house import House, body_of, head_of, later
 
 VERIFIERS = [standardwebhooks.Webhook, svix.webhooks.Webhook]
-OLD, NEW = sealing.generate(), sealing.generate()
+OLD, NEW = signing.generate_secret(), signing.generate_secret()
 
 
 @pytest.fixture(params=VERIFIERS, ids=["standardwebhooks", "svix"])
@@ -75,8 +75,8 @@ async def test_during_a_rotation_both_secrets_verify_and_afterwards_the_new_one(
                 conn,
                 account_id=account.id,
                 destination_id=made,
-                secret=sealing.seal(house.keyring, NEW, account_id=account.id, destination_id=made),
-                secret_hint=sealing.hint(NEW),
+                secret=signing.seal_secret(house.keyring, NEW, account_id=account.id, destination_id=made),
+                secret_hint=signing.hint_of(NEW),
                 old_secret_until=clock.now() + timedelta(hours=24),
                 now=clock.now(),
             )

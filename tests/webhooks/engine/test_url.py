@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from builders.kit.values import clock
-from builders.webhooks import sending
+from builders.webhooks import attempts
 from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.house import House, later, status
@@ -46,7 +46,7 @@ async def test_nor_does_what_comes_after_its_lease(house: House) -> None:
         account, made = await begin(house, receiver, count=1)
         late = await house.claim()
         receiver.answer = saying(OK)
-        later(sending.LEASE + timedelta(seconds=1))
+        later(attempts.LEASE + timedelta(seconds=1))
         assert await house.round() == 1
         receiver.answer = saying(status(410))
         await house.finish(late)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
-from builders.webhooks.records import Sample
+from builders.webhooks.records import TestSend
 
 
 class Channel(StrEnum):
@@ -29,4 +29,4 @@ class Samples:
     """What came of samples by each channel."""
 
     email: MailSample | None  # None when that channel was not asked for
-    webhooks: Sequence[Sample]
+    webhooks: Sequence[TestSend]

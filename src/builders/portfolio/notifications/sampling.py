@@ -11,7 +11,7 @@ from builders.portfolio.notifications import mails
 from builders.portfolio.notifications.areas import PREFERRED
 from builders.portfolio.notifications.records import Channel, MailSample, Samples
 from builders.webhooks import service as webhooks
-from builders.webhooks.records import Sample
+from builders.webhooks.records import TestSend
 
 
 async def send_sample(
@@ -22,12 +22,12 @@ async def send_sample(
     account_id: UUID,
     destination_id: UUID,
     event: str | None,
-) -> Sample:
+) -> TestSend:
     """Sends a sample to one webhook destination, of a portfolio's event if it wants one.
 
     Raises WebhookNotFound, TooManyTests, Invalid at the query's `event`.
     """
-    return await webhooks.send_sample(
+    return await webhooks.send_test(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -56,7 +56,7 @@ async def send_samples(
     """
     known = None if event is None else webhooks.get_event(event)
     mailed: MailSample | None = None
-    sent: Sequence[Sample] = ()
+    sent: Sequence[TestSend] = ()
     if channel is Channel.EMAIL or (channel is None and webhook_id is None):
         async with database.transaction() as conn:
             mailed = await mails.send_sample(conn, keyring=keyring, account_id=live_account_id, event=known)
@@ -67,7 +67,7 @@ async def send_samples(
         )
         sent = [one]
     elif channel is not Channel.EMAIL:
-        sent = await webhooks.send_samples(
+        sent = await webhooks.send_tests(
             database, outbound=outbound, keyring=keyring, account_id=account_id, event=event, prefer=PREFERRED
         )
     return Samples(email=mailed, webhooks=sent)

@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.members import IdText
 from builders.portfolio.notifications.records import Channel, Samples
-from builders.webhooks.records import Sample
+from builders.webhooks.records import TestSend
 
 _RESPONSE: JsonDict = {"status": 204, "duration_ms": 81, "excerpt": ""}
 _SAMPLE: JsonDict = {
@@ -117,7 +117,7 @@ class NotificationTestReply(WriteReply):
     ]
 
 
-def tested(sample: Sample) -> WebhookTestReply:
+def tested(sample: TestSend) -> WebhookTestReply:
     """The answer to a sample."""
     attempt, delivery = sample.attempt, sample.delivery
     if attempt is None or delivery is None:

@@ -14,7 +14,7 @@ from builders.sandbox.records import PLAN_LIFE
 from builders.sandbox.replies import status as replies
 from builders.sandbox.schemas.simulation import MOST_CHECKS
 from builders.sandbox.wishes import MAX_BYTES
-from builders.webhooks.service import MOST_SIMULATED
+from builders.webhooks.service import MAX_SIMULATED
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 Reader = Annotated[Caller, needs("sandbox:read")]
@@ -34,5 +34,5 @@ def _limits(settings: Settings) -> replies.LimitsReply:
         checks=MOST_CHECKS,
         plans=PLAN.quota,
         simulations=SIMULATE.quota,
-        deliveries=MOST_SIMULATED,
+        deliveries=MAX_SIMULATED,
     )

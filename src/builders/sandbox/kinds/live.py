@@ -9,7 +9,7 @@ from builders.aliases.service import Reclaim, ReleaseTerms
 from builders.catalog.records import CatalogDomain
 from builders.domains.records import AccountDomain
 from builders.projects.records import Project
-from builders.webhooks.service import Managed
+from builders.webhooks.service import ManagedDestination
 
 Routes = Mapping[Name, Sequence[Name]]  # from a name to those that mail to it is sent on to
 
@@ -25,7 +25,7 @@ class Live:
     projects: Sequence[Project] = ()  # archived ones too
     sizes: Mapping[UUID, int] = field(default_factory=dict)  # how many aliases a project has
     own: Mapping[str, AccountDomain] = field(default_factory=dict)  # the account's own live domains, by A-label
-    webhooks: Sequence[Managed] = ()  # all of the account's
+    webhooks: Sequence[ManagedDestination] = ()  # all of the account's
     overdue: str | None = None  # the number of an invoice whose grace is over
     reclaims: Mapping[Name, Reclaim] = field(default_factory=dict)  # of wanted names that are paid for
     releases: Mapping[UUID, ReleaseTerms] = field(default_factory=dict)  # of aliases that may go

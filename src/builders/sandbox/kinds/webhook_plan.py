@@ -10,7 +10,7 @@ from builders.sandbox.records import Action, ActionKind, Finding, Kind, Secret
 from builders.sandbox.views import WebhookView, changes
 from builders.sandbox.wishes import GENERATE, Manifest, OnConflict, WebhookWish
 from builders.webhooks import service as webhooks
-from builders.webhooks.service import Managed
+from builders.webhooks.service import ManagedDestination
 
 
 def draft(manifest: Manifest, live: Live) -> Drafted:
@@ -59,15 +59,16 @@ def _wrong(wish: WebhookWish, live: Live) -> Iterator[Finding]:
     address = f"{Kind.WEBHOOK}.{wish.key}"
     if wish.url in live.refused_urls:
         yield Finding(code="url_not_allowed", address=address, message=live.refused_urls[wish.url])
-    for message in webhooks.judge_events(wish.events):
+    for message in webhooks.validate_events(wish.events):
         yield Finding(code="event_unknown", address=address, message=message)
 
 
 def _too_many(planned: Sequence[Action], there: int) -> Iterator[Finding]:
     """Those beyond what an account may have; what is deleted is deleted last, and makes no room before."""
     made = [action for action in planned if action.action is ActionKind.CREATE]
-    for action in made[max(0, webhooks.MOST - there) :]:
-        message = f"An account has up to {webhooks.MOST} webhook destinations; what is deleted is deleted last."
+    for action in made[max(0, webhooks.MAX_DESTINATIONS - there) :]:
+        most = webhooks.MAX_DESTINATIONS
+        message = f"An account has up to {most} webhook destinations; what is deleted is deleted last."
         yield Finding(code="webhook_limit", address=action.address, message=message)
 
 
@@ -101,7 +102,7 @@ def _is_circular(key: str, references: Mapping[str, str]) -> bool:
     return key in seen
 
 
-def view(destination: Managed) -> WebhookView:
+def view(destination: ManagedDestination) -> WebhookView:
     """A destination as it is now."""
     return WebhookView(
         key=destination.manifest_key or "",
@@ -112,7 +113,7 @@ def view(destination: Managed) -> WebhookView:
     )
 
 
-def _wanted(wish: WebhookWish, mine: Managed | None = None) -> WebhookView:
+def _wanted(wish: WebhookWish, mine: ManagedDestination | None = None) -> WebhookView:
     """As wanted; the order of events says nothing."""
     same = mine is not None and set(mine.events) == set(wish.events)
     events = tuple(mine.events) if mine is not None and same else tuple(dict.fromkeys(wish.events))
@@ -139,19 +140,19 @@ def _create(wish: WebhookWish, secret: Secret) -> Action:
     )
 
 
-def _keep(wish: WebhookWish, mine: Managed) -> Action:
+def _keep(wish: WebhookWish, mine: ManagedDestination) -> Action:
     before, after = view(mine), _wanted(wish, mine)
     changed = changes(before, after)
     return _change(mine, ActionKind.UPDATE if changed else ActionKind.NO_OP, before, after, changed)
 
 
-def _adopt(wish: WebhookWish, other: Managed) -> Action:
+def _adopt(wish: WebhookWish, other: ManagedDestination) -> Action:
     before, after = view(other), _wanted(wish, other)
     return _change(other, ActionKind.ADOPT, before, after, ("manifest", *changes(before, after)))
 
 
 def _change(
-    mine: Managed, kind: ActionKind, before: WebhookView, after: WebhookView, changed: tuple[str, ...]
+    mine: ManagedDestination, kind: ActionKind, before: WebhookView, after: WebhookView, changed: tuple[str, ...]
 ) -> Action:
     return Action(
         address=f"webhook.{after.key}",
@@ -168,11 +169,11 @@ def _change(
     )
 
 
-def _left_alone(destination: Managed) -> Finding:
+def _left_alone(destination: ManagedDestination) -> Finding:
     return findings.left_alone(Kind.WEBHOOK, destination.manifest_key, f"The webhook {destination.label!r}")
 
 
-def _delete(destination: Managed) -> Action:
+def _delete(destination: ManagedDestination) -> Action:
     return Action(
         address=f"webhook.{destination.manifest_key}",
         kind=Kind.WEBHOOK,

@@ -9,7 +9,7 @@ from builders.sandbox.kinds.work import Doer, Task, Work
 from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.views import WebhookView
 from builders.webhooks import service as webhooks
-from builders.webhooks.service import WebhookChange, WebhookSpec
+from builders.webhooks.service import DestinationChange, DestinationSpec
 
 CHANGED = "The webhook destination was changed or deleted in the meantime."
 KEY_IN_USE = "The key stands for another webhook destination by now."
@@ -34,7 +34,7 @@ def drift(manifest: str, actions: Sequence[Action], live: Live) -> Iterator[Find
             yield Finding(code="url_not_allowed", address=action.address, message=message)
         elif action.secret and action.secret.copied_from and action.secret.copied_from not in by_id:
             yield Finding(code="secret_ref_unknown", address=action.address, message=SECRET_GONE)
-        elif action.action is ActionKind.CREATE and len(by_id) + made > webhooks.MOST:
+        elif action.action is ActionKind.CREATE and len(by_id) + made > webhooks.MAX_DESTINATIONS:
             yield Finding(code="webhook_limit", address=action.address, message=LIMIT)
 
 
@@ -43,14 +43,14 @@ async def execute(conn: Conn, work: Work) -> None:
     kind, owner = work.tasks[0].action.action, {"account_id": work.ground.account_id}
     if kind is ActionKind.CREATE:
         specs = [each for task in work.tasks for each in _specs(task, work)]
-        await webhooks.create_many(conn, **owner, keyring=work.means.keyring, specs=specs)
+        await webhooks.create_destinations(conn, **owner, keyring=work.means.keyring, specs=specs)
     elif kind is ActionKind.DELETE:
         versions = {task.action.resource_id: task.action.version for task in work.tasks}
         gone = {each: version for each, version in versions.items() if each and version}
-        await webhooks.delete_many(conn, **owner, versions=gone)
+        await webhooks.delete_destinations(conn, **owner, versions=gone)
     else:
         changes = [each for task in work.tasks for each in _changes(task, work.manifest)]
-        await webhooks.update_many(conn, **owner, changes=changes)
+        await webhooks.update_destinations(conn, **owner, changes=changes)
 
 
 def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
@@ -75,13 +75,13 @@ def is_secret_made(action: Action) -> bool:
     return action.secret is not None and (action.secret.copied_from or action.secret.copied_from_address) is None
 
 
-def _specs(task: Task, work: Work) -> Iterator[WebhookSpec]:
+def _specs(task: Task, work: Work) -> Iterator[DestinationSpec]:
     after, secret = task.action.after, task.action.secret
     if isinstance(after, WebhookView) and task.resource_id and secret:
         source = secret.copied_from
         if secret.copied_from_address:
             source = work.made[secret.copied_from_address]
-        yield WebhookSpec(
+        yield DestinationSpec(
             id=task.resource_id,
             label=after.label,
             url=after.url,
@@ -93,10 +93,10 @@ def _specs(task: Task, work: Work) -> Iterator[WebhookSpec]:
         )
 
 
-def _changes(task: Task, manifest: str) -> Iterator[WebhookChange]:
+def _changes(task: Task, manifest: str) -> Iterator[DestinationChange]:
     action, after = task.action, task.action.after
     if isinstance(after, WebhookView) and action.resource_id and action.version:
-        yield WebhookChange(
+        yield DestinationChange(
             id=action.resource_id,
             version=action.version,
             label=after.label,

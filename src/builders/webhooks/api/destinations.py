@@ -26,8 +26,8 @@ from builders.webhooks.errors import (
     WebhookLimit,
     WebhookNotFound,
 )
-from builders.webhooks.records import DeliveryStatus, Replayed
-from builders.webhooks.schemas import deliveries as delivery_schemas, destinations as schemas
+from builders.webhooks.records import DeliveryStatus, ReplayedDeliveries
+from builders.webhooks.schemas import destinations as schemas, events as delivery_schemas
 
 router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
@@ -53,14 +53,14 @@ async def create(
         events=body.events,
         secret=schemas.secret_of(body),
     )
-    return schemas.with_secret(new, livemode=caller.mode == "live")
+    return schemas.webhook_secret_reply(new, livemode=caller.mode == "live")
 
 
 @router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND)
 async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
     """List the account's webhook destinations and how they are, newest first."""
     found = await webhooks.list_destinations(conn, account_id=caller.account_id, page=page)
-    items = [schemas.shown(each, livemode=caller.mode == "live") for each in found.items]
+    items = [schemas.webhook_reply(each, livemode=caller.mode == "live") for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 
@@ -73,7 +73,7 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
 async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> Answer:
     """Read one webhook destination and how it is."""
     found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
-    return tagged(schemas.shown(found, livemode=caller.mode == "live"), of=found.id, version=found.version)
+    return tagged(schemas.webhook_reply(found, livemode=caller.mode == "live"), of=found.id, version=found.version)
 
 
 @router.patch(
@@ -91,7 +91,7 @@ async def change(
     if_match: IfMatch,
 ) -> Answer:
     """Change a webhook destination; what is left out stays. One that is enabled again begins anew."""
-    changed = await webhooks.change_destination(
+    changed = await webhooks.update_destination(
         database,
         outbound=outbound,
         account_id=caller.account_id,
@@ -102,7 +102,7 @@ async def change(
         enabled=body.enabled,
         events=body.events,
     )
-    reply = schemas.written(changed, livemode=caller.mode == "live")
+    reply = schemas.webhook_written(changed, livemode=caller.mode == "live")
     return tagged(reply, of=changed.id, version=changed.version)
 
 
@@ -117,7 +117,7 @@ async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMa
     deleted = await webhooks.delete_destination(
         conn, account_id=caller.account_id, destination_id=webhook_id, expected=if_match
     )
-    return schemas.shown(deleted, livemode=caller.mode == "live")
+    return schemas.webhook_reply(deleted, livemode=caller.mode == "live")
 
 
 @router.post(
@@ -139,7 +139,7 @@ async def rotate_secret(
         overlap=timedelta(hours=wanted.overlap_hours),
         secret=schemas.secret_of(wanted),
     )
-    return schemas.with_secret(new, livemode=caller.mode == "live")
+    return schemas.webhook_secret_reply(new, livemode=caller.mode == "live")
 
 
 @router.post(
@@ -158,7 +158,7 @@ async def send_sample(
     event: Annotated[str | None, Query(description="Left out: the first that the destination wants.")] = None,
 ) -> delivery_schemas.DeliveryRetried:
     """Send a signed sample, marked as a test, to a webhook destination; answers how it went."""
-    sample = await webhooks.send_sample(
+    sample = await webhooks.send_test(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -166,7 +166,7 @@ async def send_sample(
         destination_id=webhook_id,
         event=event,
     )
-    return delivery_schemas.sampled(sample, livemode=caller.mode == "live")
+    return delivery_schemas.test_send_reply(sample, livemode=caller.mode == "live")
 
 
 @router.post(
@@ -177,9 +177,9 @@ async def send_sample(
 )
 async def replay(
     webhook_id: WebhookId, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx
-) -> Replayed:
+) -> ReplayedDeliveries:
     """Send deliveries of a destination again, those of events since a time."""
-    return await webhooks.replay(
+    return await webhooks.replay_deliveries(
         conn,
         account_id=caller.account_id,
         destination_id=webhook_id,

@@ -1,14 +1,39 @@
 """/v1/notifications/events."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
+from uuid import UUID
 
+from fastapi import Path, Query, Request
+from pydantic.json_schema import models_json_schema
+
+from builders.kit.db.connections import Pool, Reads
+from builders.kit.errors import problems
+from builders.kit.events.outbox import Event
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.pagination import Listing
+from builders.kit.http.dependencies import Keys, Outside
+from builders.kit.http.disconnects import unless_disconnected
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.openapi import Webhooks
+from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND, Router
-from builders.webhooks import service as webhooks
-from builders.webhooks.records import CatalogEvent
-from builders.webhooks.schemas import events as schemas
+from builders.kit.values import ids
+from builders.webhooks import catalog, service as webhooks
+from builders.webhooks.errors import (
+    CursorExpired,
+    DeliveryInFlight,
+    DeliveryIsTest,
+    DeliveryNotFound,
+    DeliveryTooOld,
+    FeedBusy,
+    TooManyWaiters,
+    WebhookDisabled,
+    WebhookGone,
+)
+from builders.webhooks.records import CatalogEvent, DeliveryStatus
+from builders.webhooks.schemas import events, events as schemas
+from builders.webhooks.service import FeedPage
 
 router = Router(prefix="/v1/notifications/events", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]
@@ -20,3 +45,202 @@ async def list_events(caller: Reader) -> Listing[CatalogEvent]:
     del caller  # the scope is enough
     events: Sequence[CatalogEvent] = webhooks.list_catalog()
     return Listing(items=list(events))
+
+
+LONGEST_WAIT_S = 20
+
+feed_router = Router(prefix="/v1/events", tags=["webhooks"])
+Types = Annotated[
+    list[str] | None,
+    Query(max_length=100, description="Only events of this type, `area.*` for an area; repeat it for more."),
+]
+Since = Annotated[events.Instant | None, Query(description="Only events that happened from then on.")]
+Wait = Annotated[
+    int,
+    Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for an event when there is none; 0 when absent."),
+]
+
+
+@feed_router.get(
+    "",
+    response_model=schemas.FeedReply,
+    responses=problems(CursorExpired, TooManyWaiters, FeedBusy),
+    openapi_extra=BEYOND,
+)
+async def read_events(
+    request: Request,
+    caller: Reader,
+    database: Pool,
+    page: FeedQuery,
+    types: Types = None,
+    since: Since = None,
+    wait: Wait = 0,
+) -> FeedPage:
+    """Read the account's events, oldest first, as webhook destinations get them; wait for the next ones."""
+    reading = webhooks.read_feed(
+        database,
+        request.app.state.feed_waiters,
+        account_id=caller.account_id,
+        live_account_id=caller.live_account_id,
+        types=types or [],
+        since=since,
+        page=page,
+        wait_s=wait,
+    )
+    return await unless_disconnected(request, reading) if wait else await reading
+
+
+Json = dict[str, Any]  # a part of the document
+
+_SIGNATURE_HEADER = (
+    "`v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}` (Standard Webhooks); "
+    "several, separated by spaces, while a secret is being rotated. Verify it before you read the body."
+)
+_HEADERS = (
+    ("webhook-id", "string", "Identifier of the event, the same for each attempt; ignore one seen before."),
+    ("webhook-timestamp", "string", "Unix time of this attempt, in seconds. Refuse one that is minutes old."),
+    ("webhook-signature", "string", _SIGNATURE_HEADER),
+    ("webhook-attempt", "integer", "Number of the attempt, from 1."),
+    ("webhook-test", "string", "`true` for a test send; absent otherwise."),
+)
+_ENVELOPE: Json = {
+    "id": {"type": "string", "format": "uuid", "description": "Identifier of the event; equals `webhook-id`."},
+    "type": {"type": "string", "description": "Name of the event."},
+    "timestamp": {"type": "string", "format": "date-time", "description": "When it happened (UTC)."},
+    "account_id": {
+        "type": "string",
+        "format": "uuid",
+        "description": "The account that it happened to; the real one also for events of its sandbox.",
+    },
+    "livemode": {"type": "boolean", "description": "False for an event of the sandbox."},
+    "test": {"type": "boolean", "description": "True for a test send: nothing happened. Absent otherwise."},
+    "simulated": {
+        "type": "boolean",
+        "description": "True for an event of `POST /v1/sandbox/simulate` that is not stored. Absent otherwise.",
+    },
+}
+_REQUIRED = ["id", "type", "timestamp", "account_id", "livemode", "data"]
+_RESPONSES: Json = {
+    "2XX": {"description": "Received. Answer within seconds, and process the event afterwards."},
+    "410": {"description": "The receiver is gone: the destination is disabled."},
+    "4XX": {"description": "Not received; the delivery is retried for days."},
+    "5XX": {"description": "Not received; the delivery is retried for days."},
+}
+
+
+def describe_webhooks() -> Webhooks:
+    """Return the section with every public event, and the schemas of the events and their data."""
+    events, examples = catalog.list_public_events(), webhooks.list_catalog()
+    models = sorted({type(each.example) for each in events}, key=lambda model: model.__name__)
+    _, definitions = models_json_schema(
+        [(model, "serialization") for model in models], ref_template="#/components/schemas/{model}"
+    )
+    schemas: Json = dict(definitions["$defs"])
+    for event, example in zip(events, examples, strict=True):
+        schemas[_title(event)] = _schema(event, example)
+    return Webhooks(paths={event.name: {"post": _operation(event)} for event in events}, schemas=schemas)
+
+
+def _title(event: Event) -> str:
+    return "".join(word.capitalize() for word in event.name.replace(".", "_").split("_")) + "Event"
+
+
+def _schema(event: Event, example: CatalogEvent) -> Json:
+    data = {
+        "$ref": f"#/components/schemas/{type(event.example).__name__}",
+        "description": f"What the event is about (version {event.version} of its data).",
+    }
+    kind = {**_ENVELOPE["type"], "const": event.name}
+    return {
+        "title": _title(event),
+        "description": event.description,
+        "type": "object",
+        "required": _REQUIRED,
+        "properties": {**_ENVELOPE, "type": kind, "data": data},
+        "examples": [example.example],
+    }
+
+
+def _operation(event: Event) -> Json:
+    reference = {"$ref": f"#/components/schemas/{_title(event)}"}
+    return {
+        "tags": ["webhooks"],
+        "operationId": f"event_{event.name.replace('.', '_')}",
+        "summary": event.description.partition(". ")[0].removesuffix("."),
+        "description": f"{event.description}\n\nSent to destinations whose `events` list `{event.name}`, "
+        f"`{catalog.area_of(event.name)}.*` or `*`.",
+        "security": [],
+        "parameters": [
+            {
+                "name": name,
+                "in": "header",
+                "required": name != "webhook-test",
+                "description": said,
+                "schema": {"type": kind},
+            }
+            for name, kind, said in _HEADERS
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": reference}}},
+        "responses": _RESPONSES,
+    }
+
+
+deliveries_router = Router(prefix="/v1/notifications/deliveries", tags=["webhooks"])
+Writer = Annotated[Caller, needs("notifications:write")]
+# The specification calls it `id`.
+Id = Annotated[UUID, Path(alias="id", description="Identifier of the delivery."), ResourceId(DeliveryNotFound)]
+
+
+@deliveries_router.get("", response_model=PageReply[schemas.DeliveryReply])
+async def list_deliveries(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    webhook_id: Annotated[str | None, Query(description="Of this destination, also a deleted one.")] = None,
+    event: Annotated[str | None, Query(description="The name of an event.")] = None,
+    status: Annotated[DeliveryStatus | None, Query(description="How far it is.")] = None,
+    since: Annotated[events.Instant | None, Query(description="Of events that happened from then on.")] = None,
+    until: Annotated[events.Instant | None, Query(description="And before then.")] = None,
+) -> JsonPage:
+    """List the account's deliveries, newest first; kept for 90 days."""
+    return await webhooks.list_deliveries(
+        conn,
+        account_id=caller.account_id,
+        livemode=caller.mode == "live",
+        page=page,
+        destination_id=None if webhook_id is None else ids.parse(webhook_id),
+        event=event,
+        status=status,
+        since=since,
+        until=until,
+    )
+
+
+@deliveries_router.get(
+    "/{id}", response_model=schemas.DeliveryDetailReply, responses=problems(DeliveryNotFound), openapi_extra=BEYOND
+)
+async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
+    """Read one delivery with its attempts and the very text that is sent."""
+    found = await webhooks.get_delivery_detail(conn, account_id=caller.account_id, delivery_id=delivery_id)
+    return schemas.delivery_detail_reply(found, livemode=caller.mode == "live")
+
+
+@deliveries_router.post(
+    "/{id}/retry",
+    response_model=schemas.DeliveryRetried,
+    responses=problems(
+        DeliveryNotFound, DeliveryInFlight, DeliveryIsTest, DeliveryTooOld, WebhookDisabled, WebhookGone, InFlight
+    ),
+)
+async def retry_delivery(
+    delivery_id: Id, caller: Writer, database: Pool, keyring: Keys, outbound: Outside
+) -> schemas.DeliveryRetried:
+    """Retry one delivery: an attempt right now, with the same id and bytes; answers how it went."""
+    tried = await webhooks.retry_delivery(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        account_id=caller.account_id,
+        delivery_id=delivery_id,
+    )
+    return schemas.delivery_retried_reply(tried, livemode=caller.mode == "live")

@@ -6,14 +6,14 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.members import CreatedAt, Livemode, UpdatedAt, Version
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import texts
-from builders.webhooks.matching import MOST
+from builders.webhooks.catalog import MAX_EVENTS
 from builders.webhooks.records import Destination, NewDestination
-from builders.webhooks.schemas.values import whole_number
 
 MAX_LABEL = 120  # characters
 MAX_URL = 2048
@@ -44,6 +44,13 @@ _ITEM: JsonDict = {
 }
 
 
+def whole_number(value: object) -> object:
+    """For a BeforeValidator behind the bounds, which are lost to the document when they stand after one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PydanticCustomError("int_type", "Input should be a valid integer")
+    return value
+
+
 def _no_default(schema: dict[str, Any]) -> None:
     """A member that is left out stays as it is; null is no default."""
     schema.pop("default", None)
@@ -57,7 +64,7 @@ Label = Annotated[
     texts.Plain,
 ]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL)]
-Events = Annotated[list[str], Field(min_length=1, max_length=MOST)]
+Events = Annotated[list[str], Field(min_length=1, max_length=MAX_EVENTS)]
 Secret = Annotated[
     SecretStr,
     Field(
@@ -193,17 +200,17 @@ def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
     return None if body.signing_secret is None else body.signing_secret.get_secret_value()
 
 
-def shown(destination: Destination, *, livemode: bool) -> WebhookReply:
+def webhook_reply(destination: Destination, *, livemode: bool) -> WebhookReply:
     """The answer to a read."""
     return WebhookReply.model_validate(_members(destination, livemode=livemode))
 
 
-def written(destination: Destination, *, livemode: bool) -> WebhookWritten:
+def webhook_written(destination: Destination, *, livemode: bool) -> WebhookWritten:
     """The answer to a change."""
     return WebhookWritten.model_validate(_members(destination, livemode=livemode))
 
 
-def with_secret(new: NewDestination, *, livemode: bool) -> WebhookSecretReply:
+def webhook_secret_reply(new: NewDestination, *, livemode: bool) -> WebhookSecretReply:
     """The answer that shows a secret that was made."""
     members = _members(new.destination, livemode=livemode)
     return WebhookSecretReply.model_validate({**members, "signing_secret": new.secret})

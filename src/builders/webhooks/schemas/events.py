@@ -1,12 +1,38 @@
 """The catalog of events on the wire."""
 
-from typing import Annotated, Any
+import re
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.members import CreatedAt, Livemode
+from builders.kit.outbound.client import Failure
+from builders.webhooks.catalog import MAX_EVENTS
+from builders.webhooks.records import (
+    Attempt,
+    Delivery,
+    DeliveryDetail,
+    DeliveryStatus,
+    RetriedDelivery,
+    TestSend,
+    Trigger,
+)
 
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _instant(value: object) -> object:
+    if not isinstance(value, datetime) and not (isinstance(value, str) and _RFC_3339.fullmatch(value)):
+        raise PydanticCustomError("instant_form", "Write a time as RFC 3339 has it: 2026-01-05T09:30:00Z.")
+    return value
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
 _EXAMPLE: JsonDict = {
     "id": "0193a1b2-0000-7000-8000-00000000000e",
     "type": "webhook.deleted",
@@ -53,3 +79,203 @@ class EventReply(EventVersionReply):
     data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
     example: Annotated[dict[str, Any], Field(description="A whole payload.")]
     earlier: Annotated[list[EventVersionReply], Field(description="Versions that are no longer sent.")]
+
+
+class FeedEvent(Reply):
+    """An event as a webhook destination receives it: the same members, the same id."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE))
+
+    id: Annotated[UUID, Field(description="The header `webhook-id` of a delivery; drop what you have handled.")]
+    type: Annotated[str, Field(description="The name of the event, such as `alias.created`.")]
+    timestamp: Annotated[datetime, Field(description="When it happened.")]
+    account_id: Annotated[UUID, Field(description="The account, also for an event of its sandbox.")]
+    livemode: Annotated[bool, Field(description="False for an event of the sandbox.")]
+    data: Annotated[dict[str, Any], Field(description="What happened, as the schema of the event says.")]
+
+
+class FeedReply(Reply):
+    """Events of the account in the order of the feed, and where to go on."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {
+                "items": [_EXAMPLE],
+                "next_cursor": None,
+                "resume_cursor": "AQ9vYx3TqGd0bH1kZ2p4c1V3d1hNWzE3NjM2OTY1OTM5OTRd",
+                "available_since": "2025-10-07T09:30:00Z",
+            }
+        )
+    )
+
+    items: Annotated[list[FeedEvent], Field(description="Oldest first; empty when there is nothing new.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Where the next page begins; null when all events so far are read.")
+    ]
+    resume_cursor: Annotated[
+        str, Field(description="Always set: store it once the items are handled, and ask with it from then on.")
+    ]
+    available_since: Annotated[datetime, Field(description="Events are kept from then on.")]
+
+
+Replayable = Literal["failed", "cancelled", "succeeded"]
+_DELIVERY: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-00000000000f",
+    "webhook_id": "0193a1b2-0000-7000-8000-000000000005",
+    "event_id": "0193a1b2-0000-7000-8000-00000000000e",
+    "event": "alias.created",
+    "status": "succeeded",
+    "trigger": "event",
+    "attempt_count": 2,
+    "next_attempt_at": None,
+    "last_attempt_at": "2026-01-05T09:30:05Z",
+    "succeeded_at": "2026-01-05T09:30:05Z",
+    "last_status": 204,
+    "last_error": None,
+    "livemode": True,
+    "simulated": False,
+    "created_at": "2026-01-05T09:30:00Z",
+}
+_ATTEMPT: JsonDict = {
+    "n": 2,
+    "started_at": "2026-01-05T09:30:05Z",
+    "duration_ms": 81,
+    "status": 204,
+    "error": None,
+    "response_excerpt": "",
+}
+
+
+class AttemptReply(Reply):
+    """One request to the receiver."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ATTEMPT))
+
+    n: Annotated[int, Field(description="Number of the attempt, from 1.")]
+    started_at: Annotated[datetime, Field(description="When the request was sent.")]
+    duration_ms: Annotated[int | None, Field(description="Null when no connection was made.")]
+    status: Annotated[int | None, Field(description="Of the answer; null when there was none.")]
+    error: Annotated[str | None, Field(description="The class of the failure; null for an answer of 2xx.")]
+    response_excerpt: Annotated[str | None, Field(description="The beginning of the answer's body.")]
+
+
+class DeliveryReply(Reply):
+    """An event on its way to a destination."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_DELIVERY))
+
+    id: Annotated[UUID, Field(description="Identifier of the delivery.")]
+    webhook_id: Annotated[UUID, Field(description="The destination, which can be deleted meanwhile.")]
+    event_id: Annotated[UUID, Field(description="`webhook-id` in each attempt, and `id` in the payload.")]
+    event: Annotated[str, Field(description="Name of the event.")]
+    status: Annotated[DeliveryStatus, Field(description="`pending` ones are tried again at `next_attempt_at`.")]
+    trigger: Annotated[Trigger, Field(description="What caused the newest attempts.")]
+    attempt_count: Annotated[int, Field(description="Attempts so far.")]
+    next_attempt_at: Annotated[datetime | None, Field(description="When it is tried again; null when it is not.")]
+    last_attempt_at: Annotated[datetime | None, Field(description="When it was last tried; null before.")]
+    succeeded_at: Annotated[datetime | None, Field(description="When the receiver accepted it; null before.")]
+    last_status: Annotated[int | None, Field(description="HTTP status of the newest answer; null without one.")]
+    last_error: Annotated[str | None, Field(description="Class of the newest failure; null after a success.")]
+    livemode: Livemode
+    simulated: Annotated[bool, Field(description="Of an event that was simulated, and did not happen.")]
+    created_at: CreatedAt
+
+
+class DeliveryDetailReply(DeliveryReply):
+    """A delivery with its attempts and what is sent."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({**_DELIVERY, "attempts": [_ATTEMPT], "payload": '{"id":"…"}'})
+    )
+
+    attempts: Annotated[list[AttemptReply], Field(description="Of the last 30 days, in their order.")]
+    payload: Annotated[str | None, Field(description="The very text that is signed and sent; null when pruned.")]
+
+
+class DeliveryRetried(DeliveryReply):
+    """A delivery after an attempt by hand, and how that went."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({**_DELIVERY, "trigger": "manual", "attempt": _ATTEMPT})
+    )
+
+    attempt: Annotated[AttemptReply, Field(description="The attempt that was just made.")]
+
+
+class WebhookReplay(Body):
+    """Which deliveries to send again."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"since": "2026-01-05T00:00:00Z", "events": ["alias.*"], "status": "failed"})
+    )
+
+    since: Annotated[Instant, Field(description="Of events that happened from then on.")]
+    until: Annotated[Instant | None, Field(description="And before then; now when left out.")] = None
+    events: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_EVENTS,
+            description="Names of events, or `area.*`; left out: all that the destination gets.",
+        ),
+    ] = None
+    status: Annotated[Replayable, Field(description="Send deliveries of this status again.")] = "failed"
+    cursor: Annotated[UUID | None, Field(description="`next_cursor` of the answer before, to go on.")] = None
+
+
+class WebhookReplayed(WriteReply):
+    """How many deliveries will be sent again."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"count": 12, "more": False, "next_cursor": None, "warnings": []})
+    )
+
+    count: Annotated[int, Field(description="Number of deliveries that are sent again.")]
+    more: Annotated[bool, Field(description="There are more than one call takes; call again with the cursor.")]
+    next_cursor: Annotated[
+        UUID | None, Field(description="Send it as `cursor` to continue; null when nothing is left.")
+    ]
+
+
+def delivery_detail_reply(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:
+    """A delivery with all that is known of it."""
+    attempts = [_attempt(each) for each in found.attempts]
+    members = _members(found.delivery, livemode=livemode)
+    return DeliveryDetailReply.model_validate({**members, "attempts": attempts, "payload": found.payload})
+
+
+def delivery_retried_reply(found: RetriedDelivery, *, livemode: bool) -> DeliveryRetried:
+    """A delivery that was tried just now."""
+    members = _members(found.delivery, livemode=livemode)
+    return DeliveryRetried.model_validate({**members, "attempt": _attempt(found.attempt)})
+
+
+def test_send_reply(sample: TestSend, *, livemode: bool) -> DeliveryRetried:
+    """A test send and how it went."""
+    assert sample.delivery is not None  # noqa: S101 - it was sent, or refused
+    assert sample.attempt is not None  # noqa: S101
+    return delivery_retried_reply(
+        RetriedDelivery(delivery=sample.delivery, attempt=sample.attempt), livemode=livemode
+    )
+
+
+def _members(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
+    own = {name: getattr(delivery, name) for name in DeliveryReply.model_fields if hasattr(delivery, name)}
+    return {
+        **own,
+        "webhook_id": delivery.destination_id,
+        "attempt_count": delivery.attempts,
+        "livemode": livemode,
+    }
+
+
+def _attempt(attempt: Attempt) -> AttemptReply:
+    return AttemptReply(
+        n=attempt.n,
+        started_at=attempt.started_at,
+        # How soon a connection fails would tell a closed port from a silent one: no scanning through us.
+        duration_ms=None if attempt.error == Failure.CONNECT else attempt.duration_ms,
+        status=attempt.status,
+        error=attempt.error,
+        response_excerpt=attempt.excerpt,
+    )

@@ -1,6 +1,7 @@
 """What is due is claimed here: fair between accounts and destinations, bounded for each, never twice at once."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,22 +9,20 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.webhooks.records import Claim, Queue, Waiting
 
-SEEN = 1_000  # due rows that are looked at in the order of time; with more, see BEHIND
-COUNTED = 100_000  # of the queue's depth
-ABANDONED = timedelta(hours=1)  # a sample that was not sent by then never is
+MAX_SCANNED = 1_000  # due rows that are looked at in the order of time; with more, see BEHIND
+TEST_EXPIRY = timedelta(hours=1)  # a sample that was not sent by then never is
 
 # One claims at a time, so that what each destination has in flight is counted right; a claim takes milliseconds.
-TAKE_TURN = "SELECT pg_try_advisory_xact_lock(8511047221)"
-CLAIMED = """
+LOCK_CLAIMS = "SELECT pg_try_advisory_xact_lock(8511047221)"
+CLAIM_COLUMNS = """
     claimed.account_id, claimed.delivery_id, claimed.created_at, claimed.destination_id, claimed.event_id,
     claimed.next_attempt_at AS lease_until, claimed.attempts, claimed.step, claimed.once, claimed.resume_at,
     claimed.test, claimed.replayed, destination.url, destination.secret,
     CASE WHEN destination.old_secret_until > %(now)s THEN destination.old_secret END AS old_secret,
     coalesce(payload.body, '') AS body
 """
-JOINED = """
+CLAIM_JOIN = """
     JOIN webhooks_destinations AS destination
       ON destination.account_id = claimed.account_id AND destination.id = claimed.destination_id
     LEFT JOIN webhooks_payloads AS payload
@@ -33,7 +32,7 @@ JOINED = """
 # Where more is due than `oldest` below shows: behind the backlog of one, those of others would not be seen. The
 # walk goes from each destination with something pending to the next one by the index, which takes too long for
 # each claim. In an order that gives each account its turn, since a claim takes only some of them into account.
-BEHIND = """
+LIST_OVERTAKEN = """
     WITH RECURSIVE walk AS (
         (SELECT account_id, destination_id, next_attempt_at AS head FROM webhooks_due
          WHERE (SELECT count(*) FROM (
@@ -122,7 +121,7 @@ CLAIM = f"""
         FROM free WHERE due.account_id = free.account_id AND due.delivery_id = free.delivery_id
         RETURNING due.*, free.troubled
     )
-    SELECT {CLAIMED}, claimed.troubled FROM claimed {JOINED}
+    SELECT {CLAIM_COLUMNS}, claimed.troubled FROM claimed {CLAIM_JOIN}
 """  # noqa: S608 - of constants
 CLAIM_ONE = f"""
     WITH claimed AS (
@@ -131,17 +130,10 @@ CLAIM_ONE = f"""
           AND (NOT leased OR next_attempt_at <= %(now)s)
         RETURNING *
     )
-    SELECT {CLAIMED}, false AS troubled FROM claimed {JOINED}
+    SELECT {CLAIM_COLUMNS}, false AS troubled FROM claimed {CLAIM_JOIN}
 """  # noqa: S608 - of constants
-QUEUE = """
-    SELECT (SELECT count(*) FROM (
-                SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
-            ) AS due)::int AS due,
-           (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
-           (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
-"""
 # One that had succeeded, and was to be sent again by hand, stays as it was.
-CANCELLED = """
+CANCEL_DELIVERIES = """
     cancelled AS (
         UPDATE webhooks_deliveries AS delivery SET
             status = CASE WHEN gone.once AND succeeded_at IS NOT NULL THEN 'succeeded' ELSE 'cancelled' END,
@@ -175,30 +167,61 @@ CANCEL = f"""
         WHERE due.account_id = unwanted.account_id AND due.delivery_id = unwanted.delivery_id
           AND NOT (due.leased AND due.next_attempt_at > %(now)s)
         RETURNING due.account_id, due.delivery_id, due.created_at, due.once
-    ), {CANCELLED}
+    ), {CANCEL_DELIVERIES}
     SELECT count(*) FROM gone
 """  # noqa: S608 - of constants
 # What is due for so long that its payload was dropped; its delivery may be there still.
-DROP = f"""
+CANCEL_WITHOUT_PAYLOAD = f"""
     WITH gone AS (
         DELETE FROM webhooks_due AS due
         USING unnest(%(account_ids)s::uuid[], %(delivery_ids)s::uuid[]) AS lost (account_id, delivery_id)
         WHERE due.account_id = lost.account_id AND due.delivery_id = lost.delivery_id
         RETURNING due.account_id, due.delivery_id, due.created_at, due.once
-    ), {CANCELLED}
+    ), {CANCEL_DELIVERIES}
     SELECT count(*) FROM gone
 """  # noqa: S608 - of constants
 
 
-async def take_turn(conn: Conn) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A delivery that is ours to send, until its lease ends."""
+
+    account_id: UUID
+    delivery_id: UUID
+    created_at: datetime  # of the event
+    destination_id: UUID
+    event_id: UUID
+    lease_until: datetime  # who holds it: a claim that was taken over has another one
+    attempts: int
+    step: int
+    once: bool
+    resume_at: datetime | None
+    test: bool
+    replayed: bool
+    url: str
+    secret: bytes = field(repr=False)  # sealed
+    old_secret: bytes | None = field(repr=False)  # sealed; None when its time is over
+    troubled: bool  # its receiver fails or is slow: such share a part of the room there is
+    body: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueDestination:
+    """A destination with something due."""
+
+    account_id: UUID
+    destination_id: UUID
+
+
+async def lock_claims(conn: Conn) -> bool:
     """Whether this transaction may claim; false while another one does."""
-    return await (await conn.execute(TAKE_TURN)).fetchone() == (True,)
+    return await (await conn.execute(LOCK_CLAIMS)).fetchone() == (True,)
 
 
-async def list_behind(conn: Conn, *, now: datetime) -> Sequence[Waiting]:
+async def list_overtaken(conn: Conn, *, now: datetime) -> Sequence[DueDestination]:
     """Destinations with something due that a claim would not see behind the backlog of others; it walks far."""
-    async with conn.cursor(row_factory=class_row(Waiting)) as cursor:
-        await cursor.execute(BEHIND, {"seen": SEEN, "now": now})
+    async with conn.cursor(row_factory=class_row(DueDestination)) as cursor:
+        await cursor.execute(LIST_OVERTAKEN, {"seen": MAX_SCANNED, "now": now})
         return await cursor.fetchall()
 
 
@@ -208,7 +231,7 @@ async def claim(
     room: int,
     troubled_room: int,
     most: int,
-    behind: Sequence[Waiting],
+    behind: Sequence[DueDestination],
     slow_ms: int,
     lease: timedelta,
     skew: timedelta,
@@ -219,12 +242,12 @@ async def claim(
     What lies `behind` the oldest of all is looked for at these destinations alone; of a while ago is good enough.
     """
     row: dict[str, Any] = {"room": room, "troubled_room": troubled_room, "most": most, "slow_ms": slow_ms}
-    row |= {"account_ids": [each.account_id for each in behind], "seen": SEEN, "now": now}
+    row |= {"account_ids": [each.account_id for each in behind], "seen": MAX_SCANNED, "now": now}
     row |= {"destination_ids": [each.destination_id for each in behind]}
     row |= {"lease_until": now + lease, "skewed_until": now + lease + skew}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
         await cursor.execute(CLAIM, row)
-        return await _sendable(conn, await cursor.fetchall(), now=now)
+        return await _with_payload(conn, await cursor.fetchall(), now=now)
 
 
 async def claim_one(
@@ -234,29 +257,20 @@ async def claim_one(
     row = {"account_id": account_id, "delivery_id": delivery_id, "lease_until": now + lease, "now": now}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
         await cursor.execute(CLAIM_ONE, row)
-        return next(iter(await _sendable(conn, await cursor.fetchall(), now=now)), None)
+        return next(iter(await _with_payload(conn, await cursor.fetchall(), now=now)), None)
 
 
-async def _sendable(conn: Conn, claimed: Sequence[Claim], *, now: datetime) -> Sequence[Claim]:
+async def _with_payload(conn: Conn, claimed: Sequence[Claim], *, now: datetime) -> Sequence[Claim]:
     """Those with a payload; the others are over."""
     lost = [each for each in claimed if not each.body]
     if lost:
         row = {"account_ids": [each.account_id for each in lost], "now": now}
-        await conn.execute(DROP, {**row, "delivery_ids": [each.delivery_id for each in lost]})
+        await conn.execute(CANCEL_WITHOUT_PAYLOAD, {**row, "delivery_ids": [each.delivery_id for each in lost]})
     return [each for each in claimed if each.body]
 
 
 async def cancel_unwanted(conn: Conn, *, limit: int, now: datetime) -> int:
     """Cancels up to `limit` deliveries to destinations that want or have nothing any more; their number."""
-    row = {"limit": limit, "abandoned": now - ABANDONED, "now": now}
+    row = {"limit": limit, "abandoned": now - TEST_EXPIRY, "now": now}
     found = await (await conn.execute(CANCEL, row)).fetchone()
     return 0 if found is None else int(found[0])
-
-
-async def measure(conn: Conn, *, now: datetime) -> Queue:
-    """How much waits."""
-    async with conn.cursor(row_factory=class_row(Queue)) as cursor:
-        await cursor.execute(QUEUE, {"counted": COUNTED, "now": now})
-        found = await cursor.fetchone()
-    assert found is not None  # noqa: S101 - a SELECT without FROM gives a row
-    return found

@@ -1,6 +1,7 @@
 """Deliveries and their attempts, as their owners see them and set them on their way again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -9,13 +10,13 @@ from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
-from builders.webhooks.records import Attempt, Delivery, DeliveryStatus
+from builders.webhooks.records import Attempt, Delivery, DeliveryStatus, ReplayedDeliveries
 
 # An event's id and its time are made in one go; a batch of ids may run ahead of the clock by seconds.
-NEAR = timedelta(hours=1)
-KEPT = timedelta(days=130)  # longer than any partition is kept
+ID_SKEW = timedelta(hours=1)
+MAX_AGE = timedelta(days=130)  # longer than any partition is kept
 
-SHOWN = """
+DELIVERY_COLUMNS = """
     delivery.id, delivery.destination_id, delivery.event_id, delivery.event,
     CASE WHEN delivery.status = 'pending' AND due.leased AND due.next_attempt_at > %(now)s THEN 'delivering'
          ELSE delivery.status END AS status,
@@ -25,12 +26,12 @@ SHOWN = """
     delivery.last_attempt_at, delivery.last_status, delivery.last_error, delivery.succeeded_at, delivery.simulated,
     delivery.created_at
 """
-JOINED = """
+DELIVERY_JOIN = """
     webhooks_deliveries AS delivery
     LEFT JOIN webhooks_due AS due ON due.account_id = delivery.account_id AND due.delivery_id = delivery.id
 """
 FIND = f"""
-    SELECT {SHOWN} FROM {JOINED}
+    SELECT {DELIVERY_COLUMNS} FROM {DELIVERY_JOIN}
     WHERE delivery.account_id = %(account_id)s AND delivery.id = %(id)s
       AND delivery.created_at BETWEEN %(after)s AND %(before)s
 """  # noqa: S608 - of constants
@@ -43,7 +44,7 @@ ATTEMPTS = """
     WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at
 """
 # A page is chosen on the deliveries alone, between BEGUN and ENDED, then what is due of it is looked up.
-BEGUN = f"""
+PAGE_HEAD = f"""
     coalesce(json_agg(json_build_object(
                'id', id, 'webhook_id', destination_id, 'event_id', event_id, 'event', event, 'status', status,
                'trigger', trigger, 'attempt_count', attempts, 'next_attempt_at', kit_time(next_attempt_at),
@@ -54,54 +55,72 @@ BEGUN = f"""
            (array_agg(id ORDER BY id DESC) FILTER (WHERE nth = %(limit)s))[1]::text,
            coalesce(max(nth) > %(limit)s, false)
     FROM (
-        SELECT {SHOWN}, row_number() OVER (ORDER BY delivery.id DESC) AS nth FROM (
+        SELECT {DELIVERY_COLUMNS}, row_number() OVER (ORDER BY delivery.id DESC) AS nth FROM (
 """  # noqa: S608 - of constants
-ENDED = """
+PAGE_TAIL = """
             ORDER BY id DESC LIMIT %(limit)s + 1
         ) AS delivery
         LEFT JOIN webhooks_due AS due ON due.account_id = delivery.account_id AND due.delivery_id = delivery.id
     ) AS page
 """
-SPAN = "created_at >= %(since)s AND created_at < %(until)s"
-NARROWED = f"""
-    account_id = %(account_id)s AND id < %(after)s AND id >= %(first)s AND {SPAN}
+IN_PERIOD = "created_at >= %(since)s AND created_at < %(until)s"
+FILTER = f"""
+    account_id = %(account_id)s AND id < %(after)s AND id >= %(first)s AND {IN_PERIOD}
               AND (%(event)s::text IS NULL OR event = %(event)s)
 """
-ANYWHERE = "(%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)"
-ANYHOW = "(%(status)s::text IS NULL OR status = %(status)s)"
+OF_DESTINATION = "(%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)"
+OF_STATUS = "(%(status)s::text IS NULL OR status = %(status)s)"
 # Not prepared, as LIST_PENDING: kept for all filters, a plan sorts what it need not (100,000: 55 ms, not 1).
 LIST = f"""
-    SELECT {BEGUN}
-            SELECT * FROM webhooks_deliveries WHERE {NARROWED} AND {ANYWHERE} AND {ANYHOW} {ENDED}
+    SELECT {PAGE_HEAD}
+            SELECT * FROM webhooks_deliveries WHERE {FILTER} AND {OF_DESTINATION} AND {OF_STATUS} {PAGE_TAIL}
 """  # noqa: S608 - of constants
 LIST_OF_DESTINATION = f"""
-    SELECT {BEGUN}
+    SELECT {PAGE_HEAD}
             SELECT * FROM webhooks_deliveries
-            WHERE {NARROWED} AND destination_id = %(destination_id)s AND {ANYHOW} {ENDED}
+            WHERE {FILTER} AND destination_id = %(destination_id)s AND {OF_STATUS} {PAGE_TAIL}
 """  # noqa: S608 - of constants
 # Failed and cancelled ones are few among many, and have an index of their own.
-LIST_GIVEN_UP = f"""
-    SELECT {BEGUN}
+LIST_FAILED = f"""
+    SELECT {PAGE_HEAD}
             SELECT * FROM webhooks_deliveries
-            WHERE {NARROWED} AND {ANYWHERE} AND given_up_at IS NOT NULL AND status = %(status)s {ENDED}
+            WHERE {FILTER} AND {OF_DESTINATION} AND given_up_at IS NOT NULL AND status = %(status)s {PAGE_TAIL}
 """  # noqa: S608 - of constants
 # What is pending is found in the small table of what is due; which event it is of stands with the delivery alone.
 LIST_PENDING = f"""
-    SELECT {BEGUN}
+    SELECT {PAGE_HEAD}
             SELECT delivery.* FROM (
                 SELECT account_id, delivery_id, created_at FROM webhooks_due
                 WHERE account_id = %(account_id)s AND delivery_id < %(after)s AND delivery_id >= %(first)s
-                  AND {SPAN} AND {ANYWHERE}
+                  AND {IN_PERIOD} AND {OF_DESTINATION}
                   AND (leased AND next_attempt_at > %(now)s) = (%(status)s::text = 'delivering')
                 ORDER BY delivery_id DESC LIMIT CASE WHEN %(event)s::text IS NULL THEN %(limit)s + 1 END
             ) AS waiting
             JOIN webhooks_deliveries AS delivery ON delivery.account_id = waiting.account_id
                 AND delivery.id = waiting.delivery_id AND delivery.created_at = waiting.created_at
-            WHERE %(event)s::text IS NULL OR delivery.event = %(event)s {ENDED}
+            WHERE %(event)s::text IS NULL OR delivery.event = %(event)s {PAGE_TAIL}
 """  # noqa: S608 - of constants
 
-_GIVEN_UP = {DeliveryStatus.FAILED, DeliveryStatus.CANCELLED}
+MAX_COUNTED = 100_000  # of the queue's depth
+QUEUE = """
+    SELECT (SELECT count(*) FROM (
+                SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
+            ) AS due)::int AS due,
+           (SELECT count(*) FROM (SELECT FROM webhooks_due LIMIT %(counted)s) AS pending)::int AS pending,
+           (SELECT min(next_attempt_at) FROM webhooks_due WHERE next_attempt_at <= %(now)s) AS oldest_due_at
+"""
+
+_WITHOUT_SUCCESS = {DeliveryStatus.FAILED, DeliveryStatus.CANCELLED}
 _WAITING = {DeliveryStatus.PENDING, DeliveryStatus.DELIVERING}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """How much waits."""
+
+    due: int  # of more than 100,000 that many
+    pending: int  # as above, also what is due later
+    oldest_due_at: datetime | None
 
 
 async def list_page(
@@ -120,14 +139,14 @@ async def list_page(
 ) -> tuple[str, str, bool]:
     """The JSON of up to `limit` deliveries before `after`, newest first, its last id, and whether more follow."""
     # Bounds of time are bounds of ids too, so that no more is read than is shown.
-    since, until = max(since or now - KEPT, now - KEPT), min(until or now + NEAR, now + NEAR)
-    after, first = min(after, ids.lowest(until + NEAR)), ids.lowest(since - NEAR)
+    since, until = max(since or now - MAX_AGE, now - MAX_AGE), min(until or now + ID_SKEW, now + ID_SKEW)
+    after, first = min(after, ids.lowest(until + ID_SKEW)), ids.lowest(since - ID_SKEW)
     row: dict[str, Any] = {"account_id": account_id, "destination_id": destination_id, "event": event}
     row |= {"status": status, "livemode": livemode, "after": after, "first": first}
     row |= {"since": since, "until": until, "limit": limit, "now": now}
     async with conn.cursor() as cursor:
-        if status in _GIVEN_UP:
-            await cursor.execute(LIST_GIVEN_UP, row)
+        if status in _WITHOUT_SUCCESS:
+            await cursor.execute(LIST_FAILED, row)
         elif status in _WAITING:
             await cursor.execute(LIST_PENDING, row, prepare=False)
         elif destination_id is not None:
@@ -144,7 +163,7 @@ async def find(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime
         made_at = ids.time_of(delivery_id)
     except ValueError:
         return None
-    near = {"after": made_at - NEAR, "before": made_at + NEAR, "now": now}
+    near = {"after": made_at - ID_SKEW, "before": made_at + ID_SKEW, "now": now}
     async with conn.cursor(row_factory=class_row(Delivery)) as cursor:
         await cursor.execute(FIND, {"account_id": account_id, "id": delivery_id, **near})
         return await cursor.fetchone()
@@ -162,3 +181,98 @@ async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> S
     async with conn.cursor(row_factory=class_row(Attempt)) as cursor:
         await cursor.execute(ATTEMPTS, {"account_id": account_id, "delivery_id": delivery_id})
         return await cursor.fetchall()
+
+
+async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
+    """How much waits."""
+    async with conn.cursor(row_factory=class_row(Queue)) as cursor:
+        await cursor.execute(QUEUE, {"counted": MAX_COUNTED, "now": now})
+        found = await cursor.fetchone()
+    assert found is not None  # noqa: S101 - a SELECT without FROM gives a row
+    return found
+
+
+# By hand: at once, outside of the schedule, which goes on afterwards where it stood. None in flight is touched.
+REQUEUE = """
+    INSERT INTO webhooks_due AS due
+        (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, once)
+    SELECT account_id, id, created_at, destination_id, event_id, %(due_at)s, attempts, true
+    FROM webhooks_deliveries
+    WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
+    ON CONFLICT (account_id, delivery_id) DO UPDATE SET
+        resume_at = CASE WHEN due.once THEN due.resume_at ELSE due.next_attempt_at END,
+        once = true, leased = false, next_attempt_at = %(due_at)s
+        WHERE NOT due.leased OR due.next_attempt_at <= %(now)s
+    RETURNING due.delivery_id
+"""
+MARK_REQUEUED = """
+    UPDATE webhooks_deliveries SET trigger = 'manual', status = 'pending', given_up_at = NULL
+    WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
+"""
+# Only what still has its status when its turn comes: of two calls at once, each delivery is taken by one.
+REQUEUE_MANY = """
+    WITH found AS (
+        SELECT account_id, id, created_at FROM webhooks_deliveries
+        WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id > %(after)s
+          AND created_at >= %(since)s AND created_at < %(until)s AND status = %(status)s
+          AND trigger <> 'test'
+          AND (%(wanted)s::text[] IS NULL
+               OR %(wanted)s::text[] && ARRAY['*', split_part(event, '.', 1) || '.*', event])
+        ORDER BY id LIMIT %(limit)s + 1
+    ), chosen AS (
+        SELECT * FROM found ORDER BY id LIMIT %(limit)s
+    ), delivery AS (
+        UPDATE webhooks_deliveries AS delivery
+        SET status = 'pending', trigger = 'replay', given_up_at = NULL
+        FROM chosen
+        WHERE delivery.account_id = chosen.account_id AND delivery.id = chosen.id
+          AND delivery.created_at = chosen.created_at AND delivery.status = %(status)s
+        RETURNING delivery.account_id, delivery.id, delivery.created_at, delivery.destination_id,
+                  delivery.event_id, delivery.attempts
+    ), due AS (
+        INSERT INTO webhooks_due
+            (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, replayed)
+        SELECT account_id, id, created_at, destination_id, event_id, %(now)s, attempts, true FROM delivery
+        ON CONFLICT DO NOTHING
+        RETURNING delivery_id
+    )
+    SELECT (SELECT count(*) FROM due)::int AS count,
+           CASE WHEN (SELECT count(*) FROM found) > %(limit)s
+                THEN (SELECT id FROM chosen ORDER BY id DESC LIMIT 1) END AS next_cursor
+"""
+
+
+async def requeue(
+    conn: Conn, *, account_id: UUID, delivery_id: UUID, created_at: datetime, due_at: datetime, now: datetime
+) -> bool:
+    """Makes a delivery due, for one attempt by hand; False when it is being sent."""
+    row = {"account_id": account_id, "delivery_id": delivery_id, "created_at": created_at}
+    row |= {"due_at": due_at, "now": now}
+    if (await conn.execute(REQUEUE, row)).rowcount != 1:
+        return False
+    await conn.execute(MARK_REQUEUED, row)
+    return True
+
+
+async def requeue_many(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    destination_id: UUID,
+    since: datetime,
+    until: datetime,
+    events: Sequence[str] | None,
+    status: str,
+    after: UUID,
+    limit: int,
+    now: datetime,
+) -> ReplayedDeliveries:
+    """Makes up to `limit` deliveries of ended ones due again, from the start of the schedule, by their ids."""
+    row = {"account_id": account_id, "destination_id": destination_id, "since": since, "until": until}
+    wanted = None if events is None else list(events)
+    row |= {"wanted": wanted, "status": status, "after": after, "limit": limit, "now": now}
+    async with conn.cursor(row_factory=class_row(ReplayedDeliveries)) as cursor:
+        await cursor.execute(REQUEUE_MANY, row)
+        found = await cursor.fetchone()
+    assert found is not None  # noqa: S101 - a SELECT without FROM gives a row
+    return found

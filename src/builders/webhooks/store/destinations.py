@@ -117,9 +117,13 @@ async def insert(
     await conn.execute(INSERT, {**row, **disabled, **sealed, "events": list(events), "now": now})
 
 
-async def count(conn: Conn, *, account_id: UUID) -> int:
-    """How many the account has; until the transaction ends nobody else counts them."""
+async def lock_account(conn: Conn, *, account_id: UUID) -> None:
+    """Lock the number of the account's destinations until the transaction ends."""
     await conn.execute(LOCK, {"account_id": account_id})
+
+
+async def count(conn: Conn, *, account_id: UUID) -> int:
+    """Return how many destinations the account has."""
     row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
     return 0 if row is None else int(row[0])
 
@@ -197,3 +201,25 @@ def _destination(row: dict[str, Any]) -> Destination:
         disabled_reason=None if reason is None else DisabledReason(reason),
         last_failure=None if at is None else LastFailure(at=at, status=status, error=error),
     )
+
+
+CLEAR = """
+    WITH due AS (
+        DELETE FROM webhooks_due WHERE account_id = %(account_id)s
+    ), attempt AS (
+        DELETE FROM webhooks_attempts WHERE account_id = %(account_id)s
+    ), payload AS (
+        DELETE FROM webhooks_payloads WHERE account_id = %(account_id)s
+    ), delivery AS (
+        DELETE FROM webhooks_deliveries WHERE account_id = %(account_id)s RETURNING id
+    ), destination AS (
+        DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s RETURNING id
+    )
+    SELECT (SELECT count(*) FROM destination), (SELECT count(*) FROM delivery)
+"""
+
+
+async def clear(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
+    """Deletes every row of a sandbox account; how many destinations and deliveries it had."""
+    found = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchone()
+    return (0, 0) if found is None else (int(found[0]), int(found[1]))

@@ -9,14 +9,15 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.webhooks.records import DeliveryStatus, Note, Result
+from builders.webhooks.records import Attempt, DeliveryStatus, UnhealthyDestination
+from builders.webhooks.store.claims import Claim
 
-SELDOM = timedelta(seconds=10)  # between successes that are written down though nothing changed
+SUCCESS_INTERVAL = timedelta(seconds=10)  # between successes that are written down though nothing changed
 
 # Only who still holds the lease writes: a claim that was taken over meanwhile has another end of its lease.
 # Locked, so that nobody takes it over between the look and the writing. What had succeeded stays so when an
 # attempt by hand fails.
-SETTLE = """
+WRITE_RESULTS = """
     WITH result AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(delivery_ids)s::uuid[], %(created)s::timestamptz[],
@@ -64,7 +65,7 @@ SETTLE = """
 # for. A streak of failures begins anew after a pause without any, so that two bad hours a month apart are not a
 # month of failing. Locked in order, since several senders write; a success that tells nothing new is written once
 # in a while.
-NOTE_HEALTH = """
+UPDATE_HEALTH = """
     WITH note AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(ids)s::uuid[], %(urls)s::text[], %(successes)s::boolean[],
@@ -120,6 +121,37 @@ DISABLE = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of a claim."""
+
+    claim: Claim
+    attempt: Attempt
+    status: DeliveryStatus  # pending: to be tried again at `next_attempt_at`
+    next_attempt_at: datetime | None
+    step: int
+    hold_until: datetime | None  # the receiver asked for no request before
+    is_gone: bool  # the receiver said that it wants no more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """What a batch of attempts says of the receiver at a destination's URL."""
+
+    account_id: UUID
+    id: UUID
+    url: str  # that was called: the destination may have another one by now
+    has_success: bool
+    is_gone: bool
+    failures: int  # in a row, at the end of the batch
+    hold_until: datetime | None
+    duration_ms: int  # of the last attempt
+    success_at: datetime | None
+    failure_at: datetime | None
+    failure_status: int | None
+    failure_error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disabled:
     """A destination that was disabled just now."""
 
@@ -131,7 +163,7 @@ class Disabled:
     disabled_reason: str
 
 
-async def settle(conn: Conn, *, results: Sequence[Result], now: datetime) -> Sequence[Result]:
+async def write_results(conn: Conn, *, results: Sequence[Result], now: datetime) -> Sequence[Result]:
     """Writes the results of claims that are still held; which these are."""
     claims, attempts = [each.claim for each in results], [each.attempt for each in results]
     row: dict[str, Any] = {
@@ -150,14 +182,14 @@ async def settle(conn: Conn, *, results: Sequence[Result], now: datetime) -> Seq
         "nexts": [each.next_attempt_at for each in results],
         "steps": [each.step for each in results],
     }
-    held = set(await (await conn.execute(SETTLE, {**row, "now": now})).fetchall())
+    held = set(await (await conn.execute(WRITE_RESULTS, {**row, "now": now})).fetchall())
     return [each for each in results if (each.claim.delivery_id, each.claim.lease_until) in held]
 
 
-async def note_health(
+async def update_health(
     conn: Conn,
     *,
-    notes: Sequence[Note],
+    notes: Sequence[HealthReport],
     threshold: int,
     pause: timedelta,
     longest_pause: timedelta,
@@ -180,12 +212,12 @@ async def note_health(
         "errors": [each.failure_error for each in notes],
     }
     row |= {"threshold": threshold, "pause": pause, "longest_pause": longest_pause, "streak_from": streak_from}
-    row |= {"slow_ms": slow_ms, "seldom": now - SELDOM}
-    await conn.execute(NOTE_HEALTH, {**row, "now": now})
+    row |= {"slow_ms": slow_ms, "seldom": now - SUCCESS_INTERVAL}
+    await conn.execute(UPDATE_HEALTH, {**row, "now": now})
 
 
-async def disable(
-    conn: Conn, *, notes: Sequence[Note], failing_before: datetime, now: datetime
+async def disable_failing(
+    conn: Conn, *, notes: Sequence[HealthReport], failing_before: datetime, now: datetime
 ) -> Sequence[Disabled]:
     """Disables those that are gone, and those that have failed since before a time."""
     row = {
@@ -198,4 +230,22 @@ async def disable(
     }
     async with conn.cursor(row_factory=class_row(Disabled)) as cursor:
         await cursor.execute(DISABLE, row)
+        return await cursor.fetchall()
+
+
+LIST_UNHEALTHY = """
+    SELECT account_id, id, url, failures, failing_since, open_until, last_failure_status, last_failure_error,
+           (SELECT count(*) FROM (
+               SELECT FROM webhooks_due AS due
+               WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
+           ) AS counted)::int AS pending
+    FROM webhooks_destinations AS destination
+    WHERE enabled AND failures > 0 ORDER BY failing_since LIMIT %(limit)s
+"""
+
+
+async def list_unhealthy(conn: Conn, *, limit: int) -> Sequence[UnhealthyDestination]:
+    """Destinations whose last attempt failed, whosever they are, those first that fail longest."""
+    async with conn.cursor(row_factory=class_row(UnhealthyDestination)) as cursor:
+        await cursor.execute(LIST_UNHEALTHY, {"limit": limit})
         return await cursor.fetchall()

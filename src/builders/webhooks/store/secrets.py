@@ -29,7 +29,7 @@ RESEAL = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sealed:
+class SealedSecrets:
     """The secrets of a destination."""
 
     account_id: UUID
@@ -40,10 +40,10 @@ class Sealed:
 
 async def list_stale(
     conn: Conn, *, header: bytes, after: tuple[UUID, UUID], limit: int, now: datetime
-) -> Sequence[Sealed]:
+) -> Sequence[SealedSecrets]:
     """Destinations with a secret that was not sealed under this header, beyond an account's destination."""
     row = {"header": header, "after_account": after[0], "after_id": after[1], "limit": limit, "now": now}
-    async with conn.cursor(row_factory=class_row(Sealed)) as cursor:
+    async with conn.cursor(row_factory=class_row(SealedSecrets)) as cursor:
         await cursor.execute(LIST_STALE, row)
         return await cursor.fetchall()
 

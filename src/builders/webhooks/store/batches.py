@@ -8,7 +8,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.webhooks.managed import Managed, WebhookChange, WebhookSpec
+from builders.webhooks.records import DestinationChange, DestinationSpec, ManagedDestination
 
 LIST = """
     SELECT id, label, url, enabled, events, manifest, manifest_key, version FROM webhooks_destinations
@@ -89,9 +89,9 @@ TAKE_UNSEEN = """
 """
 
 
-async def list_managed(conn: Conn, *, account_id: UUID) -> list[Managed]:
+async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:
     """All destinations of the account, oldest first."""
-    async with conn.cursor(row_factory=class_row(Managed)) as cursor:
+    async with conn.cursor(row_factory=class_row(ManagedDestination)) as cursor:
         await cursor.execute(LIST, {"account_id": account_id})
         return await cursor.fetchall()
 
@@ -106,7 +106,7 @@ async def insert(
     conn: Conn,
     *,
     account_id: UUID,
-    specs: Sequence[WebhookSpec],
+    specs: Sequence[DestinationSpec],
     sealed: Mapping[UUID, tuple[bytes, str]],
     now: datetime,
 ) -> None:
@@ -119,23 +119,25 @@ async def insert(
     await conn.execute(INSERT, {"account_id": account_id, "now": now, **_columns(specs), **secrets})
 
 
-async def lock_unchanged(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> list[Managed]:
+async def lock_unchanged(
+    conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]
+) -> list[ManagedDestination]:
     """Those that still have the version, locked."""
     row = {"account_id": account_id, "ids": list(versions), "versions": list(versions.values())}
-    async with conn.cursor(row_factory=class_row(Managed)) as cursor:
+    async with conn.cursor(row_factory=class_row(ManagedDestination)) as cursor:
         await cursor.execute(LOCK_UNCHANGED, row)
         return await cursor.fetchall()
 
 
 async def list_taken_keys(
-    conn: Conn, *, account_id: UUID, wanted: Sequence[WebhookSpec | WebhookChange]
+    conn: Conn, *, account_id: UUID, wanted: Sequence[DestinationSpec | DestinationChange]
 ) -> frozenset[tuple[str, str]]:
     """Manifest and key of those wanted that stand for others."""
     rows = await conn.execute(LIST_TAKEN_KEYS, {"account_id": account_id, **_columns(wanted)})
     return frozenset((row[0], row[1]) for row in await rows.fetchall())
 
 
-async def update(conn: Conn, *, account_id: UUID, changes: Sequence[WebhookChange], now: datetime) -> None:
+async def update(conn: Conn, *, account_id: UUID, changes: Sequence[DestinationChange], now: datetime) -> None:
     """Changes destinations."""
     await conn.execute(UPDATE, {"account_id": account_id, "now": now, **_columns(changes)})
 
@@ -151,7 +153,7 @@ async def take_unseen(conn: Conn, *, account_id: UUID, destination_ids: Sequence
     return dict(await rows.fetchall())
 
 
-def _columns(wanted: Sequence[WebhookSpec | WebhookChange]) -> dict[str, object]:
+def _columns(wanted: Sequence[DestinationSpec | DestinationChange]) -> dict[str, object]:
     return {
         "ids": [each.id for each in wanted],
         "labels": [each.label for each in wanted],

@@ -1,0 +1,278 @@
+"""One attempt: a claim is signed and sent, and what came of it is judged."""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.outbound.client import Outbound, OutboundFailed, Response
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring, Unsealable
+from builders.kit.values import clock
+from builders.webhooks import signing
+from builders.webhooks.errors import DeliveryInFlight
+from builders.webhooks.events import WEBHOOK_DISABLED, WebhookData
+from builders.webhooks.records import Attempt, DeliveryStatus
+from builders.webhooks.store import claims, results
+from builders.webhooks.store.claims import Claim
+from builders.webhooks.store.results import HealthReport, Result
+
+TOTAL_S, CONNECT_S = 15.0, 5.0
+MAX_RESPONSE_BYTES = 16 * 1024  # bytes of an answer
+# Longer than an attempt and the writing of its result, also where the clocks of two machines differ by SKEW.
+LEASE, CLOCK_SKEW = timedelta(seconds=60), timedelta(seconds=10)
+SLOW_MS = 3_000  # an answer that took so long makes its receiver a slow one
+CIRCUIT_THRESHOLD = 5  # failures in a row that open the circuit
+CIRCUIT_PAUSE, MAX_CIRCUIT_PAUSE = (
+    timedelta(seconds=30),
+    timedelta(minutes=10),
+)  # of an open circuit; doubled each time
+STREAK_GAP = timedelta(hours=36)  # without a failure end a streak; longer than the schedule's longest wait
+DISABLE_AFTER = timedelta(days=5)  # of nothing but failures disable a destination
+INTERNAL = "internal"  # the class of what failed on our side
+UNSEALABLE = "unsealable"  # the class of what could not be signed: the secret keys of the service lack one
+
+_log = log.get_logger()
+
+
+async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim) -> Result:
+    """Makes one attempt, which ends within TOTAL_S whatever the receiver does."""
+    started_at, started = clock.now(), clock.monotonic()
+    response: Response | None = None
+    error: str | None = None
+    try:
+        response = await _request(outbound, keyring, claim)
+    except OutboundFailed as failed:
+        error = failed.kind.value
+    except Unsealable:
+        _log.error("webhook_secret_unsealable", destination=str(claim.destination_id))
+        error = UNSEALABLE
+    if response is not None and not is_success(response.status):
+        error = HTTP_STATUS
+    attempt = Attempt(
+        n=claim.attempts + 1,
+        started_at=started_at,
+        duration_ms=round((clock.monotonic() - started) * 1000),
+        status=None if response is None else response.status,
+        error=error,
+        excerpt=None if response is None else excerpt_of(response.body),
+    )
+    now = clock.now()
+    asked = None if response is None or error is None else response.headers.get("retry-after")
+    return result_of(claim, attempt, hold=parse_retry_after(asked, now=now), now=now)
+
+
+def internal_failure(claim: Claim) -> Result:
+    """What to write down when an attempt broke off on our side."""
+    now = clock.now()
+    attempt = Attempt(
+        n=claim.attempts + 1, started_at=now, duration_ms=0, status=None, error=INTERNAL, excerpt=None
+    )
+    return result_of(claim, attempt, hold=None, now=now)
+
+
+async def _request(outbound: Outbound, keyring: Keyring, claim: Claim) -> Response:
+    rendered = signing.render_request(
+        keyring,
+        claim,
+        event_id=claim.event_id,
+        body=claim.body,
+        n=claim.attempts + 1,
+        test=claim.test,
+        now=clock.now(),
+    )
+    return await outbound.request(
+        rendered.method,
+        rendered.url,
+        headers=rendered.headers,
+        body=rendered.body.encode(),
+        total_s=TOTAL_S,
+        connect_s=CONNECT_S,
+        max_bytes=MAX_RESPONSE_BYTES,
+        keep_bytes=EXCERPT_LENGTH,
+    )
+
+
+async def write_results(conn: Conn, *, results_: Sequence[Result]) -> int:
+    """Writes what became of claims, and what it says of their destinations; the number of claims still held."""
+    now = clock.now()
+    held = await results.write_results(conn, results=results_, now=now)
+    notes = health_reports(held)
+    if not notes:
+        return len(held)
+    await results.update_health(
+        conn,
+        notes=notes,
+        threshold=CIRCUIT_THRESHOLD,
+        pause=CIRCUIT_PAUSE,
+        longest_pause=MAX_CIRCUIT_PAUSE,
+        streak_from=now - STREAK_GAP,
+        slow_ms=SLOW_MS,
+        now=now,
+    )
+    failed = [each for each in notes if each.failures or each.is_gone]
+    if failed:
+        for each in await results.disable_failing(conn, notes=failed, failing_before=now - DISABLE_AFTER, now=now):
+            _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
+            told = WebhookData(
+                id=each.id,
+                label=each.label,
+                url=each.url,
+                enabled=False,
+                events=list(each.events),
+                disabled_reason=each.disabled_reason,
+            )
+            await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=told)
+    return len(held)
+
+
+async def deliver_now(
+    database: Database, outbound: Outbound, keyring: Keyring, *, account_id: UUID, delivery_id: UUID
+) -> Attempt:
+    """Makes one attempt right now and writes it down. Raises DeliveryInFlight when somebody else is at it."""
+    async with database.transaction() as conn:
+        claim = await claims.claim_one(
+            conn, account_id=account_id, delivery_id=delivery_id, lease=LEASE, now=clock.now()
+        )
+    if claim is None:
+        raise DeliveryInFlight("The delivery is being sent at this moment.", retry_after=15)
+    result = await send_claim(outbound, keyring, claim)
+    async with database.transaction() as conn:
+        await write_results(conn, results_=[result])
+    return result.attempt
+
+
+STATUS_GONE = 410
+OVERLOAD_STATUSES = frozenset({429, 502, 503, 504})  # they count twice: the circuit opens sooner
+EXCERPT_LENGTH = 2048  # characters
+HTTP_STATUS = "http_status"  # the class of an answer that is no success
+
+
+def is_success(status: int) -> bool:
+    """2xx alone; a redirect is none, and is not followed."""
+    return 200 <= status < 300  # noqa: PLR2004 - the class of status (RFC 9110, 15.3)
+
+
+def result_of(claim: Claim, attempt: Attempt, *, hold: timedelta | None, now: datetime) -> Result:
+    """Whether the delivery is over, and if not, when it is tried again."""
+    asked = hold if attempt.status in OVERLOAD_STATUSES else None
+    status, step, next_attempt_at = DeliveryStatus.FAILED, claim.step, None
+    if attempt.error is None:
+        status = DeliveryStatus.SUCCEEDED
+    elif attempt.status == STATUS_GONE:
+        pass
+    elif claim.once:
+        # Outside of the schedule, which goes on where it was, if it was not over.
+        if claim.resume_at is not None:
+            status, next_attempt_at = DeliveryStatus.PENDING, max(claim.resume_at, now + (asked or timedelta()))
+    else:
+        step += 1
+        wait = retry_wait(step, hold=asked)
+        if wait is not None:
+            status, next_attempt_at = DeliveryStatus.PENDING, now + wait
+    return Result(
+        claim=claim,
+        attempt=attempt,
+        status=status,
+        next_attempt_at=next_attempt_at,
+        step=step,
+        hold_until=None if asked is None or claim.test else now + asked,
+        is_gone=attempt.status == STATUS_GONE and not claim.test,
+    )
+
+
+def health_reports(results: Sequence[Result]) -> list[HealthReport]:
+    """What the results, in the order in which they came, say of each receiver; tests say nothing."""
+    by_receiver = defaultdict(list)
+    for each in results:
+        claim = each.claim
+        if not claim.test:
+            by_receiver[claim.account_id, claim.destination_id, claim.url].append(each)
+    return [_health_report(each) for _, each in sorted(by_receiver.items())]
+
+
+def _health_report(results: Sequence[Result]) -> HealthReport:
+    failures = 0
+    success_at: datetime | None = None
+    failed: Result | None = None
+    for each in results:
+        if each.attempt.error is None:
+            failures, success_at = 0, _ended_at(each)
+        else:
+            failures, failed = failures + (2 if each.attempt.status in OVERLOAD_STATUSES else 1), each
+    claim = results[0].claim
+    return HealthReport(
+        account_id=claim.account_id,
+        id=claim.destination_id,
+        url=claim.url,
+        has_success=success_at is not None,
+        is_gone=any(each.is_gone for each in results),
+        failures=failures,
+        hold_until=max((each.hold_until for each in results if each.hold_until), default=None),
+        duration_ms=results[-1].attempt.duration_ms,
+        success_at=success_at,
+        failure_at=None if failed is None else _ended_at(failed),
+        failure_status=None if failed is None else failed.attempt.status,
+        failure_error=None if failed is None else failed.attempt.error,
+    )
+
+
+def _ended_at(result: Result) -> datetime:
+    return result.attempt.started_at + timedelta(milliseconds=result.attempt.duration_ms)
+
+
+def excerpt_of(body: bytes) -> str:
+    """The beginning of an answer, as text that can be stored and shown: what steers a terminal is replaced."""
+    text = body[:EXCERPT_LENGTH].decode("utf-8", "replace")[:EXCERPT_LENGTH]
+    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+# After the first failure, the second, and so on; after one more it has failed.
+RETRY_WAITS = (
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+MAX_ATTEMPTS = len(RETRY_WAITS) + 1
+JITTER = 0.15  # a wait is longer or shorter by up to so much, so that what failed together does not come together
+MAX_RETRY_AFTER = timedelta(hours=24)  # that a receiver may ask for
+RETENTION = timedelta(days=90)  # deliveries and what they send
+MAX_RESEND_AGE = RETENTION - timedelta(
+    days=5
+)  # how old an event may be that is sent again: its attempts end before it goes
+
+
+def retry_wait(failures: int, *, hold: timedelta | None = None) -> timedelta | None:
+    """How long to wait after so many failures, and at least as long as the receiver asked; None: no more."""
+    if not 1 <= failures <= len(RETRY_WAITS):
+        return None
+    # Against herds, not against guessing.
+    due = RETRY_WAITS[failures - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311
+    return due if hold is None else max(due, hold)
+
+
+def parse_retry_after(value: str | None, *, now: datetime) -> timedelta | None:
+    """A Retry-After header (RFC 9110, 10.2.3), bounded; None when there is none that can be read."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdecimal():
+        digits = text.lstrip("0") or "0"
+        asked = timedelta(seconds=min(int(digits[:9]), MAX_RETRY_AFTER.total_seconds()))
+    else:
+        try:
+            moment = parsedate_to_datetime(text)
+            asked = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
+        except (ValueError, OverflowError):  # a year or an offset of twenty digits
+            return None
+    return min(max(asked, timedelta()), MAX_RETRY_AFTER)
