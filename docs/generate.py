@@ -114,7 +114,7 @@ def team_roles() -> str:
 
 def error_codes() -> str:
     """Every refusal that is not a 422."""
-    by_code = {each.code: each for each in errors.catalog()}
+    by_code = {each.code: each for each in errors.list_problem_types()}
     known = sorted(by_code.values(), key=lambda each: (each.status, each.code))
     rows = [
         (str(each.status), f"`{each.code}`", inspect.getdoc(each) or "", each.__module__.split(".")[1])

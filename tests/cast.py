@@ -9,7 +9,8 @@ from builders.app import Service
 from builders.identity import service as identity
 from builders.identity.records import Account, KeyKind, NewSession, Preset, SessionKind
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import COOKIE, OPERATOR, Impersonation
+from builders.kit.http.callers import OPERATOR, Impersonation
+from builders.kit.http.credentials import COOKIE
 from tests.published import published
 
 

@@ -25,15 +25,15 @@ from builders.identity.api import (
 )
 from builders.invoices.api import billing as billing_api, invoices as invoices_api, stripe as stripe_api
 from builders.kit.db.connections import Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.http import documents, openapi
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.http import application, openapi
 from builders.kit.http.cors import Cors
 from builders.kit.http.heavy_requests import HeavyLoop
-from builders.kit.http.middleware import Edge
+from builders.kit.http.middleware import RequestMiddleware
+from builders.kit.http.path_router import PathRouter
 from builders.kit.http.proxies import Proxies
-from builders.kit.http.router import Front
-from builders.kit.limits.distributed_quota import Leases
-from builders.kit.limits.rate_limiter import Limits
+from builders.kit.limits.distributed_quota import DistributedQuota
+from builders.kit.limits.rate_limiter import RateLimiter
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log, secret_keys
 from builders.kit.process.settings import Settings
@@ -114,16 +114,16 @@ CACHE_S = 0.1  # for any answer of the cache store; without it the service goes 
 _log = log.get_logger()
 
 
-class Service(Edge):
+class Service(RequestMiddleware):
     """The application: an ASGI callable that also gives its OpenAPI document."""
 
     def __init__(self, settings: Settings) -> None:
         tags = [{"name": name, "description": description} for name, description in TAGS.items()]
-        self.api = documents.make_app(lifespan=lifespan, openapi_tags=tags)
+        self.api = application.make_app(lifespan=lifespan, openapi_tags=tags)
         self.api.state.settings = settings
-        self.api.state.limits = None if settings.limits is None else Limits(factor=settings.limits)
-        front = Front(self.api, ROUTERS, limits=self.api.state.limits)
-        openapi.publish(self.api, webhooks=event_requests_api.describe_webhooks)
+        self.api.state.limits = None if settings.limits is None else RateLimiter(factor=settings.limits)
+        front = PathRouter(self.api, ROUTERS, limits=self.api.state.limits)
+        openapi.install_document(self.api, webhooks=event_requests_api.describe_webhooks)
         self.openapi = self.api.openapi
         cors = Cors(front, paths=OPEN_PATHS, origins=settings.lander_origins) if settings.lander_origins else front
         trusted = settings.trusted_proxies
@@ -179,7 +179,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     api.state.keyring = keyring
     api.state.cache = cache = _cache(settings)
     if api.state.limits is not None:
-        api.state.limits.grants = None if cache is None else Leases(cache)
+        api.state.limits.grants = None if cache is None else DistributedQuota(cache)
     api.state.catalog = catalog.Shelf(database, assets=settings.data_dir / "assets")
     api.state.funnel = funnel = catalog.Funnel(database)
     api.state.hits = hits = tracking.Recorder(database, keyring=keyring)
@@ -194,7 +194,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         flushing.cancel()
         with suppress(asyncio.CancelledError):
             await flushing
-        with suppress(DatabaseAway, DatabaseBusy):
+        with suppress(DatabaseUnavailable, DatabaseBusy):
             await authenticator.flush()
         if cache is not None:
             await cache.aclose()
@@ -216,5 +216,5 @@ async def _flush(authenticator: identity.Authenticator) -> None:
         await asyncio.sleep(FLUSH_S)
         try:
             await authenticator.flush()
-        except (DatabaseAway, DatabaseBusy):
+        except (DatabaseUnavailable, DatabaseBusy):
             _log.warning("key_uses_not_noted")

@@ -9,7 +9,7 @@ from builders.aliases import service as aliases
 from builders.aliases.records import Patch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
-from builders.kit.http.etags import Expected
+from builders.kit.http.etags import WriteCondition
 from builders.kit.values import ids
 from tests.aliases.make import ALIASES, Json, Owner, somebody, told
 from tests.cast import Client, Person
@@ -170,7 +170,7 @@ async def test_two_accounts_that_change_at_once_close_no_circle(
             account_id=alice.account.id,
             alias_id=ada,
             actor=Actor(type="user", id=alice.account.id),
-            expected=Expected(),
+            expected=WriteCondition(),
             patch=Patch(destinations=[f"bob@{domain}"]),
         )
         changing = asyncio.ensure_future(bob.patch(f"{ALIASES}/{his}", json={"destinations": [f"ada@{domain}"]}))

@@ -15,7 +15,7 @@ from builders.aliases.records import Alias
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway
+from builders.kit.errors import DatabaseUnavailable
 from builders.kit.jobs import queue
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -156,7 +156,7 @@ async def test_one_that_is_cut_short_has_done_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(invoices, "issue", away)
-        with pytest.raises(DatabaseAway):
+        with pytest.raises(DatabaseUnavailable):
             await renew(database, owner)
     assert await billed(database, owner) == []
     assert await renew(database, owner) == 1

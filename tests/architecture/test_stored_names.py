@@ -39,7 +39,7 @@ def declared() -> Mapping[str, object]:
         "events": sorted(each.name for each in outbox.list_events() if ours(type(each.example).__module__)),
         "email_templates": sorted(each.name for each in Letter.__subclasses__() if ours(each.__module__)),
         "audit_actions": sorted(AuditAction),
-        "error_codes": sorted({each.code for each in errors.catalog() if ours(each.__module__)}),
+        "error_codes": sorted({each.code for each in errors.list_problem_types() if ours(each.__module__)}),
         "scopes": sorted(scopes.DESCRIPTIONS),
         "job_aliases": dict(queue.aliases()),
         "former_subscribers": dict(dispatcher.aliases()),

@@ -10,7 +10,7 @@ import pytest
 
 from builders.catalog.service import Shelf
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway
+from builders.kit.errors import DatabaseUnavailable
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.catalog.make import Loader, fresh
@@ -30,7 +30,7 @@ class Counted(Database):
     async def reading(self) -> AsyncIterator[Conn]:
         self.asked += 1
         if self.is_away:
-            raise DatabaseAway("Away, for this test.")
+            raise DatabaseUnavailable("Away, for this test.")
         if self.slow is not None and self.asked > 1:
             self.waits.set()
             await self.slow.wait()
@@ -95,7 +95,7 @@ async def test_without_the_database_nobody_is_told_what_may_be_stale(counted: Co
     counted.is_away = True
     await shelf.current()  # checked less than a second ago
     clock.move(A_SECOND)
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await shelf.current()
     counted.is_away = False
     assert (await shelf.current()).version > 0
@@ -107,7 +107,7 @@ async def test_an_empty_catalog_is_never_shown_in_place_of_one_that_is_still_rea
     monkeypatch.setattr("builders.catalog.shelf._PATIENCE_S", 0)
     shelf = Shelf(counted, assets=Path())
     counted.is_away = True
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await shelf.current()
     counted.is_away, counted.asked, counted.slow = False, 0, asyncio.Event()
     first = asyncio.create_task(shelf.current())

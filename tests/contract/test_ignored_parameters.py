@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.app import create_app
-from builders.kit.http.parameters import MOST_IGNORED
+from builders.kit.http.parameters import MAX_IGNORED
 from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.contract.document import operations
@@ -53,7 +53,7 @@ async def test_a_refusal_names_it_too(anyone: Client) -> None:
 
 async def test_no_more_than_some_are_named(anyone: Client) -> None:
     answer = await anyone.get("/v1/catalog/categories?" + "&".join(f"p{number}=1" for number in range(500)))
-    assert answer.headers[HEADER].count(", ") == MOST_IGNORED - 1
+    assert answer.headers[HEADER].count(", ") == MAX_IGNORED - 1
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

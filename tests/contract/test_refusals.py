@@ -20,7 +20,7 @@ OPERATIONS = operations(DOCUMENT)
 GONE = sorted(
     {
         each
-        for each in errors.catalog()
+        for each in errors.list_problem_types()
         if each.__module__.startswith("builders.") and each.status in {404, 405, 410}
     },
     key=lambda each: each.code,

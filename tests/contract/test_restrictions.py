@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from builders.app import create_app
-from builders.kit.http.restrictions import KIND, RESTRICTIONS
+from builders.kit.http.restrictions import ERROR_TYPE, RESTRICTIONS
 from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.contract.document import operations, parameters
@@ -108,7 +108,7 @@ async def test_a_refusal_is_of_the_size_of_what_it_refuses(anyone: Client) -> No
         sent = json.dumps({"email": "ada@example.net", "more": body})
         headers = {"Content-Type": "application/json"}
         answer = await anyone.post("/v1/leads", content=sent, headers=headers)
-        assert (answer.status_code, answer.json()["code"]) == (422, KIND)
+        assert (answer.status_code, answer.json()["code"]) == (422, ERROR_TYPE)
         assert len(answer.content) < 16 * len(sent)
         assert len(answer.content) < 200_000
 

@@ -36,7 +36,7 @@ def test_the_published_document_is_the_one_in_the_docs() -> None:
         ("settings.md", [f"BUILDERS_{name.upper()}" for name in Settings.model_fields]),
         ("scopes.md", list(DESCRIPTIONS)),
         ("team-roles.md", [*Permission, *TeamRole]),
-        ("errors.md", [each.code for each in errors.catalog()]),
+        ("errors.md", [each.code for each in errors.list_problem_types()]),
         ("events.md", [each.name for each in outbox.list_events() if not each.internal]),
         ("jobs.md", [name for name in queue.names() if "procrastinate" not in name]),
         ("cli.md", ["builders serve", "builders keys create", "--dry-run"]),

@@ -8,7 +8,7 @@ import pytest
 
 from builders.identity.jwts import TokenRefused, read
 from builders.identity.oidc import Issuer
-from builders.kit.http.callers import IssuerAway
+from builders.kit.http.credentials import IssuerUnavailable
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.issuers import OidcIssuer
 from builders.kit.process.settings import Settings
@@ -37,7 +37,7 @@ async def verdict(issuer: Issuer, forger: Forger) -> str:
     moment = int(clock.now().timestamp())
     try:
         await issuer.verify(read(forger.make(iat=moment, nbf=moment, exp=moment + 60)))
-    except (TokenRefused, IssuerAway) as refusal:
+    except (TokenRefused, IssuerUnavailable) as refusal:
         return type(refusal).__name__
     return "good"
 
@@ -132,9 +132,11 @@ async def test_while_the_issuer_is_away_its_old_keys_serve_for_a_day(
 
     clock.move(timedelta(hours=23))
     assert await verdict(issuer, forger) == "good"
-    assert await verdict(issuer, provider.forger("ES256")) == "IssuerAway"  # it may have a new key: nobody knows
+    assert (
+        await verdict(issuer, provider.forger("ES256")) == "IssuerUnavailable"
+    )  # it may have a new key: nobody knows
     clock.move(timedelta(hours=2))
-    assert await verdict(issuer, forger) == "IssuerAway"
+    assert await verdict(issuer, forger) == "IssuerUnavailable"
 
     provider.status, provider.body = 200, None
     clock.move(timedelta(seconds=10))
@@ -148,7 +150,7 @@ async def test_an_issuer_that_is_away_is_asked_every_ten_seconds_at_most(
     forger = provider.forger("ES256")
 
     for _ in range(10):
-        assert {await verdict(issuer, forger) for _ in range(5)} == {"IssuerAway"}
+        assert {await verdict(issuer, forger) for _ in range(5)} == {"IssuerUnavailable"}
         clock.move(timedelta(seconds=5))
 
     assert provider.fetches == 5
@@ -157,7 +159,7 @@ async def test_an_issuer_that_is_away_is_asked_every_ten_seconds_at_most(
 async def test_a_set_of_keys_that_is_too_large_is_not_read(issuer: Issuer, provider: Provider) -> None:
     provider.body = b'{"keys": []' + b" " * 300_000 + b"}"
 
-    assert await verdict(issuer, provider.forger("ES256")) == "IssuerAway"
+    assert await verdict(issuer, provider.forger("ES256")) == "IssuerUnavailable"
 
 
 async def test_what_cannot_be_judged_is_503_and_said_when_to_ask_again(
@@ -201,7 +203,7 @@ async def test_the_keys_are_where_the_issuer_says_if_it_is_who_it_says(
     trusted = OidcIssuer.model_validate(trusting(provider, jwks_uri=None))
     issuer = Issuer(trusted, outbound)
 
-    assert await verdict(issuer, forger) == ("IssuerAway" if told else "good")
+    assert await verdict(issuer, forger) == ("IssuerUnavailable" if told else "good")
     assert provider.asked == ["/.well-known/openid-configuration", *([] if told else ["/jwks"])]
 
 
@@ -213,5 +215,5 @@ async def test_a_discovery_document_that_is_none_is_an_issuer_that_is_away(
     trusted = OidcIssuer.model_validate(trusting(provider, jwks_uri=None))
     issuer = Issuer(trusted, outbound)
 
-    assert await verdict(issuer, provider.forger("ES256")) == "IssuerAway"
+    assert await verdict(issuer, provider.forger("ES256")) == "IssuerUnavailable"
     assert provider.fetches == 0

@@ -11,7 +11,7 @@ from builders.identity.authenticator import NOTED_EVERY
 from builders.identity.service import Authenticator
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy
-from builders.kit.http.callers import Credential
+from builders.kit.http.credentials import Credential
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person

@@ -8,7 +8,7 @@ import pytest
 from builders.identity.signing_in import ALPHABET, MOST_TRIES
 from builders.identity.store import sessions as session_store
 from builders.kit.db.connections import Conn
-from builders.kit.errors import DatabaseAway
+from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -206,7 +206,7 @@ async def test_who_is_not_told_of_the_session_has_not_used_up_the_code(
     anyone: Client, alice: Person, postbox: Postbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object, **__: object) -> None:
-        raise DatabaseAway("Just now.")
+        raise DatabaseUnavailable("Just now.")
 
     letter = await postbox.ask(anyone, alice.account.email)
     with monkeypatch.context() as patch:

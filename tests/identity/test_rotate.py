@@ -6,7 +6,8 @@ import pytest
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import OPERATOR, Credential, CredentialsInvalid
+from builders.kit.http.callers import OPERATOR
+from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.make import PATH, Json, mint, status

@@ -10,7 +10,7 @@ from builders.identity import service as identity
 from builders.identity.records import SessionKind
 from builders.identity.sessions import KEPT
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import Credential, CredentialsInvalid
+from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.kit.values import clock
 from tests.cast import Client, Person
 

@@ -13,7 +13,7 @@ from builders.identity import jwts, service as identity, tokens
 from builders.identity.jwts import TokenRefused
 from builders.identity.records import Session, SessionKind
 from builders.identity.scopes import DESCRIPTIONS
-from builders.kit.http.callers import Credential, CredentialsInvalid
+from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids

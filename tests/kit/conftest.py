@@ -12,7 +12,7 @@ from builders.kit.db import migrations, partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import dispatcher, outbox
 from builders.kit.http import access_log
-from builders.kit.http.middleware import Edge
+from builders.kit.http.middleware import RequestMiddleware
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -22,7 +22,7 @@ from tests.kit.scratch import serve
 
 
 @pytest.fixture
-async def edge(settings: Settings) -> AsyncIterator[Edge]:
+async def edge(settings: Settings) -> AsyncIterator[RequestMiddleware]:
     """A service of the test's own routes; it writes no request lines."""
     async with serve(settings, make_router(), body_limit=LIMIT) as scratch:
         yield scratch.edge

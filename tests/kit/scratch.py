@@ -12,9 +12,9 @@ from psycopg import AsyncConnection, sql
 from pydantic import SecretStr
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http import documents
-from builders.kit.http.middleware import Edge
-from builders.kit.http.router import Front
+from builders.kit.http import application
+from builders.kit.http.middleware import RequestMiddleware
+from builders.kit.http.path_router import PathRouter
 from builders.kit.http.routes import Router
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
@@ -25,7 +25,7 @@ from tests.kit.twins import authenticate
 class Scratch:
     """A service; `api` holds its state."""
 
-    edge: Edge
+    edge: RequestMiddleware
     api: FastAPI
     database: Database
 
@@ -37,14 +37,16 @@ async def serve(settings: Settings, router: Router, **changed: object) -> AsyncI
         changed["database_url"] = SecretStr(str(changed["database_url"]))
     own = settings.model_copy(update=changed)
     assert own.database_url is not None
-    api = documents.make_app()
-    front = Front(api, [router])
+    api = application.make_app()
+    front = PathRouter(api, [router])
     api.state.database = Database(own.database_url.get_secret_value(), own)
     api.state.authenticate = authenticate
     api.state.keyring = secret_keys.Keyring([secret_keys.generate_secret()])
     await api.state.database.open()
     try:
-        yield Scratch(Edge(front, body_limit=own.body_limit, log_requests=False), api, api.state.database)
+        yield Scratch(
+            RequestMiddleware(front, body_limit=own.body_limit, log_requests=False), api, api.state.database
+        )
     finally:
         await api.state.database.close()
 

@@ -33,7 +33,7 @@ def _nothing_is_left_behind() -> Iterator[None]:
 
 
 async def note(**changes: object) -> None:
-    access_log.note(**{**REQUEST, **changes})
+    access_log.log_request(**{**REQUEST, **changes})
 
 
 def events(stream: StringIO) -> list[dict[str, Any]]:
@@ -45,11 +45,11 @@ async def test_lines_are_written_together_within_the_time(logged: StringIO) -> N
     await note(status=404)
     assert logged.getvalue() == ""
 
-    await asyncio.sleep(2 * access_log.WRITTEN_EVERY.total_seconds())
+    await asyncio.sleep(2 * access_log.FLUSH_INTERVAL.total_seconds())
     assert [each["status"] for each in events(logged)] == [200, 404]
 
     await note(status=500)  # the timer is set anew
-    await asyncio.sleep(2 * access_log.WRITTEN_EVERY.total_seconds())
+    await asyncio.sleep(2 * access_log.FLUSH_INTERVAL.total_seconds())
     assert [each["status"] for each in events(logged)] == [200, 404, 500]
 
 
@@ -76,11 +76,11 @@ async def test_not_more_are_held_back_than_fit_in_memory(
 def test_a_line_whose_loop_ended_is_written_with_the_next_one(logged: StringIO) -> None:
     asyncio.run(note(status=1))
     assert logged.getvalue() == ""
-    clock.move(3 * access_log.WRITTEN_EVERY)
+    clock.move(3 * access_log.FLUSH_INTERVAL)
 
     async def later() -> None:
         await note(status=2)
-        await asyncio.sleep(2 * access_log.WRITTEN_EVERY.total_seconds())
+        await asyncio.sleep(2 * access_log.FLUSH_INTERVAL.total_seconds())
 
     asyncio.run(later())
     assert [each["status"] for each in events(logged)] == [1, 2]

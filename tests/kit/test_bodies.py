@@ -10,7 +10,7 @@ from pydantic_core import PydanticUndefined
 from starlette.requests import Request
 from starlette.types import Message
 
-from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.http import bodies
 from builders.kit.http.bodies import Body, StrictBody, WriteReply
 
@@ -49,7 +49,7 @@ async def read(raw: bytes, content_type: str | None = "application/json") -> Any
         return {"type": "http.request", "body": raw, "more_body": False}
 
     headers = [] if content_type is None else [(b"content-type", content_type.encode("latin-1"))]
-    return await bodies.read(Request({"type": "http", "headers": headers}, receive))
+    return await bodies.read_json(Request({"type": "http", "headers": headers}, receive))
 
 
 async def refusal(raw: bytes) -> dict[str, Any]:
@@ -133,7 +133,7 @@ async def test_no_body_is_not_an_empty_one() -> None:
 
 
 def found(body: Body) -> list[tuple[str, str | None]]:
-    return [(each.field, each.did_you_mean) for each in bodies.unknown(body)]
+    return [(each.field, each.did_you_mean) for each in bodies.unknown_fields(body)]
 
 
 def test_unknown_members_are_named_at_any_depth() -> None:
@@ -148,7 +148,7 @@ def test_unknown_members_are_named_at_any_depth() -> None:
 
 def test_warnings_are_written_into_an_answer_to_a_body() -> None:
     reply = WriteReply()
-    bodies.warn(reply, Lamp.model_validate({"wats": 3}), "not a body", None)
+    bodies.add_warnings(reply, Lamp.model_validate({"wats": 3}), "not a body", None)
 
     [warning] = reply.warnings
     assert warning.model_dump() == {
@@ -161,9 +161,9 @@ def test_warnings_are_written_into_an_answer_to_a_body() -> None:
 
 def test_of_very_many_unknown_members_the_first_are_named() -> None:
     reply = WriteReply()
-    bodies.warn(reply, Lamp.model_validate({f"nam{n}": n for n in range(1000)}))
+    bodies.add_warnings(reply, Lamp.model_validate({f"nam{n}": n for n in range(1000)}))
 
-    assert [each.field for each in reply.warnings] == [f"nam{n}" for n in range(bodies.MOST_WARNINGS)]
+    assert [each.field for each in reply.warnings] == [f"nam{n}" for n in range(bodies.MAX_WARNINGS)]
 
 
 def test_a_very_long_name_is_cut_and_not_looked_for() -> None:
@@ -204,7 +204,7 @@ def test_other_errors_of_a_strict_body_stay_as_they_are_but_for_what_was_sent() 
 
 
 def test_of_very_many_errors_the_first_are_told() -> None:
-    assert len(errors({f"nam{n}": n for n in range(5000)})) == MOST_ERRORS
+    assert len(errors({f"nam{n}": n for n in range(5000)})) == MAX_ERRORS
     many = [{"loc": ("body", n), "msg": "Wrong.", "type": "wrong", "input": "hidden"} for n in range(5000)]
     refused = Invalid.many(many)
-    assert refused.errors == [{"loc": ["body", n], "msg": "Wrong.", "type": "wrong"} for n in range(MOST_ERRORS)]
+    assert refused.errors == [{"loc": ["body", n], "msg": "Wrong.", "type": "wrong"} for n in range(MAX_ERRORS)]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from builders.kit.http import callers
-from builders.kit.http.callers import Credential, CredentialsInvalid
+from builders.kit.http.credentials import Credential, CredentialsInvalid, find_credential
 
 KEY, BEARER = ("X-API-Key", "svc_live_a"), ("Authorization", "Bearer b.c.d")
 COOKIE = ("Cookie", "other=1; svc_access_token=e.f.g; more=2")
@@ -11,7 +10,7 @@ COOKIE = ("Cookie", "other=1; svc_access_token=e.f.g; more=2")
 
 def find(*headers: tuple[str, str]) -> tuple[str, str] | None:
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
-    found = callers.find_credential({"type": "http", "headers": raw})
+    found = find_credential({"type": "http", "headers": raw})
     return None if found is None else (found.kind, found.text)
 
 

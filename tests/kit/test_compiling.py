@@ -11,10 +11,10 @@ from pydantic import AfterValidator, BaseModel
 from starlette.types import ASGIApp
 
 from builders.kit.db.connections import Reads, Tx
-from builders.kit.http import documents
-from builders.kit.http.bodies import Answer
+from builders.kit.http import application
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.router import Front
+from builders.kit.http.path_router import PathRouter
 from builders.kit.http.routes import Router
 from builders.kit.limits import policies
 from tests.kit.asgi import ask
@@ -109,15 +109,15 @@ def test_a_limit_of_what_is_not_known_is_refused(policy: policies.Policy) -> Non
         pass
 
     with pytest.raises(TypeError, match=rf"^/things: the policy {policy.name} counts by {policy.by}"):
-        Router(tags=["things"]).add_api_route("/things", handler, dependencies=[policies.within(policy)])
+        Router(tags=["things"]).add_api_route("/things", handler, dependencies=[policies.rate_limit(policy)])
 
 
 def _front(handler: Callable[..., Any], **options: Any) -> ASGIApp:
     router = Router(tags=["things"])
     router.add_api_route("/things", handler, **options)
-    app = documents.make_app()
+    app = application.make_app()
     app.state.database = None
-    return Front(app, [router])
+    return PathRouter(app, [router])
 
 
 async def test_an_answer_without_a_model_is_an_error_and_not_lost() -> None:
@@ -146,7 +146,7 @@ async def test_an_answer_may_be_nothing() -> None:
 
 async def test_an_answer_may_have_headers_of_its_own() -> None:
     async def handler() -> Any:
-        return Answer({"a": 1}, {"ETag": '"7"', "Set-Cookie": "a=b"})
+        return ReplyWithHeaders({"a": 1}, {"ETag": '"7"', "Set-Cookie": "a=b"})
 
     answer = await ask(_front(handler, response_model=dict[str, int]), "GET", "/things")
     assert (answer.status, answer.body, answer.header("content-type")) == (200, b'{"a":1}', "application/json")

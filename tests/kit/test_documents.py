@@ -5,7 +5,7 @@ import re
 import pytest
 
 from builders.app import Service
-from builders.kit.http.documents import make_app
+from builders.kit.http.application import make_app
 from builders.kit.process.version import REVISION
 from tests.cast import Client
 

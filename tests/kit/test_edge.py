@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from builders.app import Service
-from builders.kit.http.middleware import Edge
+from builders.kit.http.middleware import RequestMiddleware
 from tests.kit.asgi import ask
 from tests.kit.edge_routes import LIMIT
 
@@ -17,7 +17,7 @@ JSON = ("Content-Type", "application/json")
 ID = "X-Request-ID"
 
 
-async def test_a_request_gets_an_id_of_its_own(edge: Edge) -> None:
+async def test_a_request_gets_an_id_of_its_own(edge: RequestMiddleware) -> None:
     answers = await asyncio.gather(*(ask(edge, "GET", "/id") for _ in range(20)))
 
     ids = [answer.header("x-request-id") for answer in answers]
@@ -27,7 +27,7 @@ async def test_a_request_gets_an_id_of_its_own(edge: Edge) -> None:
 
 
 @pytest.mark.parametrize("given", ["12345678", "a.b-C_d9", "x" * 128])
-async def test_a_good_id_is_kept(edge: Edge, given: str) -> None:
+async def test_a_good_id_is_kept(edge: RequestMiddleware, given: str) -> None:
     answer = await ask(edge, "GET", "/id", headers=[(ID, given)])
     assert (answer.header("x-request-id"), answer.json()["id"]) == (given, given)
 
@@ -35,19 +35,21 @@ async def test_a_good_id_is_kept(edge: Edge, given: str) -> None:
 @pytest.mark.parametrize(
     "given", ["", "1234567", "x" * 129, "with space", "line\nbreak", "ümlaut-id", 'a"b{c}d,e', "12345678\n"]
 )
-async def test_a_bad_id_is_replaced(edge: Edge, given: str) -> None:
+async def test_a_bad_id_is_replaced(edge: RequestMiddleware, given: str) -> None:
     answer = await ask(edge, "GET", "/id", headers=[(ID, given)])
     assert re.fullmatch(r"[0-9a-f]{32}", answer.header("x-request-id") or "")
 
 
-async def test_a_refusal_names_the_request(edge: Edge) -> None:
+async def test_a_refusal_names_the_request(edge: RequestMiddleware) -> None:
     for method, path in (("GET", "/nothing"), ("PATCH", "/id"), ("GET", "/fails/x"), ("POST", "/id")):
         answer = await ask(edge, method, path, headers=[(ID, "my-request-1")])
         assert answer.json()["request_id"] == answer.header("x-request-id") == "my-request-1"
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", b""), ("POST", b'{"a": "b"}')])
-async def test_a_request_leaves_nothing_for_the_garbage_collector(edge: Edge, method: str, body: bytes) -> None:
+async def test_a_request_leaves_nothing_for_the_garbage_collector(
+    edge: RequestMiddleware, method: str, body: bytes
+) -> None:
     target, headers = ("/size", [JSON]) if body else ("/id", [])
     await ask(edge, method, target, headers=headers, body=body)
     gc.collect()
@@ -72,7 +74,7 @@ EVERY_KIND = {
 
 @pytest.mark.parametrize("status", EVERY_KIND)
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_every_answer_has_the_security_headers(edge: Edge, status: int, scheme: str) -> None:
+async def test_every_answer_has_the_security_headers(edge: RequestMiddleware, status: int, scheme: str) -> None:
     method, path, body = EVERY_KIND[status]
     answer = await ask(edge, method, path, body=body, headers=[JSON], scheme=scheme)
 
@@ -98,11 +100,11 @@ async def test_an_answer_keeps_the_policies_it_has(service: Service) -> None:
     ("policy", "own"), [("cross-origin-resource-policy", "cross-origin"), ("referrer-policy", "same-origin")]
 )
 async def test_an_answer_with_a_policy_of_its_own_says_it_once(policy: str, own: str) -> None:
-    answer = await ask(Edge(Response("", headers={policy: own}), body_limit=LIMIT), "GET", "/")
+    answer = await ask(RequestMiddleware(Response("", headers={policy: own}), body_limit=LIMIT), "GET", "/")
     assert [value for name, value in answer.headers if name == policy.encode()] == [own.encode()]
 
 
-async def test_an_answer_that_is_given_twice_does_not_gather_headers(edge: Edge) -> None:
+async def test_an_answer_that_is_given_twice_does_not_gather_headers(edge: RequestMiddleware) -> None:
     first, second = [await ask(edge, "GET", "/shared", headers=[(ID, f"request-{n}")]) for n in range(2)]
     assert len(first.headers) == len(second.headers)
     assert second.header("x-request-id") == "request-1"
@@ -115,7 +117,7 @@ def sized(size: int) -> bytes:
 @pytest.mark.parametrize("parts", [1, 2, 7])
 @pytest.mark.parametrize(("size", "status"), [(LIMIT, 200), (LIMIT + 1, 413)])
 async def test_a_body_over_the_limit_is_refused_however_it_comes(
-    edge: Edge, parts: int, size: int, status: int
+    edge: RequestMiddleware, parts: int, size: int, status: int
 ) -> None:
     body = sized(size)
     step = -(-size // parts)
@@ -128,13 +130,13 @@ async def test_a_body_over_the_limit_is_refused_however_it_comes(
         assert answer.json()["code"] == "body_too_large"
 
 
-async def test_a_length_is_not_believed_of_a_body_in_chunks(edge: Edge) -> None:
+async def test_a_length_is_not_believed_of_a_body_in_chunks(edge: RequestMiddleware) -> None:
     headers = [JSON, ("Content-Length", "2"), ("Transfer-Encoding", "chunked")]  # some servers let both pass
     body = sized(LIMIT + 1)
     assert (await ask(edge, "POST", "/size", headers=headers, body=[body[:9], body[9:]])).status == 413
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read(edge: Edge) -> None:
+async def test_a_body_that_says_it_is_too_large_is_not_read(edge: RequestMiddleware) -> None:
     async def receive() -> Message:
         raise AssertionError
 
@@ -151,18 +153,18 @@ async def test_a_body_that_says_it_is_too_large_is_not_read(edge: Edge) -> None:
 
 
 @pytest.mark.parametrize("length", ["abc", "-1", "+5", "1_0", "1e3", " 5", "0x10", "5.0", "\xb2", "5, 5"])
-async def test_a_malformed_length_is_a_bad_request(edge: Edge, length: str) -> None:
+async def test_a_malformed_length_is_a_bad_request(edge: RequestMiddleware, length: str) -> None:
     answer = await ask(edge, "POST", "/size", headers=[JSON, ("Content-Length", length)], body=sized(20))
     assert (answer.status, answer.json()["code"]) == (400, "bad_request")
 
 
 @pytest.mark.parametrize("length", ["9" * 18, "9" * 19, "9" * 5000])
-async def test_an_endless_length_is_too_large(edge: Edge, length: str) -> None:
+async def test_an_endless_length_is_too_large(edge: RequestMiddleware, length: str) -> None:
     assert (await ask(edge, "POST", "/size", headers=[("Content-Length", length)])).status == 413
 
 
 @pytest.mark.parametrize("target", ["/id%00", "/fails/%00", "/id?a=%00", "/id?%00", "/id?a=b&c=d%00e", "/%00"])
-async def test_a_nul_in_the_address_is_refused(edge: Edge, target: str) -> None:
+async def test_a_nul_in_the_address_is_refused(edge: RequestMiddleware, target: str) -> None:
     answer = await ask(edge, "GET", target)
     assert answer.status == 422
     [error] = answer.json()["detail"]
@@ -170,5 +172,5 @@ async def test_a_nul_in_the_address_is_refused(edge: Edge, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["/id?a=%2500", "/id?a=%0&b=0"])
-async def test_what_only_looks_like_a_nul_passes(edge: Edge, target: str) -> None:
+async def test_what_only_looks_like_a_nul_passes(edge: RequestMiddleware, target: str) -> None:
     assert (await ask(edge, "GET", target)).status == 200

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.app import Service
 from builders.kit.http import access_log, compiled_routes, idempotency
-from builders.kit.http.middleware import Edge
+from builders.kit.http.middleware import RequestMiddleware
 from tests.kit.asgi import Answer, ask
 from tests.kit.edge_routes import LIMIT
 
@@ -24,7 +24,7 @@ def lines(stream: StringIO) -> list[dict[str, Any]]:
 
 
 async def test_an_error_of_ours_is_a_500_without_a_trace_and_a_log_line_with_it(
-    edge: Edge, logged: StringIO
+    edge: RequestMiddleware, logged: StringIO
 ) -> None:
     headers = [(ID, "failing-1"), ("X-API-Key", "svc_live_hidden3"), ("Cookie", "svc_access_token=hidden4")]
     answer = await ask(edge, "GET", "/fails/luck?token=hidden5", headers=headers)
@@ -46,7 +46,7 @@ async def test_an_error_of_ours_is_a_500_without_a_trace_and_a_log_line_with_it(
 
 
 async def plain(app: ASGIApp, target: str = "/") -> Answer:
-    edge = Edge(app, body_limit=LIMIT, secret_paths=("/v1/invites/", "/v1/t/"))
+    edge = RequestMiddleware(app, body_limit=LIMIT, secret_paths=("/v1/invites/", "/v1/t/"))
     return await ask(edge, "GET", target, headers=[(ID, "request-1")])
 
 
@@ -69,7 +69,7 @@ async def test_an_answer_without_headers_gets_ours() -> None:
     assert (await plain(bare)).header("x-request-id") == "request-1"
 
 
-async def test_a_client_that_leaves_is_no_error(edge: Edge, logged: StringIO) -> None:
+async def test_a_client_that_leaves_is_no_error(edge: RequestMiddleware, logged: StringIO) -> None:
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -79,7 +79,7 @@ async def test_a_client_that_leaves_is_no_error(edge: Edge, logged: StringIO) ->
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": [(b"host", b"x")]}
-    await Edge(edge.app, body_limit=LIMIT)(scope, receive, send)
+    await RequestMiddleware(edge.app, body_limit=LIMIT)(scope, receive, send)
 
     assert sent == []
     [line] = lines(logged)
@@ -119,14 +119,18 @@ async def test_the_service_hides_the_tokens_of_mail_links(logged: StringIO, serv
     assert [line["path"] for line in lines(logged) if line["event"] == "request"] == ["/v1/t/…"]
 
 
-async def test_a_request_that_never_ends_is_ended(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_routes, "LONGEST_S", 0.02)
+async def test_a_request_that_never_ends_is_ended(
+    edge: RequestMiddleware, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled_routes, "REQUEST_TIMEOUT_S", 0.02)
     answer = await ask(edge, "GET", "/waits")
     assert (answer.status, answer.json()["code"], answer.header("retry-after")) == (503, "request_timeout", "5")
 
 
-async def test_a_body_that_never_comes_is_not_waited_for(edge: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_routes, "LONGEST_S", 0.02)
+async def test_a_body_that_never_comes_is_not_waited_for(
+    edge: RequestMiddleware, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled_routes, "REQUEST_TIMEOUT_S", 0.02)
     started: list[Message] = []
 
     async def receive() -> Message:
@@ -141,13 +145,13 @@ async def test_a_body_that_never_comes_is_not_waited_for(edge: Edge, monkeypatch
     assert started[0]["status"] == 503
 
 
-async def test_a_time_limit_within_a_handler_is_not_taken_for_ours(edge: Edge) -> None:
+async def test_a_time_limit_within_a_handler_is_not_taken_for_ours(edge: RequestMiddleware) -> None:
     assert (await ask(edge, "GET", "/times-out")).json()["code"] == "internal_error"
 
 
 def test_a_request_ends_before_its_key_is_given_up_for_dead() -> None:
     cancelling_s = 10  # psycopg's, of a statement on a server that hangs
-    assert compiled_routes.LONGEST_S + cancelling_s < idempotency.ABANDONED.total_seconds()
+    assert compiled_routes.REQUEST_TIMEOUT_S + cancelling_s < idempotency.CLAIM_TIMEOUT.total_seconds()
 
 
 async def test_what_is_no_request_passes_untouched() -> None:
@@ -163,5 +167,5 @@ async def test_what_is_no_request_passes_untouched() -> None:
         pass
 
     for kind in ("lifespan", "websocket"):
-        await Edge(app, body_limit=LIMIT)({"type": kind}, receive, send)
+        await RequestMiddleware(app, body_limit=LIMIT)({"type": kind}, receive, send)
     assert seen == ["lifespan", "websocket"]

@@ -10,12 +10,13 @@ from structlog.contextvars import bound_contextvars
 
 from builders import app, worker
 from builders.kit import errors
-from builders.kit.errors import BadRequest, DatabaseAway, Invalid, NotFound, Problem, problems
-from builders.kit.http.callers import CredentialsInvalid, CredentialsMissing
+from builders.kit.errors import BadRequest, DatabaseUnavailable, Invalid, NotFound, Problem, problems
+from builders.kit.http.credentials import CredentialsInvalid, CredentialsMissing
 
-HOUSE = {app, worker}  # imported for what they declare
+IMPORTED = {app, worker}  # imported for what they declare
 REFUSALS = sorted(
-    {each for each in errors.catalog() if each.__module__.startswith("builders.")}, key=lambda each: each.code
+    {each for each in errors.list_problem_types() if each.__module__.startswith("builders.")},
+    key=lambda each: each.code,
 )
 
 
@@ -39,7 +40,7 @@ def read(answer: Any) -> tuple[int, str, Any]:
 
 
 def test_a_refusal_is_problem_json() -> None:
-    refused = DatabaseAway(
+    refused = DatabaseUnavailable(
         "Gone fishing.", retry_after=5, next_action="Wait.", headers={"X-Pond": "near"}, fish=[1, 2]
     )
 
@@ -105,7 +106,7 @@ def test_the_code_of_an_invalid_request_is_the_type_that_its_errors_share() -> N
         return found
 
     assert (code("missing"), code("missing", "missing")) == ("missing", "missing")
-    assert code("missing", "string_too_short") == errors.MIXED
+    assert code("missing", "string_too_short") == errors.MIXED_CODE
 
 
 def test_the_next_action_of_an_invalid_request_names_what_was_meant() -> None:

@@ -16,7 +16,7 @@ from psycopg import sql
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process.settings import Settings
 from tests.kit.gate import Gate
 
@@ -207,7 +207,7 @@ async def test_it_outlives_a_database_that_goes_away(
                 assert await commits.add(turn) == f"row {turn}"
                 await gate.shut()
                 said = await asyncio.gather(*(commits.add(n) for n in (50, 51)), return_exceptions=True)
-                assert {type(each) for each in said} == {DatabaseAway}
+                assert {type(each) for each in said} == {DatabaseUnavailable}
                 await gate.open()
                 await eventually(lambda: commits.add(100))
         await behind.close()
@@ -218,7 +218,7 @@ async def eventually(ask: Callable[[], Awaitable[object]]) -> None:
     for _ in itertools.count():
         try:
             await ask()
-        except DatabaseAway:
+        except DatabaseUnavailable:
             await asyncio.sleep(0.02)
         else:
             return

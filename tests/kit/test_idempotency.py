@@ -125,7 +125,7 @@ async def test_a_body_that_is_not_valid_takes_no_key(alice: Person, conn: Conn) 
 
 async def test_a_key_is_forgotten_after_a_day(alice: Person) -> None:
     await post(alice, KEYS, wanted("monday"), key="daily")
-    clock.move(idempotency.KEPT - timedelta(seconds=5))
+    clock.move(idempotency.RETENTION - timedelta(seconds=5))
     assert is_replay(await post(alice, KEYS, wanted("monday"), key="daily"))
     clock.move(timedelta(seconds=10))
 
@@ -155,7 +155,7 @@ async def test_a_claim_whose_process_died_is_taken_over_after_a_minute(alice: Pe
         "UPDATE kit_idempotency SET status = NULL, body = NULL WHERE account_id = %s", [alice.account.id]
     )
     assert (await post(alice, KEYS, wanted("dead"), key="dead")).status_code == 409
-    clock.move(idempotency.ABANDONED + timedelta(seconds=1))
+    clock.move(idempotency.CLAIM_TIMEOUT + timedelta(seconds=1))
 
     answer = await post(alice, KEYS, wanted("dead"), key="dead")
 
@@ -190,10 +190,10 @@ async def test_a_get_knows_no_keys(alice: Person, conn: Conn) -> None:
 async def test_old_keys_are_pruned_and_young_ones_kept(
     alice: Person, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idempotency, "PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(idempotency, "PRUNE_BATCH", 2)
     for _ in range(5):
         await post(alice, PLAN, MANIFEST, key=uuid.uuid4().hex)
-    clock.move(idempotency.KEPT - timedelta(seconds=5))
+    clock.move(idempotency.RETENTION - timedelta(seconds=5))
     await post(alice, PLAN, MANIFEST, key="young")
     clock.move(timedelta(seconds=10))
 
@@ -209,8 +209,8 @@ async def test_a_replay_has_the_media_type_of_the_first_answer(alice: Person) ->
     assert (first.status_code, is_replay(first), is_replay(again)) == (200, False, True)
     assert first.headers["content-type"] == again.headers["content-type"] == "text/plain; charset=utf-8"
     assert again.content == first.content
-    assert {name: again.headers.get(name) for name in idempotency.REPLAYED} == {
-        name: first.headers.get(name) for name in idempotency.REPLAYED
+    assert {name: again.headers.get(name) for name in idempotency.REPLAYED_HEADERS} == {
+        name: first.headers.get(name) for name in idempotency.REPLAYED_HEADERS
     }
 
 

@@ -142,7 +142,7 @@ async def test_a_request_that_was_given_up_for_dead_leaves_nothing(house: House,
     house.go_on.clear()
     slow = asyncio.create_task(house.ask("/tx/a?spelled=slow", key=key))
     await house.begun.wait()
-    clock.move(idempotency.ABANDONED + timedelta(seconds=1))
+    clock.move(idempotency.CLAIM_TIMEOUT + timedelta(seconds=1))
 
     heir = await house.ask("/tx/a?spelled=heir", key=key)
     house.go_on.set()

@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Scope
 
 from builders.kit.errors import BodyTooLarge
-from builders.kit.http.request_body import BODIES, BodyBudget, Busy, Incoming
+from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, Busy, LimitedRequest
 
 TOTAL = 1000
 
@@ -19,8 +19,8 @@ class Upload:
     def __init__(self, budget: BodyBudget, *, limit: int | None = None, length: int | None = None) -> None:
         self._parts = asyncio.Queue[Message]()
         headers = [] if length is None else [(b"content-length", b"%d" % length)]
-        scope: Scope = {"type": "http", "headers": headers, BODIES: budget}
-        self.request = Incoming(scope, self._parts.get, self._send, limit=limit)
+        scope: Scope = {"type": "http", "headers": headers, BODY_BUDGET: budget}
+        self.request = LimitedRequest(scope, self._parts.get, self._send, limit=limit)
         self.reading = asyncio.create_task(self.request.body())
 
     async def _send(self, message: Message) -> None:

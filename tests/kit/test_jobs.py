@@ -188,7 +188,7 @@ async def test_a_worker_does_at_once_what_was_due_without_one(
 ) -> None:
     await jobs_conn.execute(
         "INSERT INTO kit_idempotency (account_id, key, fingerprint, claimed_at) VALUES (%s, 'old', '', %s)",
-        [ids.new(), clock.now() - idempotency.KEPT - timedelta(hours=1)],
+        [ids.new(), clock.now() - idempotency.RETENTION - timedelta(hours=1)],
     )
 
     async def is_pruned() -> bool:

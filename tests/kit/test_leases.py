@@ -13,20 +13,20 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from builders.kit.limits import distributed_quota
-from builders.kit.limits.distributed_quota import AWAY, Leases
-from builders.kit.limits.policies import Policy, RateLimited, Terms
-from builders.kit.limits.rate_limiter import HEADERS, Limits
+from builders.kit.limits.distributed_quota import RETRY_INTERVAL, DistributedQuota
+from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
+from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter
 from builders.kit.values import clock
 from tests.redis import Redis
 
-WIDE = Terms((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
-TIGHT = Terms((Policy(name="tight", quota=10, window_s=600, by="key", counts="Requests."),))
+WIDE = OperationLimits((Policy(name="wide", quota=400, window_s=60, by="key", counts="Requests."),))
+TIGHT = OperationLimits((Policy(name="tight", quota=10, window_s=600, by="key", counts="Requests."),))
 
 
 @pytest.fixture
-async def processes(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Limits]]:
+async def processes(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[RateLimiter]]:
     """The limits of two processes that share a Redis; they wait for it, since tests may run on a busy machine."""
-    monkeypatch.setattr(distributed_quota, "LONGEST_S", 5)
+    monkeypatch.setattr(distributed_quota, "TIMEOUT_S", 5)
     async with AsyncExitStack() as stack:
         made = []
         for _ in range(2):
@@ -34,11 +34,11 @@ async def processes(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
                 redis.url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 1)
             )
             await stack.enter_async_context(cache)
-            made.append(Limits(factor=1, grants=Leases(cache)))
+            made.append(RateLimiter(factor=1, grants=DistributedQuota(cache)))
         yield made
 
 
-async def spend(kept: Limits, terms: Terms, key: str = "a") -> bool:
+async def spend(kept: RateLimiter, terms: OperationLimits, key: str = "a") -> bool:
     """Whether the request is let through."""
     try:
         await kept.spend(terms, {"client": ("192.0.2.1", 1)}, key=key)
@@ -47,7 +47,7 @@ async def spend(kept: Limits, terms: Terms, key: str = "a") -> bool:
     return True
 
 
-async def in_turn(processes: list[Limits], terms: Terms, times: int) -> int:
+async def in_turn(processes: list[RateLimiter], terms: OperationLimits, times: int) -> int:
     """How many of so many requests, to one process after the other, are let through."""
     return sum([await spend(processes[n % len(processes)], terms) for n in range(times)])
 
@@ -59,26 +59,28 @@ async def asked_of(redis: Redis) -> int:
     return int(sum(each["calls"] for name, each in found.items() if name == "cmdstat_evalsha"))
 
 
-async def test_two_processes_hold_a_limit_together(processes: list[Limits]) -> None:
+async def test_two_processes_hold_a_limit_together(processes: list[RateLimiter]) -> None:
     assert 360 <= await in_turn(processes, WIDE, 900) <= 400
 
 
-async def test_two_processes_hold_it_together_under_requests_at_once(processes: list[Limits]) -> None:
+async def test_two_processes_hold_it_together_under_requests_at_once(processes: list[RateLimiter]) -> None:
     found = await asyncio.gather(*(spend(processes[n % 2], WIDE) for n in range(900)))
     assert 360 <= sum(found) <= 400
 
 
-async def test_one_process_that_gets_all_the_requests_has_nearly_all_of_the_quota(processes: list[Limits]) -> None:
+async def test_one_process_with_all_requests_has_nearly_all_of_the_quota(
+    processes: list[RateLimiter],
+) -> None:
     first, second = processes
     await spend(first, WIDE)  # which leaves a part granted and not spent
     assert 380 <= await in_turn([second], WIDE, 500) <= 400
 
 
-async def test_a_tight_limit_is_exact(processes: list[Limits]) -> None:
+async def test_a_tight_limit_is_exact(processes: list[RateLimiter]) -> None:
     assert await in_turn(processes, TIGHT, 30) == 10
 
 
-async def test_most_requests_ask_nobody(processes: list[Limits], redis: Redis) -> None:
+async def test_most_requests_ask_nobody(processes: list[RateLimiter], redis: Redis) -> None:
     before = await asked_of(redis)
     await in_turn(processes, WIDE, 300)
     halfway = await asked_of(redis)
@@ -90,7 +92,7 @@ async def test_most_requests_ask_nobody(processes: list[Limits], redis: Redis) -
     assert await asked_of(redis) == ended  # what is used up is known
 
 
-async def test_clocks_need_not_agree(processes: list[Limits]) -> None:
+async def test_clocks_need_not_agree(processes: list[RateLimiter]) -> None:
     first, second = processes
     found = 0
     for _ in range(450):
@@ -100,7 +102,7 @@ async def test_clocks_need_not_agree(processes: list[Limits]) -> None:
     assert 360 <= found <= 400
 
 
-async def test_a_clock_that_is_days_ahead_does_no_lasting_harm(processes: list[Limits]) -> None:
+async def test_a_clock_that_is_days_ahead_does_no_lasting_harm(processes: list[RateLimiter]) -> None:
     first, second = processes
     with clock.moved(timedelta(days=3)):
         assert await in_turn([first], TIGHT, 12) == 10
@@ -109,12 +111,12 @@ async def test_a_clock_that_is_days_ahead_does_no_lasting_harm(processes: list[L
     assert await in_turn([second], TIGHT, 12) == 10
 
 
-async def test_keys_do_not_share(processes: list[Limits]) -> None:
+async def test_keys_do_not_share(processes: list[RateLimiter]) -> None:
     assert await in_turn(processes, TIGHT, 12) == 10
     assert await spend(processes[0], TIGHT, "b")
 
 
-async def test_the_window_ends_for_all_at_once(processes: list[Limits]) -> None:
+async def test_the_window_ends_for_all_at_once(processes: list[RateLimiter]) -> None:
     first, second = processes
     await spend(first, TIGHT)
     clock.move(timedelta(seconds=500))
@@ -125,15 +127,15 @@ async def test_the_window_ends_for_all_at_once(processes: list[Limits]) -> None:
     assert await in_turn(processes, TIGHT, 30) == 8
 
 
-async def test_what_is_left_is_told_over_both(processes: list[Limits]) -> None:
+async def test_what_is_left_is_told_over_both(processes: list[RateLimiter]) -> None:
     for n in range(5):
         await spend(processes[n % 2], TIGHT)
     scope: dict[str, Any] = {"client": ("192.0.2.1", 1)}
     await processes[0].spend(TIGHT, scope, key="a")
-    assert dict(scope[HEADERS])[b"ratelimit"] == b'"tight";r=4;t=600'
+    assert dict(scope[RATE_LIMIT_HEADERS])[b"ratelimit"] == b'"tight";r=4;t=600'
 
 
-async def test_without_the_store_each_process_counts_for_itself(processes: list[Limits], redis: Redis) -> None:
+async def test_without_redis_each_process_counts_for_itself(processes: list[RateLimiter], redis: Redis) -> None:
     redis.stop()
     begin = time.monotonic()
     assert await in_turn(processes[:1], TIGHT, 20) == 10
@@ -141,13 +143,13 @@ async def test_without_the_store_each_process_counts_for_itself(processes: list[
     assert time.monotonic() - begin < 1
 
 
-async def test_in_the_middle_of_a_window_it_goes_and_comes_back(processes: list[Limits], redis: Redis) -> None:
+async def test_redis_goes_and_comes_back_within_a_window(processes: list[RateLimiter], redis: Redis) -> None:
     assert await in_turn(processes, WIDE, 100) == 100
     redis.stop()
     assert await in_turn(processes, WIDE, 100) == 100
     redis.start()
     assert await in_turn(processes, WIDE, 40) == 40  # which it is still left alone for
-    clock.move(AWAY)
+    clock.move(RETRY_INTERVAL)
     # What was spent alone was told, what the dead one knew is lost.
     assert 100 <= await in_turn(processes, WIDE, 900) <= 360
     clock.move(timedelta(seconds=61))
@@ -155,22 +157,22 @@ async def test_in_the_middle_of_a_window_it_goes_and_comes_back(processes: list[
 
 
 async def test_a_store_that_hangs_costs_one_request_one_wait(
-    processes: list[Limits], redis: Redis, monkeypatch: pytest.MonkeyPatch
+    processes: list[RateLimiter], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distributed_quota, "LONGEST_S", 0.1)
+    monkeypatch.setattr(distributed_quota, "TIMEOUT_S", 0.1)
     redis.suspend()
     for when in ("first", "again"):
         begin = time.monotonic()
         assert [await spend(processes[0], WIDE, f"{when} {n}") for n in range(50)] == [True] * 50
         assert 0.1 <= time.monotonic() - begin < 1  # were each to wait, it would be 5
-        clock.move(AWAY)
+        clock.move(RETRY_INTERVAL)
     redis.resume()
-    monkeypatch.setattr(distributed_quota, "LONGEST_S", 5)
-    clock.move(AWAY)
+    monkeypatch.setattr(distributed_quota, "TIMEOUT_S", 5)
+    clock.move(RETRY_INTERVAL)
     assert await in_turn(processes, TIGHT, 30) == 10
 
 
-async def test_a_request_that_is_given_up_takes_no_other_with_it(processes: list[Limits]) -> None:
+async def test_a_request_that_is_given_up_takes_no_other_with_it(processes: list[RateLimiter]) -> None:
     waiting = [asyncio.ensure_future(spend(processes[0], WIDE)) for _ in range(5)]
     await asyncio.sleep(0)
     waiting[0].cancel()
@@ -179,7 +181,7 @@ async def test_a_request_that_is_given_up_takes_no_other_with_it(processes: list
     assert found[1:] == [True] * 4
 
 
-async def test_nothing_stays_in_the_store(processes: list[Limits], redis: Redis) -> None:
+async def test_nothing_stays_in_the_store(processes: list[RateLimiter], redis: Redis) -> None:
     await in_turn(processes, WIDE, 50)
     async with redis_client.Redis.from_url(redis.url) as cache:
         lives = [await cache.ttl(key) for key in await cache.keys()]

@@ -10,19 +10,19 @@ import pytest
 from starlette.types import Scope
 
 from builders.kit.limits import policies, rate_limiter
-from builders.kit.limits.policies import Policy, RateLimited, Terms
-from builders.kit.limits.rate_limiter import HEADERS, Limits, client_of
+from builders.kit.limits.policies import OperationLimits, Policy, RateLimited
+from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RateLimiter, client_network
 from builders.kit.values import clock
 
 FIVE = Policy(name="five", quota=5, window_s=60, by="key", counts="Requests.")
 EIGHT = Policy(name="eight", quota=8, window_s=600, by="account", counts="Requests.")
 THREE = Policy(name="three", quota=3, window_s=60, by="address", counts="Requests.")
-BY_KEY, BY_ADDRESS, BY_BOTH = Terms((FIVE,)), Terms((THREE,)), Terms((FIVE, EIGHT))
+BY_KEY, BY_ADDRESS, BY_BOTH = OperationLimits((FIVE,)), OperationLimits((THREE,)), OperationLimits((FIVE, EIGHT))
 
 
 @pytest.fixture
-def kept() -> Limits:
-    return Limits(factor=1)
+def kept() -> RateLimiter:
+    return RateLimiter(factor=1)
 
 
 def asked(client: str = "192.0.2.1") -> Scope:
@@ -30,7 +30,7 @@ def asked(client: str = "192.0.2.1") -> Scope:
     return {"client": (client, 40000)}
 
 
-async def spend(kept: Limits, terms: Terms, scope: Scope | None = None, **who: Hashable) -> bool:
+async def spend(kept: RateLimiter, terms: OperationLimits, scope: Scope | None = None, **who: Hashable) -> bool:
     """Whether the request is let through."""
     try:
         await kept.spend(terms, asked() if scope is None else scope, **who)
@@ -41,14 +41,14 @@ async def spend(kept: Limits, terms: Terms, scope: Scope | None = None, **who: H
 
 def told(scope: Scope) -> dict[str, str]:
     """The headers that the answer will have."""
-    return {name.decode(): value.decode() for name, value in scope[HEADERS]}
+    return {name.decode(): value.decode() for name, value in scope[RATE_LIMIT_HEADERS]}
 
 
-async def test_exactly_the_quota_is_let_through(kept: Limits) -> None:
+async def test_exactly_the_quota_is_let_through(kept: RateLimiter) -> None:
     assert [await spend(kept, BY_KEY, key="a") for _ in range(7)] == [True] * 5 + [False] * 2
 
 
-async def test_a_new_window_begins_when_the_old_one_has_ended_and_not_before(kept: Limits) -> None:
+async def test_a_new_window_begins_when_the_old_one_has_ended_and_not_before(kept: RateLimiter) -> None:
     assert all([await spend(kept, BY_KEY, key="a") for _ in range(5)])
     clock.move(timedelta(seconds=59.5))
     assert not await spend(kept, BY_KEY, key="a")
@@ -56,7 +56,7 @@ async def test_a_new_window_begins_when_the_old_one_has_ended_and_not_before(kep
     assert [await spend(kept, BY_KEY, key="a") for _ in range(6)] == [True] * 5 + [False]
 
 
-async def test_a_window_begins_with_the_first_request_of_each(kept: Limits) -> None:
+async def test_a_window_begins_with_the_first_request_of_each(kept: RateLimiter) -> None:
     await spend(kept, BY_KEY, key="a")
     clock.move(timedelta(seconds=40))
     await spend(kept, BY_KEY, key="b")
@@ -67,18 +67,18 @@ async def test_a_window_begins_with_the_first_request_of_each(kept: Limits) -> N
     assert (told(first)["ratelimit"], told(second)["ratelimit"]) == ('"five";r=4;t=60', '"five";r=3;t=39')
 
 
-async def test_one_key_does_not_spend_anothers(kept: Limits) -> None:
+async def test_one_key_does_not_spend_anothers(kept: RateLimiter) -> None:
     for key in "ab":
         assert [await spend(kept, BY_KEY, key=key) for _ in range(6)] == [True] * 5 + [False]
 
 
-async def test_all_keys_of_an_account_spend_together(kept: Limits) -> None:
+async def test_all_keys_of_an_account_spend_together(kept: RateLimiter) -> None:
     found = [await spend(kept, BY_BOTH, key=key, account="x") for key in "ab" for _ in range(5)]
     assert found == [True] * 8 + [False] * 2
     assert await spend(kept, BY_BOTH, key="c", account="y")
 
 
-async def test_what_one_policy_refuses_is_counted_on_none(kept: Limits) -> None:
+async def test_what_one_policy_refuses_is_counted_on_none(kept: RateLimiter) -> None:
     for _ in range(20):
         await spend(kept, BY_BOTH, key="a", account="x")
     scope = asked()
@@ -86,11 +86,11 @@ async def test_what_one_policy_refuses_is_counted_on_none(kept: Limits) -> None:
     assert told(scope)["ratelimit"].startswith('"eight";r=2;')
 
 
-async def test_fifty_at_once_get_exactly_the_quota(kept: Limits) -> None:
+async def test_fifty_at_once_get_exactly_the_quota(kept: RateLimiter) -> None:
     assert sum(await asyncio.gather(*(spend(kept, BY_KEY, key="a") for _ in range(50)))) == 5
 
 
-async def test_the_headers_tell_all_policies_and_the_one_nearest_to_its_end(kept: Limits) -> None:
+async def test_the_headers_tell_all_policies_and_the_one_nearest_to_its_end(kept: RateLimiter) -> None:
     scope = asked()
     await kept.spend(BY_BOTH, scope, key="a", account="x")
     assert told(scope) == {
@@ -99,7 +99,7 @@ async def test_the_headers_tell_all_policies_and_the_one_nearest_to_its_end(kept
     }
 
 
-async def test_a_refusal_says_which_limit_and_how_long(kept: Limits) -> None:
+async def test_a_refusal_says_which_limit_and_how_long(kept: RateLimiter) -> None:
     for _ in range(5):
         await spend(kept, BY_BOTH, key="a", account="x")
     clock.move(timedelta(seconds=20.5))
@@ -114,7 +114,7 @@ async def test_a_refusal_says_which_limit_and_how_long(kept: Limits) -> None:
     assert refusal.value.detail == "The limit five (5 in 60 seconds for each key) is used up."
 
 
-async def test_after_the_time_that_a_refusal_tells_the_next_request_is_let_through(kept: Limits) -> None:
+async def test_after_the_time_that_a_refusal_tells_the_next_request_is_let_through(kept: RateLimiter) -> None:
     for _ in range(5):
         await spend(kept, BY_KEY, key="a")
     clock.move(timedelta(seconds=7.77))
@@ -136,18 +136,18 @@ async def test_after_the_time_that_a_refusal_tells_the_next_request_is_let_throu
         ("fe80::1%eth0", "fe80::2%eth0", True),
     ],
 )
-async def test_an_ipv6_network_is_one_client(kept: Limits, one: str, other: str, *, same: bool) -> None:
+async def test_an_ipv6_network_is_one_client(kept: RateLimiter, one: str, other: str, *, same: bool) -> None:
     assert all([await spend(kept, BY_ADDRESS, asked(one)) for _ in range(3)])
     assert await spend(kept, BY_ADDRESS, asked(other)) is not same
 
 
 @pytest.mark.parametrize("client", [None, ("", 0), ("testclient", 1), ("a:b", 1), ("x" * 200, 1)])
 def test_a_peer_without_an_address_is_a_client_too(client: Any) -> None:
-    assert client_of({"client": client}, policies.CUSTOMER) == (client[0] if client else "")
+    assert client_network({"client": client}, policies.CUSTOMER_PREFIX_BITS) == (client[0] if client else "")
 
 
-async def test_a_flood_of_addresses_takes_a_bounded_memory(kept: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limiter, "MOST", 100)
+async def test_many_addresses_take_bounded_memory(kept: RateLimiter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limiter, "MAX_WINDOWS", 100)
     for _ in range(3):
         await spend(kept, BY_ADDRESS, asked("198.51.100.1"))
     for n in range(99):
@@ -158,7 +158,7 @@ async def test_a_flood_of_addresses_takes_a_bounded_memory(kept: Limits, monkeyp
     assert len(kept._meters[THREE].windows) <= 100
 
 
-async def test_windows_that_have_ended_go_as_new_ones_come(kept: Limits) -> None:
+async def test_windows_that_have_ended_go_as_new_ones_come(kept: RateLimiter) -> None:
     for n in range(100):
         await spend(kept, BY_ADDRESS, asked(f"10.0.0.{n}"))
     clock.move(timedelta(seconds=61))
@@ -169,22 +169,22 @@ async def test_windows_that_have_ended_go_as_new_ones_come(kept: Limits) -> None
 
 @pytest.mark.parametrize(("factor", "let_through"), [(0.001, 1), (0.5, 2), (2, 10), (1_000_000, 50)])
 async def test_a_factor_changes_the_quota(factor: float, let_through: int) -> None:
-    kept = Limits(factor=factor)
+    kept = RateLimiter(factor=factor)
     assert sum([await spend(kept, BY_KEY, key="a") for _ in range(50)]) == let_through
 
 
-async def test_too_many_refused_credentials_mark_a_guesser_until_the_window_ends(kept: Limits) -> None:
+async def test_too_many_refused_credentials_mark_a_guesser_until_the_window_ends(kept: RateLimiter) -> None:
     for _ in range(30):
-        assert kept.find_guesser(asked()) is None
-        await kept.note_refused(asked())
+        assert kept.find_guessing_refusal(asked()) is None
+        await kept.count_refused_credentials(asked())
     scope = asked()
-    refusal = kept.find_guesser(scope)
+    refusal = kept.find_guessing_refusal(scope)
     assert refusal is not None
     assert refusal.members["violated_policies"] == ["failed_credentials"]
     assert told(scope)["ratelimit"].startswith('"failed_credentials";r=0;t=')
-    assert kept.find_guesser(asked("192.0.2.2")) is None
+    assert kept.find_guessing_refusal(asked("192.0.2.2")) is None
     clock.move(timedelta(seconds=301))
-    assert kept.find_guesser(asked()) is None
+    assert kept.find_guessing_refusal(asked()) is None
 
 
 @pytest.mark.parametrize(

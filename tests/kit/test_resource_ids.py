@@ -8,9 +8,9 @@ from fastapi import FastAPI, Header, Path, Query
 from pydantic import BaseModel
 
 from builders.kit.errors import Problem
-from builders.kit.http import documents
+from builders.kit.http import application
+from builders.kit.http.path_router import PathRouter
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.router import Front
 from builders.kit.http.routes import Router
 from tests.kit.asgi import ask
 
@@ -43,11 +43,11 @@ class LampUpdate(BaseModel):
 
 @pytest.fixture
 def app() -> FastAPI:
-    return documents.make_app()
+    return application.make_app()
 
 
 @pytest.fixture
-def front(app: FastAPI) -> Front:
+def front(app: FastAPI) -> PathRouter:
     router = Router(prefix="/v1/lamps", tags=["lamps"])
 
     @router.get("/{lamp_id}")
@@ -66,23 +66,23 @@ def front(app: FastAPI) -> Front:
         return {"lamp": str(lamp_id), "shade": str(shade_id), "level": x_level}
 
     app.state.database = None  # no handler here asks for one
-    return Front(app, [router])
+    return PathRouter(app, [router])
 
 
 @pytest.mark.parametrize("text", [ID, ID.upper()])
-async def test_the_handler_gets_a_uuid(front: Front, text: str) -> None:
+async def test_the_handler_gets_a_uuid(front: PathRouter, text: str) -> None:
     answer = await ask(front, "GET", f"/v1/lamps/{text}?deep=yes")
     assert answer.json() == {"type": "UUID", "id": ID, "deep": True}
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-async def test_a_malformed_id_is_the_resources_own_404(front: Front, text: str) -> None:
+async def test_a_malformed_id_is_the_resources_own_404(front: PathRouter, text: str) -> None:
     answer = await ask(front, "GET", f"/v1/lamps/{text}")
     assert (answer.status, answer.json()["code"]) == (404, "lamp_not_found")
     assert answer.json()["detail"] == "There is no such lamp."
 
 
-async def test_each_id_of_a_path_has_its_own_refusal_and_the_first_is_first(front: Front) -> None:
+async def test_each_id_of_a_path_has_its_own_refusal_and_the_first_is_first(front: PathRouter) -> None:
     right = await ask(front, "GET", f"/v1/lamps/{ID}/shades/{ID}")
     shade = await ask(front, "GET", f"/v1/lamps/{ID}/shades/x")
     both = await ask(front, "GET", "/v1/lamps/x/shades/x")
@@ -91,7 +91,7 @@ async def test_each_id_of_a_path_has_its_own_refusal_and_the_first_is_first(fron
     assert (both.status, both.json()["code"]) == (404, "lamp_not_found")
 
 
-async def test_what_is_wrong_elsewhere_in_the_request_comes_first(front: Front) -> None:
+async def test_what_is_wrong_elsewhere_in_the_request_comes_first(front: PathRouter) -> None:
     query = await ask(front, "GET", "/v1/lamps/x?deep=perhaps")
     json = [("Content-Type", "application/json")]
     body = await ask(front, "PATCH", "/v1/lamps/x", body=b'{"watts": "many"}', headers=json)
@@ -101,7 +101,7 @@ async def test_what_is_wrong_elsewhere_in_the_request_comes_first(front: Front) 
     assert (right.status, right.json()["code"]) == (404, "lamp_not_found")
 
 
-def test_the_document_shows_a_plain_string(front: Front, app: FastAPI) -> None:
+def test_the_document_shows_a_plain_string(front: PathRouter, app: FastAPI) -> None:
     assert front.table.find("GET", f"/v1/lamps/{ID}") is not None
     [shown, _] = app.openapi()["paths"]["/v1/lamps/{lamp_id}"]["get"]["parameters"]
     assert (shown["name"], shown["in"], shown["schema"]["type"]) == ("lamp_id", "path", "string")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic.fields import FieldInfo
 
-from builders.kit.errors import MOST_ERRORS
+from builders.kit.errors import MAX_ERRORS
 from builders.kit.http import restrictions
 from builders.kit.http.bodies import Body, StrictBody
 
@@ -51,7 +51,7 @@ class Around(StrictBody):
 
 
 def errors(sent: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [each["loc"] for each in restrictions.in_body(Lamp.model_validate(sent))]
+    return [each["loc"] for each in restrictions.member_errors(Lamp.model_validate(sent))]
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -95,12 +95,12 @@ def test_what_is_in_a_refused_member_is_not_looked_at() -> None:
 def test_of_very_many_limits_the_first_are_told() -> None:
     many = {f"max_{number}": 1 for number in range(5000)}
 
-    assert len(restrictions.in_bodies([Lamp.model_validate(many)])) == MOST_ERRORS
-    assert len([*restrictions.in_query(many)]) == MOST_ERRORS
+    assert len(restrictions.body_errors([Lamp.model_validate(many)])) == MAX_ERRORS
+    assert len([*restrictions.query_errors(many)]) == MAX_ERRORS
 
 
 def test_a_body_may_have_limits_of_its_own_that_it_does_not_offer() -> None:
-    [error] = restrictions.in_body(Lamp.model_validate({"volts": 230}))
+    [error] = restrictions.member_errors(Lamp.model_validate({"volts": 230}))
 
     assert (error["loc"], error["msg"]) == (("body", "volts"), "A lamp has no volts.")
 

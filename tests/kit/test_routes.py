@@ -197,7 +197,7 @@ def shown(found: Answer) -> Mapping[str, Any]:
     body: Any = found.body
     if found.status == 422:
         body = [
-            {"loc": error["loc"], "msg": error["msg"].removesuffix(bodies.AS_JSON), "type": error["type"]}
+            {"loc": error["loc"], "msg": error["msg"].removesuffix(bodies.JSON_HINT), "type": error["type"]}
             for error in found.json()["detail"]
         ]
     names = ("content-type", "allow", "content-length", "www-authenticate", "x-kind")
@@ -209,7 +209,7 @@ def shown(found: Answer) -> Mapping[str, Any]:
 async def test_a_body_of_another_type_is_told_how_to_come(compiled: ASGIApp) -> None:
     form = ("Content-Type", "application/x-www-form-urlencoded")  # as curl -d sends it
     [error] = (await answer(compiled, send("POST", "", THING, form))).json()["detail"]
-    assert error["msg"].endswith(bodies.AS_JSON)
+    assert error["msg"].endswith(bodies.JSON_HINT)
 
 
 @pytest.mark.parametrize("request_", SAME, ids=str)
@@ -264,7 +264,7 @@ async def test_what_reaches_fastapi_past_the_front_is_answered_by_the_compiled_h
 
 def test_the_openapi_documents_are_the_same() -> None:
     """But for the scope, the key that makes a POST repeatable, the refusals of our own, and the summary."""
-    theirs, ours = make_plain().openapi(), openapi.derive(make_compiled()[1])
+    theirs, ours = make_plain().openapi(), openapi.derive_document(make_compiled()[1])
     scopes = {}
     for path, operations in ours["paths"].items():
         for method, operation in operations.items():

@@ -11,20 +11,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from builders.kit.errors import Invalid
-from builders.kit.http.bodies import Answer, Reply
+from builders.kit.http.bodies import Reply, ReplyWithHeaders
 from builders.kit.http.etags import (
-    READ,
-    WRITTEN,
-    Expected,
+    READ_RESPONSES,
+    WRITE_RESPONSES,
     IfMatch,
     IfNoneMatch,
-    Known,
+    ReadCondition,
     VersionMismatch,
-    expected,
-    known,
-    tagged,
+    WriteCondition,
+    read_condition,
+    with_etag,
+    write_condition,
 )
-from builders.kit.http.router import Front
+from builders.kit.http.path_router import PathRouter
 from builders.kit.http.routes import Router
 
 VERSION = 7
@@ -38,29 +38,29 @@ class Thing(Reply):
     version: int
 
 
-@router.get("/one", response_model=Thing, responses=dict(READ))
-async def get(since: IfNoneMatch) -> Answer | Response:
+@router.get("/one", response_model=Thing, responses=dict(READ_RESPONSES))
+async def get(since: IfNoneMatch) -> ReplyWithHeaders | Response:
     """Read the thing."""
     return since.answer(Thing(version=VERSION), of=ONE, version=VERSION)
 
 
-@router.patch("/one", response_model=Thing, responses=dict(WRITTEN))
-async def update(meant: IfMatch) -> Answer:
+@router.patch("/one", response_model=Thing, responses=dict(WRITE_RESPONSES))
+async def update(meant: IfMatch) -> ReplyWithHeaders:
     """Change the thing."""
     meant.check(of=ONE, version=VERSION)
-    return tagged(Thing(version=VERSION + 1), of=ONE, version=VERSION + 1)
+    return with_etag(Thing(version=VERSION + 1), of=ONE, version=VERSION + 1)
 
 
 @pytest.fixture(scope="module")
-def front() -> Front:
+def front() -> PathRouter:
     """A service of one thing."""
     api = FastAPI()
     api.state.database = api.state.limits = None
-    return Front(api, [router], limits=None)
+    return PathRouter(api, [router], limits=None)
 
 
 @pytest.fixture
-async def client(front: Front) -> httpx.AsyncClient:
+async def client(front: PathRouter) -> httpx.AsyncClient:
     """Asks for the thing."""
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=front), base_url="http://builders.test")
 
@@ -70,12 +70,12 @@ def asked(*lines: tuple[str, str]) -> Request:
     return Request({"type": "http", "method": "GET", "headers": headers.raw})
 
 
-def meant(*values: str) -> Expected:
-    return expected(asked(*(("If-Match", value) for value in values)))
+def meant(*values: str) -> WriteCondition:
+    return write_condition(asked(*(("If-Match", value) for value in values)))
 
 
-def had(*values: str) -> Known:
-    return known(asked(*(("If-None-Match", value) for value in values)))
+def had(*values: str) -> ReadCondition:
+    return read_condition(asked(*(("If-None-Match", value) for value in values)))
 
 
 def tag(version: str | int, of: UUID = ONE) -> str:
@@ -99,8 +99,8 @@ def test_a_write_that_expects_another_is_refused(value: str) -> None:
 
 
 def test_without_the_header_every_version_will_do() -> None:
-    expected(asked()).check(of=ONE, version=7)
-    assert isinstance(known(asked()).answer("record", of=ONE, version=7), Answer)
+    write_condition(asked()).check(of=ONE, version=7)
+    assert isinstance(read_condition(asked()).answer("record", of=ONE, version=7), ReplyWithHeaders)
 
 
 def test_several_lines_are_one_list() -> None:
@@ -120,7 +120,7 @@ def test_a_read_of_what_the_client_has_is_304(value: str) -> None:
 def test_a_read_of_something_newer_or_other_is_answered(value: str) -> None:
     answer = had(value).answer("record", of=ONE, version=7)
 
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ReplyWithHeaders)
     assert (answer.reply, answer.headers["ETag"]) == ("record", tag(7))
 
 
@@ -128,7 +128,7 @@ def test_a_read_of_something_newer_or_other_is_answered(value: str) -> None:
     "value", ["7", "", ",", "'7'", '"7', 'w/"7"', '"7" "8"', '*, "7"', "**", '"7\x7f"', '"7"x']
 )
 def test_what_is_no_list_of_tags_is_said(value: str) -> None:
-    for header, read in (("If-Match", expected), ("If-None-Match", known)):
+    for header, read in (("If-Match", write_condition), ("If-None-Match", read_condition)):
         with pytest.raises(Invalid) as refusal:
             read(asked((header, value)))
         assert refusal.value.errors[0]["loc"] == ["header", header]
@@ -177,7 +177,7 @@ async def test_over_http_it_is_as_said(client: httpx.AsyncClient) -> None:
     assert (wrong.status_code, wrong.json()["detail"][0]["loc"]) == (422, ["header", "If-Match"])
 
 
-def test_the_document_says_so(front: Front) -> None:
+def test_the_document_says_so(front: PathRouter) -> None:
     path = front.app.openapi()["paths"]["/things/one"]
 
     assert [each["name"] for each in path["get"]["parameters"]] == ["If-None-Match"]

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 from fastapi import Request
 
-from builders.kit.http import clients
-from builders.kit.http.clients import Agent, Machine, Visitor
+from builders.kit.http import visitors
+from builders.kit.http.visitors import Agent, Machine, Visitor
 
 BROWSER = (b"user-agent", b"Mozilla/5.0 (X11; Linux x86_64)")
 
 
 def visitor(headers: Sequence[tuple[bytes, bytes]]) -> Visitor:
-    return clients.of(Request({"type": "http", "headers": headers, "client": ("192.0.2.7", 40000)}))
+    return visitors.visitor_of(Request({"type": "http", "headers": headers, "client": ("192.0.2.7", 40000)}))
 
 
 def test_a_browser_is_a_person_in_a_network() -> None:

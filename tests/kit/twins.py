@@ -8,10 +8,11 @@ from fastapi import APIRouter, Body, Cookie, Depends, FastAPI, Header, Path, Que
 from pydantic import BaseModel, ConfigDict, Field
 
 from builders.kit.errors import Invalid, NotFound, Problem, problems
-from builders.kit.http import documents, openapi
+from builders.kit.http import application, openapi
 from builders.kit.http.bodies import Reply
-from builders.kit.http.callers import Caller, Credential, needs, refused
-from builders.kit.http.router import Front
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.credentials import Credential, invalid_credentials
+from builders.kit.http.path_router import PathRouter
 from builders.kit.http.routes import Router
 from builders.kit.values import ids
 
@@ -195,7 +196,7 @@ async def authenticate(credential: Credential, *, fresh: bool, address: str = ""
     """Knows the reader's key, which cannot write."""
     del fresh, address
     if credential.text != "reader":
-        raise refused("This key is not known.")
+        raise invalid_credentials("This key is not known.")
     account = UUID(int=7)
     return Caller(
         account_id=account,
@@ -228,13 +229,13 @@ def make_plain() -> FastAPI:
     return app
 
 
-def make_compiled() -> tuple[Front, FastAPI]:
+def make_compiled() -> tuple[PathRouter, FastAPI]:
     """The same on the kit's routes, and the FastAPI behind them."""
-    app = documents.make_app()
+    app = application.make_app()
     router = Router(prefix=PREFIX, tags=["things"])
     declare(router)
-    front = Front(app, [router])
-    openapi.publish(app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}))
+    front = PathRouter(app, [router])
+    openapi.install_document(app, webhooks=lambda: openapi.Webhooks(paths={}, schemas={}))
     app.state.authenticate = authenticate
     app.state.database = None  # no handler here asks for one
     return front, app

@@ -23,7 +23,7 @@ QUOTA = 60  # a tenth of what a key has by default
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine may be busy with other tests."""
-    monkeypatch.setattr(distributed_quota, "LONGEST_S", 5)
+    monkeypatch.setattr(distributed_quota, "TIMEOUT_S", 5)
     monkeypatch.setattr(app, "CACHE_S", 5)
 
 

@@ -9,7 +9,7 @@ from builders.aliases import circles, service as aliases
 from builders.aliases.records import Patch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
-from builders.kit.http.etags import Expected
+from builders.kit.http.etags import WriteCondition
 from builders.sandbox import service as sandbox
 from tests.cast import Client, Person
 from tests.kit.locks import waiting
@@ -108,7 +108,7 @@ async def test_a_promotion_waits_for_a_change_under_way_and_sees_it(
             account_id=alice.account.id,
             alias_id=UUID(await id_of(alice, ada)),
             actor=Actor(type="user", id=alice.account.id),
-            expected=Expected(),
+            expected=WriteCondition(),
             patch=Patch(destinations=[grace]),
         )
         promoting = asyncio.ensure_future(promote(alice, planned))

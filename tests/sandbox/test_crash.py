@@ -8,7 +8,7 @@ import pytest
 from builders.aliases import service as aliases
 from builders.aliases.records import AliasSpec
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway
+from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from tests.cast import Person
@@ -124,6 +124,6 @@ async def dies(database: Database, person: Person, planned: Json) -> bool:
     """Promotes over the wire that is to be cut; whether it was."""
     try:
         await run(database, person, order(planned))
-    except DatabaseAway:
+    except DatabaseUnavailable:
         return True
     return False

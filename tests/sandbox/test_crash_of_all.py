@@ -8,7 +8,7 @@ import pytest
 from builders.app import Service
 from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway
+from builders.kit.errors import DatabaseUnavailable
 from tests.cast import Person, make_person
 from tests.domains.make import assign
 from tests.sandbox.cutter import Cutter
@@ -118,6 +118,6 @@ async def dies(database: Database, person: Person, planned: Json) -> bool:
     """Promotes over the wire that is to be cut; whether it was."""
     try:
         await run(database, person, order(planned))
-    except DatabaseAway:
+    except DatabaseUnavailable:
         return True
     return False

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.events import outbox
 from builders.webhooks import catalog
 
@@ -19,4 +19,4 @@ def test_of_many_unknown_overrides_the_first_are_looked_at(monkeypatch: pytest.M
     with pytest.raises(Invalid) as refusal:
         catalog.apply_overrides(alias_created, {f"a{at}": 1 for at in range(2000)}, loc=("body",))
 
-    assert len(looks) == len(refusal.value.errors) == MOST_ERRORS
+    assert len(looks) == len(refusal.value.errors) == MAX_ERRORS

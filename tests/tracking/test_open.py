@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings as trials, strategies as st
 
 from builders.app import Service
-from builders.kit.http.clients import Agent, Machine
+from builders.kit.http.visitors import Agent, Machine
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
 from builders.mail import service as mail

@@ -9,7 +9,7 @@ import pytest
 
 from builders.app import Service
 from builders.kit.db.connections import Database
-from builders.kit.errors import DatabaseAway
+from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import ids
 from builders.webhooks import feed
 from builders.webhooks.events import WEBHOOK_DELETED
@@ -192,7 +192,7 @@ async def test_a_database_that_is_away_is_asked_again(
 ) -> None:
     await seek_end(alice, database)
     monkeypatch.setattr(feed, "POLL_INTERVAL_S", 0.01)
-    real, failures = store.list_heads, [DatabaseAway("away"), DatabaseAway("away")]
+    real, failures = store.list_heads, [DatabaseUnavailable("away"), DatabaseUnavailable("away")]
 
     async def list_heads(conn: Any, *, account_ids: Any) -> Any:
         if failures:

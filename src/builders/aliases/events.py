@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
-from builders.kit.http.members import EventManifest, EventManifestKey
+from builders.kit.http.fields import EventManifest, EventManifestKey
 
 
 class AliasData(BaseModel):

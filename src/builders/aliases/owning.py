@@ -11,7 +11,7 @@ from builders.aliases.store import owned as store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor, ImpersonationForbidden
-from builders.kit.http.etags import Expected
+from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
 
@@ -52,7 +52,7 @@ async def change(
     account_id: UUID,
     alias_id: UUID,
     actor: Actor,
-    expected: Expected,
+    expected: WriteCondition,
     patch: Patch,
 ) -> Owned:
     """The alias with the changes; one that changes nothing is no new version. Publishes alias.updated.
@@ -81,7 +81,7 @@ async def give_up(
     account_id: UUID,
     alias_id: UUID,
     actor: Actor,
-    expected: Expected,
+    expected: WriteCondition,
     quarantine: timedelta,
     cooling_off: timedelta,
 ) -> Owned:

@@ -11,7 +11,7 @@ from builders.aliases.periods import ReleasedTerms
 from builders.aliases.records import Confirmation, Destination, Owned
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.http.bodies import Reply, WriteReply, by_example
-from builders.kit.http.members import Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.fields import Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
 

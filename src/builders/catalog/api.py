@@ -14,12 +14,12 @@ from builders.catalog.records import Check, Suggestions
 from builders.catalog.snapshot import Snapshot
 from builders.kit.db.connections import Reads
 from builders.kit.errors import UNAVAILABLE, problems
-from builders.kit.http import clients
-from builders.kit.http.compiled_routes import ALSO_READS
+from builders.kit.http import visitors
+from builders.kit.http.body_limits import body_limit
+from builders.kit.http.compiled_routes import EXTRA_MEDIA_TYPES
 from builders.kit.http.pagination import PageQuery, PageReply
-from builders.kit.http.request_body import largest_body
 from builders.kit.http.routes import Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.limits.policies import Policy, declare, rate_limit
 
 router = Router(prefix="/v1/catalog", tags=["catalog"])
 DomainName = Annotated[str, PathParameter(description="Name of the domain, in Unicode or as an A-label.")]
@@ -48,7 +48,7 @@ _SUGGESTED = TypeAdapter(replies.SuggestReply)
 _KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
 _SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
 # What sendBeacon sends without asking first (kit/http/compiled_routes.py).
-_PLAIN: dict[str, Any] = {ALSO_READS: ["text/plain"]}
+_PLAIN: dict[str, Any] = {EXTRA_MEDIA_TYPES: ["text/plain"]}
 _IMAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The image; with a `Range` of bytes its part, as 206.",
@@ -126,7 +126,7 @@ async def list_categories(request: Request, shown: Current) -> Response:
     return answers.of_version(request, shown.version, lambda: _json(_CATEGORIES, {"items": shown.categories}))
 
 
-@router.get("/check", response_model=replies.CheckReply, dependencies=[within(CHECK)])
+@router.get("/check", response_model=replies.CheckReply, dependencies=[rate_limit(CHECK)])
 async def check(
     conn: Reads,
     shown: Current,
@@ -139,7 +139,7 @@ async def check(
     return await catalog.check(conn, catalog=shown, local_part=local_part, domain=domain)
 
 
-@router.get("/suggest", response_model=replies.SuggestReply, responses=_KNOWN, dependencies=[within(SUGGEST)])
+@router.get("/suggest", response_model=replies.SuggestReply, responses=_KNOWN, dependencies=[rate_limit(SUGGEST)])
 async def suggest(
     request: Request,
     conn: Reads,
@@ -167,7 +167,7 @@ async def get_asset(request: Request, folder: Assets, filename: Filename) -> Res
     response_model=replies.FunnelReply,
     responses=UNAVAILABLE,
     openapi_extra=_PLAIN,
-    dependencies=[within(FUNNEL, alone=True), largest_body(landers.LARGEST_BATCH)],
+    dependencies=[rate_limit(FUNNEL, alone=True), body_limit(landers.LARGEST_BATCH)],
 )
 async def record_events(
     request: Request,
@@ -181,6 +181,6 @@ async def record_events(
     JSON may come as `text/plain`, as `sendBeacon` sends it. A body has up to 8 KB, a batch 64 KB.
     """
     landers.judge(body.kind, size=size, is_batch=body.events is not None)
-    receipts = await events.take(shown, body.records(), visitor=clients.of(request))
+    receipts = await events.take(shown, body.records(), visitor=visitors.visitor_of(request))
     landers.refuse(receipts, is_batch=body.events is not None)
     return replies.told(receipts, is_batch=body.events is not None)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
-from builders.kit.http.clients import Visitor
+from builders.kit.http.visitors import Visitor
 
 
 class EventKind(StrEnum):

@@ -12,7 +12,7 @@ from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import events as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
-from builders.kit.http.clients import Visitor
+from builders.kit.http.visitors import Visitor
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 
@@ -45,7 +45,7 @@ class Funnel:
     async def take(
         self, catalog: Snapshot, events: Sequence[FunnelEvent | Flaw], *, visitor: Visitor
     ) -> Sequence[Receipt]:
-        """What became of each event, in their order, once it is written. Raises DatabaseAway, DatabaseBusy."""
+        """Return the receipts of the events once they are written. Raise DatabaseUnavailable, DatabaseBusy."""
         now = clock.now()
         judged = [each if isinstance(each, Flaw) else judge(catalog, each) for each in events]
         beacons = [_beacon(each, visitor, now) for each in judged if not isinstance(each, Flaw)]

@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from typing import Self
 
 from builders.catalog.records import CatalogDomain
-from builders.kit.http.pagination import Key
+from builders.kit.http.pagination import SortKey
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,13 +25,13 @@ class Place:
     domain: str
 
     @classmethod
-    def of(cls, key: Key) -> Self:
+    def of(cls, key: SortKey) -> Self:
         """The place that a cursor holds."""
         band, below, domain = key
         return cls(int(band or 0), int(below or 0), str(domain))
 
     @property
-    def key(self) -> Key:
+    def key(self) -> SortKey:
         """The place for a cursor."""
         return self.band, self.below, self.domain
 

@@ -12,7 +12,7 @@ from builders.catalog import examples
 from builders.catalog.beacons import Receipt
 from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceInterval, PriceTier
 from builders.kit.http.bodies import Reply, WriteReply, by_example
-from builders.kit.http.members import CreatedAt, Interval, SeparatorRule, UpdatedAt
+from builders.kit.http.fields import CreatedAt, Interval, SeparatorRule, UpdatedAt
 
 Amount = Annotated[str, Field(description="Exact decimal digits.", examples=["24.00"])]
 Currency = Annotated[str, Field(description="ISO 4217.", examples=["USD"])]

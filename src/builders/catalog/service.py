@@ -37,7 +37,7 @@ from builders.catalog.snapshot import Snapshot
 from builders.catalog.store import domains as store
 from builders.catalog.words import MAX_QUERY, tokenise
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.pagination import Key, Page, PageRequest
+from builders.kit.http.pagination import Page, PageRequest, SortKey
 from builders.kit.values import clock
 from builders.kit.values.domain_names import (
     find_a_label as find_a_label,
@@ -94,7 +94,7 @@ def list_domains(
 
 
 def list_claimable(
-    catalog: Snapshot, *, after: Key | None, without: Container[str], limit: int
+    catalog: Snapshot, *, after: SortKey | None, without: Container[str], limit: int
 ) -> list[CatalogDomain]:
     """Up to `limit` domains on which names can be claimed, by rank, then by name; none of `without`.
 

@@ -41,7 +41,7 @@ class Shelf:
         return None if self._is_due() else self._snapshot
 
     async def current(self) -> Snapshot:
-        """The catalog as it was at most a second ago. Raises DatabaseAway and DatabaseBusy."""
+        """The catalog as it was at most a second ago. Raises DatabaseUnavailable and DatabaseBusy."""
         while self._is_due():
             if self._checking is None or self._checking.done():
                 self._checking = asyncio.create_task(self._check())

@@ -15,7 +15,8 @@ from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Conn, Database
-from builders.kit.http.callers import OPERATOR, Credential, CredentialsInvalid
+from builders.kit.http.callers import OPERATOR
+from builders.kit.http.credentials import Credential, CredentialsInvalid
 
 ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, "domainer@builders.example": Preset.DOMAINER_FULL}
 

@@ -38,7 +38,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor, ImpersonationForbidden
-from builders.kit.http.etags import Expected
+from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
@@ -173,7 +173,7 @@ async def change(
     account_id: UUID,
     domain_id: UUID,
     actor: Actor,
-    expected: Expected,
+    expected: WriteCondition,
     catch_all: bool | None = None,
     default_destination: str | None = None,
     is_cleared: bool = False,
@@ -206,7 +206,9 @@ async def change(
     return await listed(conn, after)
 
 
-async def release(conn: Conn, *, account_id: UUID, domain_id: UUID, actor: Actor, expected: Expected) -> Listed:
+async def release(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, actor: Actor, expected: WriteCondition
+) -> Listed:
     """Gives a domain up; a second time changes nothing. Publishes domain.released.
 
     Raises DomainNotFound, VersionMismatch, DomainInUse while the account has names on it, and

@@ -20,15 +20,15 @@ from builders.domains.errors import (
 from builders.domains.records import Claimable
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
-from builders.kit.http.dependencies import Config, Keys
-from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.dependencies import KeyringDep, SettingsDep
+from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 
 router = Router(prefix="/v1/domains", tags=["domains"])
 Reader = Annotated[Caller, needs("domains:read")]
@@ -36,7 +36,7 @@ Writer = Annotated[Caller, needs("domains:write", support=("domain",))]
 Holder = Annotated[Caller, needs("domains:write")]  # not for support: where mail goes
 Id = Annotated[UUID, Path(alias="id", description="Identifier of the account domain."), ResourceId(DomainNotFound)]
 # No 304: what DNS says of a domain changes without its version, which is of what its owner says.
-TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
+TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 VERIFY = declare(
     Policy(name="domain_verify", quota=60, window_s=600, by="account", counts="Questions to DNS about a domain.")
 )
@@ -81,9 +81,11 @@ async def list_claimable(
     status_code=201,
     response_model=schemas.AccountDomainWritten,
     responses=problems(DomainExists, DomainInCatalog, DomainLimit, ImpersonationForbidden, InFlight),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
-async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Keys) -> schemas.AccountDomainWritten:
+async def add(
+    body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: KeyringDep
+) -> schemas.AccountDomainWritten:
     """Add a domain to the account; the answer says which DNS record proves that it is yours."""
     added = await domains.add(
         conn,
@@ -102,21 +104,23 @@ async def add(body: schemas.DomainCreate, caller: Writer, conn: Tx, keyring: Key
     "/{id}",
     response_model=schemas.AccountDomainReply,
     responses={**TAGGED, **problems(DomainNotFound)},
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
-async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> Answer:
+async def get_domain(domain_id: Id, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one domain of the account, also a released one."""
     found = await domains.get_domain(conn, account_id=caller.account_id, domain_id=domain_id)
-    return tagged(schemas.shown(found), of=found.domain.id, version=found.domain.version)
+    return with_etag(schemas.shown(found), of=found.domain.id, version=found.domain.version)
 
 
 @router.patch(
     "/{id}",
     response_model=schemas.AccountDomainWritten,
-    responses={**WRITTEN, **problems(DomainNotFound, DomainReleased, ImpersonationForbidden)},
-    openapi_extra=BEYOND,
+    responses={**WRITE_RESPONSES, **problems(DomainNotFound, DomainReleased, ImpersonationForbidden)},
+    openapi_extra=BEYOND_SPEC,
 )
-async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn: Tx, if_match: IfMatch) -> Answer:
+async def change(
+    domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn: Tx, if_match: IfMatch
+) -> ReplyWithHeaders:
     """Change where a domain's mail goes that says nothing else, and whether all of it does."""
     changed = await domains.change(
         conn,
@@ -128,16 +132,16 @@ async def change(domain_id: Id, body: schemas.DomainUpdate, caller: Holder, conn
         default_destination=body.default_destination,
         is_cleared=body.clears_destination,
     )
-    return tagged(schemas.written(changed), of=changed.domain.id, version=changed.domain.version)
+    return with_etag(schemas.written(changed), of=changed.domain.id, version=changed.domain.version)
 
 
 @router.delete(
     "/{id}",
     response_model=schemas.AccountDomainReply,
-    responses={**WRITTEN, **problems(DomainNotFound, DomainInUse, ImpersonationForbidden)},
-    openapi_extra=BEYOND,
+    responses={**WRITE_RESPONSES, **problems(DomainNotFound, DomainInUse, ImpersonationForbidden)},
+    openapi_extra=BEYOND_SPEC,
 )
-async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> Answer:
+async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
     """Give up a domain on which the account has no names; doing it again changes nothing."""
     released = await domains.release(
         conn,
@@ -146,17 +150,19 @@ async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) ->
         actor=caller.actor,
         expected=if_match,
     )
-    return tagged(schemas.shown(released), of=released.domain.id, version=released.domain.version)
+    return with_etag(schemas.shown(released), of=released.domain.id, version=released.domain.version)
 
 
 @router.post(
     "/{id}/verify",
     response_model=schemas.AccountDomainVerified,
     responses=problems(DomainNotFound, DomainReleased, DomainTaken, InFlight),
-    dependencies=[within(VERIFY)],
-    openapi_extra=BEYOND,
+    dependencies=[rate_limit(VERIFY)],
+    openapi_extra=BEYOND_SPEC,
 )
-async def verify(domain_id: Id, caller: Writer, database: Pool, settings: Config) -> schemas.AccountDomainVerified:
+async def verify(
+    domain_id: Id, caller: Writer, database: Pool, settings: SettingsDep
+) -> schemas.AccountDomainVerified:
     """Ask DNS for the proof of a domain and for the records that mail needs, now; answers what it says.
 
     In a sandbox the domain is live at once, and DNS is not asked.

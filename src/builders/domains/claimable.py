@@ -8,7 +8,7 @@ from builders.domains.applying import ruled
 from builders.domains.records import AccountDomain, Claimable
 from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
-from builders.kit.http.pagination import Key, Page, PageRequest
+from builders.kit.http.pagination import Page, PageRequest, SortKey
 
 CLAIMABLE_AT_ONCE = 1_000  # on a page when nobody says how many; a catalog of usual size is one page
 _OWN, _CATALOG = "own", "catalog"
@@ -39,7 +39,7 @@ async def list_claimable(
     return page.cut(found[: page.limit + 1], _key)
 
 
-def _key(item: Claimable) -> Key:
+def _key(item: Claimable) -> SortKey:
     return [_OWN, item.domain] if item.source == "account" else [_CATALOG, 0, -item.rank, item.domain]
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth, RecordKind
 from builders.kit.events.outbox import Event, declare
-from builders.kit.http.members import EventManifest, EventManifestKey
+from builders.kit.http.fields import EventManifest, EventManifestKey
 
 
 class DomainData(BaseModel):

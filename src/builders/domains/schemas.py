@@ -20,7 +20,7 @@ from builders.domains.records import (
     Verified,
 )
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.members import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
+from builders.kit.http.fields import Interval, ManifestKey, ManifestName, SeparatorRule, UpdatedAt
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import emails
 from builders.kit.values.texts import checked

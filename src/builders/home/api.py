@@ -8,7 +8,8 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Database, Pool
 from builders.kit.errors import NotFound
 from builders.kit.http import html
-from builders.kit.http.callers import Authenticate, Caller, CredentialsInvalid, IssuerAway, find_credential
+from builders.kit.http.callers import Authenticate, Caller
+from builders.kit.http.credentials import CredentialsInvalid, IssuerUnavailable, find_credential
 from builders.kit.http.html import Form, Link
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import UNLIMITED
@@ -35,7 +36,7 @@ _FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
 @router.get("/", response_class=Response, include_in_schema=False)
 async def show_home(request: Request, database: Pool) -> Response:
     """Show what this is and where to go on; programs are referred to the document."""
-    if not html.is_browsing(request.scope):
+    if not html.is_browser_navigation(request.scope):
         raise NotFound("There is nothing at this path.", next_action="Look for it at /docs, or in /openapi.json.")
     caller = await _find_caller(request)
     return _guest_page() if caller is None else await _account_page(database, caller)
@@ -59,7 +60,7 @@ async def _find_caller(request: Request) -> Caller | None:
     try:
         credential = find_credential(request.scope)
         return None if credential is None else await authenticate(credential, fresh=True)
-    except (CredentialsInvalid, IssuerAway):
+    except (CredentialsInvalid, IssuerUnavailable):
         return None
 
 

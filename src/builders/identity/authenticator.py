@@ -18,7 +18,8 @@ from builders.identity.records import AuditAction, KeyKind, Preset
 from builders.identity.store import accounts as account_store, keys as key_store
 from builders.identity.store.keys import Holder
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import Actor, AddressNotAllowed, Caller, Credential, KeyExpired, refused
+from builders.kit.http.callers import Actor, Caller
+from builders.kit.http.credentials import AddressNotAllowed, Credential, KeyExpired, invalid_credentials
 from builders.kit.values import clock
 
 MAX_CACHED = 10_000  # of each sort: good credentials, and bad ones of the right form
@@ -59,7 +60,7 @@ class Authenticator:
     async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
         """Return the caller, who asks from `address`; `fresh` asks the database whatever is remembered.
 
-        Raises CredentialsInvalid, AddressNotAllowed, IssuerAway.
+        Raises CredentialsInvalid, AddressNotAllowed, IssuerUnavailable.
         """
         digest = _digest(credential)
         answer = None if fresh else self._find(digest)
@@ -81,10 +82,10 @@ class Authenticator:
     async def _refuse(self, credential: Credential, answer: _Answer) -> NoReturn:
         if answer.expired is not None:
             await self._note_refusal(answer.expired.account_id, answer.expired.key_id)
-            raise refused("The API key has expired.", kind=KeyExpired, is_guess=False)
+            raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
         if _is_key(credential):
-            raise refused(_BAD_KEY, is_guess=answer.is_guess)
-        raise refused(_BAD_SESSION, next_action=_SIGN_IN, is_guess=answer.is_guess)
+            raise invalid_credentials(_BAD_KEY, is_guess=answer.is_guess)
+        raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=answer.is_guess)
 
     async def _note_refusal(self, account_id: UUID, key_id: UUID | None, *, address: str | None = None) -> None:
         """Write the refused use of a real key into the account's audit list, once in a while for each key.
@@ -113,13 +114,13 @@ class Authenticator:
             self._noted.pop(key_id, None)
             raise
 
-    def vouches(self, credential: Credential) -> bool:
+    def is_known_good(self, credential: Credential) -> bool:
         """Whether it is surely no guess: it was found good lately, or is a token that we signed."""
         if _digest(credential) in self._good:
             return True
         return self._bearers is not None and not _is_key(credential) and self._bearers.signed(credential)
 
-    async def find_counterpart(self, caller: Caller) -> Caller | None:
+    async def find_other_mode(self, caller: Caller) -> Caller | None:
         """Return the same caller in the other mode; None when the account is gone."""
         if caller.mode == "test":
             return replace(caller, account_id=caller.live_account_id, mode="live")
@@ -127,7 +128,7 @@ class Authenticator:
             account = await account_store.find_account(conn, account_id=caller.live_account_id)
         return None if account is None else replace(caller, account_id=account.sandbox_id, mode="test")
 
-    async def witness(self, caller: Caller, *, what: str) -> None:
+    async def record_support_action(self, caller: Caller, *, what: str) -> None:
         """Writes into the account's audit list what support is about to do as its holder."""
         async with self._database.transaction() as conn:
             await audit.record_audit(
@@ -167,7 +168,7 @@ class Authenticator:
     async def _look_up(self, credential: Credential) -> _Answer:
         presented = keys.parse(credential.text)
         if presented is None:
-            raise refused("This is no API key, or it has a typo: its checksum does not match.")
+            raise invalid_credentials("This is no API key, or it has a typo: its checksum does not match.")
         now, asked = clock.now(), clock.monotonic()
         async with self._database.reading() as conn:
             holder = await key_store.find_holder(conn, public_id=presented.public_id, now=now)
@@ -185,7 +186,7 @@ class Authenticator:
 
     async def _look_up_token(self, credential: Credential) -> _Answer:
         if self._bearers is None:
-            raise refused("Tokens are not accepted here.")
+            raise invalid_credentials("Tokens are not accepted here.")
         now, asked = clock.now(), clock.monotonic()
         caller = await self._bearers.find_caller(credential)
         left = self._cache_s

@@ -6,7 +6,8 @@ from builders.identity import identities, jwts, oidc, scopes, sessions, tokens
 from builders.identity.jwts import Presented, TokenRefused, TokenUntimely
 from builders.identity.store import sessions as session_store
 from builders.kit.db.connections import Database
-from builders.kit.http.callers import Caller, Credential, refused
+from builders.kit.http.callers import Caller
+from builders.kit.http.credentials import Credential, invalid_credentials
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -26,13 +27,13 @@ class Bearers:
     async def find_caller(self, credential: Credential) -> Caller | None:
         """The caller; None when the token was good once and its session is over.
 
-        Raises CredentialsInvalid, and IssuerAway when the token cannot be judged.
+        Raises CredentialsInvalid, and IssuerUnavailable when the token cannot be judged.
         """
         try:
             return await self._judge(jwts.read(credential.text), in_cookie=credential.kind == "cookie")
         except TokenRefused as refusal:
             is_guess = not isinstance(refusal, TokenUntimely)
-            raise refused(str(refusal), next_action=_ANOTHER, is_guess=is_guess) from None
+            raise invalid_credentials(str(refusal), next_action=_ANOTHER, is_guess=is_guess) from None
 
     def signed(self, credential: Credential) -> bool:
         """Whether it is a token of ours, be its time or its session over or not."""

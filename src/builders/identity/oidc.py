@@ -14,7 +14,7 @@ import jwt
 
 from builders.identity import jwts
 from builders.identity.jwts import Claims, Presented, TokenRefused
-from builders.kit.http.callers import IssuerAway
+from builders.kit.http.credentials import IssuerUnavailable
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
 from builders.kit.process.issuers import OidcIssuer
@@ -53,7 +53,7 @@ class Issuer:
         self._fetching = asyncio.Lock()
 
     async def verify(self, presented: Presented) -> Claims:
-        """What the token says. Raises TokenRefused, and IssuerAway when the keys cannot be had."""
+        """What the token says. Raises TokenRefused, and IssuerUnavailable when the keys cannot be had."""
         if presented.kind not in _KINDS or presented.algorithm not in self.trusted.algorithms:
             raise TokenRefused("The token is of a kind that is not accepted.")
         key = await self._find_key((presented.kid, presented.algorithm))
@@ -78,7 +78,7 @@ class Issuer:
             if clock.monotonic() >= self._next_fetch and (self._age() >= KEPT_S or name not in self._keys):
                 await self._fetch()
         if self._age() >= STALE_S or (self._is_away and name not in self._keys):
-            raise IssuerAway(
+            raise IssuerUnavailable(
                 f"The keys of {self.trusted.issuer} cannot be had, so its tokens cannot be judged.",
                 retry_after=RETRY_S,
             )

@@ -22,7 +22,7 @@ from builders.identity.store import accounts as account_store, codes as store, s
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
 from builders.kit.http import forms
-from builders.kit.http.clients import network_of
+from builders.kit.http.visitors import truncate_address
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
@@ -128,7 +128,7 @@ async def _make(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UU
 
 def _link(settings: Settings, token: str, return_to: str | None) -> str:
     query = {"token": token} | ({"return_to": return_to} if return_to else {})
-    return f"{settings.url}{forms.SIGN_IN}?{urlencode(query)}"
+    return f"{settings.url}{forms.SIGN_IN_PATH}?{urlencode(query)}"
 
 
 async def _is_capped(conn: Conn, *, address: str, network: str, account_id: UUID | None) -> bool:
@@ -152,7 +152,7 @@ async def _is_capped(conn: Conn, *, address: str, network: str, account_id: UUID
 
 def _network(client: str | None) -> str:
     """Return the network that counts as one client; empty where the address is not known."""
-    return network_of(client or "") or ""
+    return truncate_address(client or "") or ""
 
 
 async def sign_in(

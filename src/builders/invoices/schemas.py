@@ -18,7 +18,7 @@ from builders.invoices.records import (
     StripeEvent,
 )
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.members import Livemode
+from builders.kit.http.fields import Livemode
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.values import clock, texts
 from builders.kit.values.money import Money

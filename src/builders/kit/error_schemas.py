@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from builders.kit.errors import MIXED, MOST_ERRORS
+from builders.kit.errors import MAX_ERRORS, MIXED_CODE
 
 Json = dict[str, Any]  # a part of the document
 
@@ -70,12 +70,13 @@ VALIDATION_SCHEMAS: Mapping[str, Json] = {
                 "type": "array",
                 "title": "Detail",
                 "items": {"$ref": "#/components/schemas/ValidationError"},
-                "description": f"The errors, {MOST_ERRORS} at most.",
+                "description": f"The errors, {MAX_ERRORS} at most.",
             },
             "code": {
                 "type": "string",
                 "title": "Code",
-                "description": f"The `type` that all errors of `detail` have, or `{MIXED}`. More can be added.",
+                "description": f"The `type` that all errors of `detail` have, or `{MIXED_CODE}`. "
+                "More can be added.",
             },
             "request_id": _REQUEST_ID,
             "next_action": {

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from structlog.contextvars import get_contextvars
 
 PROBLEM_JSON = "application/problem+json"
-LONGEST_NAME = 80  # characters of a member's name that are shown
-DEEPEST = 16  # parts of a place that are shown; no body of ours has as many
-CODES = "x-codes"  # of a response in `responses`; kit/http/openapi.py makes examples of them
-MOST_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
-MIXED = "validation_failed"  # the code of a 422 whose errors are of several types
+MAX_NAME_LENGTH = 80  # characters of a member's name that are shown
+MAX_LOC_PARTS = 16  # parts of a place that are shown; no body of ours has as many
+CODES_KEY = "x-codes"  # of a response in `responses`; kit/http/openapi.py makes examples of them
+MAX_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
+MIXED_CODE = "validation_failed"  # the code of a 422 whose errors are of several types
 _NAMED = 3  # places that the next action of a 422 names
 
 
@@ -32,7 +32,7 @@ class Problem(Exception):
     remedy: ClassVar[str | None] = None
     # What it says where the raiser says nothing; None: its title.
     default_detail: ClassVar[str | None] = None
-    # Of a 404 for an id: the path below which `GET /{id}` reads one; see kit/http/counterparts.py.
+    # Of a 404 for an id: the path below which `GET /{id}` reads one; see kit/http/mode_hints.py.
     collection: ClassVar[str | None] = None
 
     def __init__(
@@ -78,7 +78,7 @@ class Problem(Exception):
         return Response(json.dumps(body, separators=(",", ":")), self.status, self.headers, PROBLEM_JSON)
 
 
-class Unexpected(Problem):
+class InternalError(Problem):
     """Something went wrong on our side."""
 
     status, code = 500, "internal_error"
@@ -128,7 +128,7 @@ class TokenInvalid(Problem):
     status, code = 400, "token_invalid"
 
 
-class DatabaseAway(Problem):
+class DatabaseUnavailable(Problem):
     """The database is away."""
 
     status, code = 503, "database_away"
@@ -140,7 +140,7 @@ class DatabaseBusy(Problem):
     status, code = 503, "database_busy"
 
 
-class TookTooLong(Problem):
+class RequestTimeout(Problem):
     """The request took too long."""
 
     status, code = 503, "request_timeout"
@@ -162,7 +162,7 @@ class Invalid(Exception):
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
             {"loc": _shown_loc(error["loc"]), "msg": error["msg"], "type": error["type"]} | _hint(error)
-            for error in errors[:MOST_ERRORS]
+            for error in errors[:MAX_ERRORS]
         ]
         return invalid
 
@@ -170,7 +170,7 @@ class Invalid(Exception):
     def code(self) -> str:
         """The type of the errors when all have the same."""
         kinds = {error["type"] for error in self.errors}
-        return kinds.pop() if len(kinds) == 1 else MIXED
+        return kinds.pop() if len(kinds) == 1 else MIXED_CODE
 
     @property
     def next_action(self) -> str:
@@ -206,14 +206,14 @@ def _place(loc: Sequence[str | int]) -> str:
 
 def _shown_loc(loc: Sequence[str | int]) -> list[str | int]:
     """Return a place, shortened in the middle: unknown members can be nested deeply, and errors repeat it."""
-    if len(loc) > DEEPEST:
-        loc = (*loc[: DEEPEST // 2], "...", *loc[-DEEPEST // 2 + 1 :])
+    if len(loc) > MAX_LOC_PARTS:
+        loc = (*loc[: MAX_LOC_PARTS // 2], "...", *loc[-MAX_LOC_PARTS // 2 + 1 :])
     return [_shown(each) for each in loc]
 
 
 def _shown(name: str | int) -> str | int:
     """A member's name, shortened: an unknown one can be as long as a body."""
-    return f"{name[:LONGEST_NAME]}..." if isinstance(name, str) and len(name) > LONGEST_NAME else name
+    return f"{name[:MAX_NAME_LENGTH]}..." if isinstance(name, str) and len(name) > MAX_NAME_LENGTH else name
 
 
 def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
@@ -225,14 +225,14 @@ def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
         status: {
             "description": "; ".join(f"`{each.code}`: {each.title()}" for each in each_status),
             "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            CODES: [each.code for each in each_status],
+            CODES_KEY: [each.code for each in each_status],
         }
         for status, each_status in by_status.items()
     }
 
 
 # What may be answered by whatever asks the database.
-UNAVAILABLE = problems(DatabaseAway, DatabaseBusy, TookTooLong)
+UNAVAILABLE = problems(DatabaseUnavailable, DatabaseBusy, RequestTimeout)
 
 # The 422, for what FastAPI does not see can be invalid.
 INVALID: Mapping[int | str, dict[str, Any]] = {
@@ -243,8 +243,8 @@ INVALID: Mapping[int | str, dict[str, Any]] = {
 }
 
 
-def catalog(root: type[Problem] = Problem) -> Iterator[type[Problem]]:
+def list_problem_types(root: type[Problem] = Problem) -> Iterator[type[Problem]]:
     """Every refusal that the imported rooms declare."""
     for each in root.__subclasses__():
         yield each
-        yield from catalog(each)
+        yield from list_problem_types(each)

@@ -6,15 +6,15 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from builders.kit.db.connections import Database, Pool, Tx
-from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
-from builders.kit.http.bodies import Answer
-from builders.kit.http.clients import network_of
-from builders.kit.http.dependencies import Address, Keys
-from builders.kit.http.forms import PostedToken
-from builders.kit.http.prefetch import CHANGES, PrefetchRefused, refuse_ahead
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.dependencies import ClientAddress, KeyringDep
+from builders.kit.http.forms import FormToken
+from builders.kit.http.prefetch import CHANGES_STATE, PrefetchRefused, refuse_prefetch
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.http.visitors import truncate_address
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.leads import schemas, service as leads
 from builders.leads.records import Confirmation, Receipt
@@ -27,14 +27,14 @@ LEADS = declare(
 ON_PAGE = "/v1/leads/confirm/page"
 
 
-@router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[within(LEADS)])
-async def create(body: schemas.CreateLeadRequest, address: Address, conn: Tx) -> Receipt:
+@router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[rate_limit(LEADS)])
+async def create(body: schemas.CreateLeadRequest, address: ClientAddress, conn: Tx) -> Receipt:
     """Leave an address: its reader is asked by mail to confirm. The same answer whether it is known or not."""
     return await leads.create(conn, request=body.request(address))
 
 
-@waitlist_router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[within(LEADS)])
-async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: Address, conn: Tx) -> Receipt:
+@waitlist_router.post("", status_code=201, response_model=schemas.LeadReply, dependencies=[rate_limit(LEADS)])
+async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: ClientAddress, conn: Tx) -> Receipt:
     """Join the builders waitlist: stored as a lead of the source `builders_waitlist`."""
     return await leads.create(conn, request=body.request(address))
 
@@ -42,21 +42,22 @@ async def join_waitlist(body: schemas.BuildersWaitlistRequest, address: Address,
 @router.get(
     "/confirm",
     response_model=schemas.LeadConfirmedReply,
-    responses=problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy),
-    dependencies=[CHANGES],
+    responses=problems(TokenInvalid, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
+    dependencies=[CHANGES_STATE],
 )
 async def confirm(
     request: Request,
     token: Annotated[str, Query(min_length=8, description="Of the link that was mailed.")],
-    address: Address,
+    address: ClientAddress,
     database: Pool,
-    keys: Keys,
-) -> Answer | Response:
+    keys: KeyringDep,
+) -> ReplyWithHeaders | Response:
     """Confirm link of a lead: repeating it is harmless. A browser gets a page, whose button confirms."""
     try:
-        refuse_ahead(request)
+        refuse_prefetch(request)
         if not html.wants_html(request):
-            return Answer(schemas.confirmed(await _confirm(database, keys, token, address)), html.NEGOTIATED)
+            reply = schemas.confirmed(await _confirm(database, keys, token, address))
+            return ReplyWithHeaders(reply, html.NEGOTIATED)
         return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token, address))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _refused(request, refusal)
@@ -68,12 +69,12 @@ async def confirm(
     responses={
         200: {"content": {"text/html": {"schema": {"type": "string"}}}},
         **problems(TokenInvalid),
-        **forms.RESPONSES,
+        **forms.FORM_RESPONSES,
     },
-    openapi_extra={**BEYOND, **forms.BODY},
+    openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
 async def confirm_page(
-    request: Request, token: PostedToken, address: Address, database: Pool, keys: Keys
+    request: Request, token: FormToken, address: ClientAddress, database: Pool, keys: KeyringDep
 ) -> Response:
     """Confirm a lead with the link's page: what its button posts. The token alone counts."""
     try:
@@ -101,7 +102,7 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
 
 async def _confirm(database: Database, keyring: Keyring, token: str, address: str) -> Confirmation:
     async with database.transaction() as conn:
-        return await leads.confirm(conn, keyring=keyring, token=token, client=network_of(address))
+        return await leads.confirm(conn, keyring=keyring, token=token, client=truncate_address(address))
 
 
 def _thanks(confirmation: Confirmation) -> Response:

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.clients import network_of
+from builders.kit.http.visitors import truncate_address
 from builders.kit.values import emails, texts
 from builders.kit.values.texts import checked
 from builders.leads.records import WAITLIST, Confirmation, Interest, Request, Volume
@@ -132,7 +132,7 @@ class _Visitor(Body):
             interest=interest,
             marketing=bool(consent.marketing),
             text_version=consent.text_version or None,
-            client=network_of(address),
+            client=truncate_address(address),
             details=self.details(),
             is_trapped=bool(self.website and self.website.strip()),
         )

@@ -11,8 +11,8 @@ from fastapi import Path, Response
 from builders.kit.db.connections import Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import html
-from builders.kit.http.dependencies import Keys
-from builders.kit.http.routes import BEYOND, Router
+from builders.kit.http.dependencies import KeyringDep
+from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.mail import optouts, service as mail
 from builders.mail.records import Topic
 
@@ -29,9 +29,12 @@ _KINDS = {
 
 
 @router.get(
-    "/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND
+    "/{token}",
+    response_class=Response,
+    responses={**problems(TokenInvalid), **_PAGE},
+    openapi_extra=BEYOND_SPEC,
 )
-async def show_unsubscribe(token: UnsubscribeToken, keyring: Keys) -> Response:
+async def show_unsubscribe(token: UnsubscribeToken, keyring: KeyringDep) -> Response:
     """Show the page behind the unsubscribe link of a mail; nothing ends before its button is pressed."""
     about = mail.get_subscription(keyring, token=token)
     kind, address = _KINDS[about.topic], mail.mask(about.address)
@@ -40,9 +43,12 @@ async def show_unsubscribe(token: UnsubscribeToken, keyring: Keys) -> Response:
 
 
 @router.post(
-    "/{token}", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND
+    "/{token}",
+    response_class=Response,
+    responses={**problems(TokenInvalid), **_PAGE},
+    openapi_extra=BEYOND_SPEC,
 )
-async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: Keys) -> Response:
+async def unsubscribe(token: UnsubscribeToken, conn: Tx, keyring: KeyringDep) -> Response:
     """Unsubscribe the reader of a mail, at once (RFC 8058); can be repeated."""
     ended = await mail.unsubscribe(conn, keyring=keyring, token=token)
     return html.page("Done", [f"{mail.mask(ended.address)} gets no more {_KINDS[ended.topic]}."])

@@ -9,7 +9,7 @@ from redis import asyncio as redis
 from redis.exceptions import RedisError
 
 from builders.kit.db.connections import Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.values import clock
 from builders.probes.records import Check, Readiness
@@ -78,7 +78,7 @@ async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float) -> Che
         return Check(status="away")
     try:
         await asking
-    except (DatabaseAway, DatabaseBusy, psycopg.Error, RedisError, OSError):
+    except (DatabaseUnavailable, DatabaseBusy, psycopg.Error, RedisError, OSError):
         return Check(status="away")
     return Check(status="ok", latency_ms=round((clock.monotonic() - started) * 1000))
 

@@ -7,7 +7,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import outbox
 from builders.kit.process import log
 from builders.kit.values import clock
@@ -62,7 +62,7 @@ class WriteCheck:
                 self._refused = frozenset(
                     [name for name, write in _TRIED.items() if await _refuses(conn, name, write)]
                 )
-        except (DatabaseAway, DatabaseBusy):
+        except (DatabaseUnavailable, DatabaseBusy):
             self._refused = frozenset()  # what is away is found by the check of the database
         finally:
             self._tried_at = clock.monotonic()

@@ -7,17 +7,17 @@ from starlette.responses import Response
 
 from builders.identity import service as identity
 from builders.kit.db.connections import Database, Pool, Reads, Tx
-from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
 from builders.kit.http import etags, forms, html
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, ImpersonationForbidden, LiveKeyRequired, needs
-from builders.kit.http.dependencies import Config, Keys, Offered
+from builders.kit.http.dependencies import KeyringDep, OptionalCredentials, SettingsDep
 from builders.kit.http.etags import IfMatch, IfNoneMatch
-from builders.kit.http.forms import PostedToken
+from builders.kit.http.forms import FormToken
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.prefetch import CHANGES, PrefetchRefused, refuse_ahead
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.http.prefetch import CHANGES_STATE, PrefetchRefused, refuse_prefetch
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 from builders.profile import schemas, service as profiles
 from builders.profile.errors import ResendTooSoon
@@ -36,8 +36,8 @@ RESEND = declare(
 PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/me", response_model=schemas.ProfileReply, responses=dict(etags.READ))
-async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
+@router.get("/me", response_model=schemas.ProfileReply, responses=dict(etags.READ_RESPONSES))
+async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> ReplyWithHeaders | Response:
     """Own profile. With a test key it is the real account's."""
     profile = await profiles.get(conn, account_id=caller.live_account_id)
     return known.answer(profile, of=profile.id, version=profile.version)
@@ -46,11 +46,16 @@ async def get(caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Respo
 @router.patch(
     "/me",
     response_model=schemas.ProfileUpdated,
-    responses={**etags.WRITTEN, **problems(ResendTooSoon, ImpersonationForbidden, LiveKeyRequired)},
+    responses={**etags.WRITE_RESPONSES, **problems(ResendTooSoon, ImpersonationForbidden, LiveKeyRequired)},
 )
 async def update(
-    body: schemas.CustomerProfileUpdate, caller: Writer, conn: Tx, expected: IfMatch, keys: Keys, settings: Config
-) -> Answer:
+    body: schemas.CustomerProfileUpdate,
+    caller: Writer,
+    conn: Tx,
+    expected: IfMatch,
+    keys: KeyringDep,
+    settings: SettingsDep,
+) -> ReplyWithHeaders:
     """Update the own profile: a merge patch. Another address is pending until confirmed, and needs a live key."""
     profile = await profiles.update(
         conn,
@@ -62,7 +67,7 @@ async def update(
         change=body.change(),
         expected=expected,
     )
-    return etags.tagged(profile, of=profile.id, version=profile.version)
+    return etags.with_etag(profile, of=profile.id, version=profile.version)
 
 
 @router.get(VERIFICATION, response_model=schemas.VerificationReply)
@@ -75,9 +80,9 @@ async def get_verification(caller: Reader, conn: Reads) -> Verification:
     f"{VERIFICATION}/resend",
     response_model=schemas.ResendReply,
     responses=problems(ResendTooSoon, InFlight),
-    dependencies=[within(RESEND)],
+    dependencies=[rate_limit(RESEND)],
 )
-async def resend(caller: Writer, conn: Tx, keys: Keys, settings: Config) -> schemas.ResendReply:
+async def resend(caller: Writer, conn: Tx, keys: KeyringDep, settings: SettingsDep) -> schemas.ResendReply:
     """Resend the verification message, unless there is nothing to confirm."""
     sent, verification = await profiles.resend(
         conn, keyring=keys, settings=settings, account_id=caller.live_account_id
@@ -88,25 +93,25 @@ async def resend(caller: Writer, conn: Tx, keys: Keys, settings: Config) -> sche
 @router.get(
     f"{VERIFICATION}/confirm",
     response_model=schemas.ConfirmationReply,
-    responses=problems(TokenInvalid, identity.EmailTaken, PrefetchRefused, DatabaseAway, DatabaseBusy),
-    dependencies=[CHANGES],
+    responses=problems(TokenInvalid, identity.EmailTaken, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
+    dependencies=[CHANGES_STATE],
 )
 async def confirm(
     request: Request,
     token: Annotated[str, Query(min_length=8, description="Of the link that was mailed.")],
     database: Pool,
-    keys: Keys,
-    offered: Offered,
-) -> Answer | Response:
+    keys: KeyringDep,
+    offered: OptionalCredentials,
+) -> ReplyWithHeaders | Response:
     """Public confirm link: the token proves ownership. Nobody is signed in; repeating it is harmless.
 
     The answer is JSON. A browser gets a page, whose button confirms.
     """
     del offered
     try:
-        refuse_ahead(request)
+        refuse_prefetch(request)
         if not html.wants_html(request):
-            return Answer(schemas.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
+            return ReplyWithHeaders(schemas.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
         return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, identity.EmailTaken, PrefetchRefused) as refusal:
         return _refused(request, refusal)
@@ -115,10 +120,10 @@ async def confirm(
 @router.post(
     f"{VERIFICATION}/confirm/page",
     response_class=Response,
-    responses={**problems(TokenInvalid, identity.EmailTaken), **forms.RESPONSES, **PAGE},
-    openapi_extra={**BEYOND, **forms.BODY},
+    responses={**problems(TokenInvalid, identity.EmailTaken), **forms.FORM_RESPONSES, **PAGE},
+    openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
-async def confirm_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
+async def confirm_page(request: Request, token: FormToken, database: Pool, keys: KeyringDep) -> Response:
     """Confirm an address with the link's page: what its button posts.
 
     It may come from anywhere, as the link may: the token alone counts, and the browser is left as it was.
@@ -160,7 +165,7 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
 def _thanks(confirmation: Confirmation) -> Response:
     said = "was confirmed before" if confirmation.repeated else "is confirmed"
     paragraph = f"The address {confirmation.email} {said}. You can close this page."
-    return html.page("Thank you", [paragraph], links=[html.HOME])
+    return html.page("Thank you", [paragraph], links=[html.HOME_LINK])
 
 
 def _refused(request: Request, refusal: Problem) -> Response:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, WriteReply, by_example
-from builders.kit.http.members import UpdatedAt
+from builders.kit.http.fields import UpdatedAt
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import emails
 from builders.kit.values.texts import checked

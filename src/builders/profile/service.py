@@ -11,7 +11,7 @@ from builders.identity.records import Account, AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor, ImpersonationForbidden, LiveKeyRequired
-from builders.kit.http.etags import Expected
+from builders.kit.http.etags import WriteCondition
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -46,7 +46,7 @@ async def update(
     actor: Actor,
     live: bool,
     change: Change,
-    expected: Expected,
+    expected: WriteCondition,
 ) -> Profile:
     """The profile with the change; one that changes nothing is no new version. Publishes profile.updated.
 

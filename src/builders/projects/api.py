@@ -10,7 +10,7 @@ from starlette.responses import Response
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http import etags
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.etags import IfMatch, IfNoneMatch
 from builders.kit.http.idempotency import InFlight
@@ -66,9 +66,11 @@ async def create(body: schemas.ProjectCreate, caller: Writer, conn: Tx) -> schem
 @router.get(
     "/{project_id}",
     response_model=schemas.ProjectReply,
-    responses={**etags.READ, **problems(ProjectNotFound)},
+    responses={**etags.READ_RESPONSES, **problems(ProjectNotFound)},
 )
-async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch) -> Answer | Response:
+async def get(
+    project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneMatch
+) -> ReplyWithHeaders | Response:
     """Read one project, archived or not."""
     found = await projects.get(conn, account_id=caller.account_id, project_id=project_id)
     return known.answer(schemas.project_reply(found, caller), of=found.id, version=found.version)
@@ -78,13 +80,13 @@ async def get(project_id: ProjectId, caller: Reader, conn: Reads, known: IfNoneM
     "/{project_id}",
     response_model=schemas.ProjectWritten,
     responses={
-        **etags.WRITTEN,
+        **etags.WRITE_RESPONSES,
         **problems(ProjectNotFound, SlugsTaken, ProjectLimit, ProjectArchived),
     },
 )
 async def update(
     project_id: ProjectId, body: schemas.ProjectUpdate, caller: Writer, conn: Tx, expected: IfMatch
-) -> Answer:
+) -> ReplyWithHeaders:
     """Update a project with a merge patch. `archived: false` restores an archived project."""
     changed = await projects.update(
         conn,
@@ -93,15 +95,15 @@ async def update(
         patch=body.patch(),
         expected=replace(expected, version=body.version),
     )
-    return etags.tagged(schemas.written_reply(changed, caller), of=changed.id, version=changed.version)
+    return etags.with_etag(schemas.written_reply(changed, caller), of=changed.id, version=changed.version)
 
 
 @router.delete(
     "/{project_id}",
     response_model=schemas.ProjectReply,
-    responses={**etags.WRITTEN, **problems(ProjectNotFound)},
+    responses={**etags.WRITE_RESPONSES, **problems(ProjectNotFound)},
 )
-async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> Answer:
+async def archive(project_id: ProjectId, caller: Writer, conn: Tx, expected: IfMatch) -> ReplyWithHeaders:
     """Archive a project: it accepts no new aliases, its aliases continue to work. Repeating it changes nothing."""
     archived = await projects.archive(conn, account_id=caller.account_id, project_id=project_id, expected=expected)
-    return etags.tagged(schemas.project_reply(archived, caller), of=archived.id, version=archived.version)
+    return etags.with_etag(schemas.project_reply(archived, caller), of=archived.id, version=archived.version)

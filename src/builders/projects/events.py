@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
-from builders.kit.http.members import EventManifest, EventManifestKey, Version
+from builders.kit.http.fields import EventManifest, EventManifestKey, Version
 from builders.mail import service as mail
 from builders.projects.records import Project
 

@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.callers import Caller
-from builders.kit.http.members import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.fields import CreatedAt, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import emails, ids, texts
 from builders.kit.values.texts import checked

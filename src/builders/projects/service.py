@@ -13,7 +13,7 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
-from builders.kit.http.etags import Expected
+from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock, ids
 from builders.projects import fields, store
@@ -76,7 +76,9 @@ async def create(conn: Conn, *, account_id: UUID, spec: ProjectSpec) -> Project:
     return (await create_many(conn, account_id=account_id, specs=[spec]))[0]
 
 
-async def update(conn: Conn, *, account_id: UUID, project_id: UUID, patch: Patch, expected: Expected) -> Project:
+async def update(
+    conn: Conn, *, account_id: UUID, project_id: UUID, patch: Patch, expected: WriteCondition
+) -> Project:
     """Apply a patch, which can also archive or restore the project; a patch without effect keeps the version.
 
     Publishes project.updated, archived or restored. Raises ProjectNotFound, VersionMismatch, ProjectArchived,
@@ -100,7 +102,7 @@ async def update(conn: Conn, *, account_id: UUID, project_id: UUID, patch: Patch
     return after if after.is_archived or not to_archive else await _archive(conn, after)
 
 
-async def archive(conn: Conn, *, account_id: UUID, project_id: UUID, expected: Expected) -> Project:
+async def archive(conn: Conn, *, account_id: UUID, project_id: UUID, expected: WriteCondition) -> Project:
     """Archive the project and publish project.archived; leave an archived project as it is.
 
     Raises ProjectNotFound, and VersionMismatch unless the project is already archived (RFC 9110, 13.1.1).

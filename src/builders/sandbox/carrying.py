@@ -5,7 +5,7 @@ from uuid import UUID
 from procrastinate import JobContext, RetryStrategy
 
 from builders.kit.db.connections import Conn
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.sandbox import finishing, runner
@@ -37,7 +37,7 @@ async def finish(context: JobContext, account_id: str, promotion_id: str) -> Non
     owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
     try:
         await runner.run(database, **owner, means=means)
-    except (DatabaseAway, DatabaseBusy):
+    except (DatabaseUnavailable, DatabaseBusy):
         raise  # `sandbox.resume` begins anew, however often
     except Exception:
         if context.job.attempts < TRIES:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process import log
 from builders.kit.values import clock
 from builders.sandbox import finishing, promotion as promotions
@@ -69,7 +69,7 @@ async def _advance(database: Database, plan: Plan, promotion: Promotion, means: 
             await journal.finish_steps(conn, **owner, outcomes=journal.successes(steps), now=clock.now())
     except REFUSALS as refusal:
         await _fail(database, plan, promotion, explain(plan, tasks, refusal))
-    except (DatabaseAway, DatabaseBusy):
+    except (DatabaseUnavailable, DatabaseBusy):
         raise  # the next one to run it finds all as it was
     except Exception:
         if not tasks:

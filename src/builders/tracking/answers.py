@@ -7,8 +7,8 @@ from urllib.parse import quote
 from fastapi import Request, Response
 
 from builders.kit.http import html
-from builders.kit.http.bodies import Written
-from builders.kit.http.clients import Machine, Visitor
+from builders.kit.http.bodies import RawResponse
+from builders.kit.http.visitors import Machine, Visitor
 
 # 43 bytes, transparent.
 GIF = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
@@ -22,7 +22,7 @@ _PIXEL_HEADERS = {
     "Cross-Origin-Resource-Policy": "cross-origin",  # it is there for other people's mail programs
     "X-Robots-Tag": "noindex",
 }
-_PIXEL, _PIXEL_HEAD = Written(GIF, 200, _PIXEL_HEADERS), Written(b"", 200, _PIXEL_HEADERS)
+_PIXEL, _PIXEL_HEAD = RawResponse(GIF, 200, _PIXEL_HEADERS), RawResponse(b"", 200, _PIXEL_HEADERS)
 _WAY = {**html.NEGOTIATED, "X-Robots-Tag": "noindex"}
 _SAFE = ":/%#?=@[]!$&'()*+,;~"  # of an address, as a browser writes it
 _ASKS_ONLY = {Machine.SCANNER, Machine.PREFETCH}  # wants to know where it leads, and not to go there
@@ -41,5 +41,5 @@ def way(request: Request, target: str, visitor: Visitor) -> Response:
 
 
 @lru_cache(maxsize=1024)
-def _redirect(target: str) -> Written:
-    return Written(b"", 302, {**_WAY, "Content-Length": "0", "Location": quote(target, safe=_SAFE)})
+def _redirect(target: str) -> RawResponse:
+    return RawResponse(b"", 302, {**_WAY, "Content-Length": "0", "Location": quote(target, safe=_SAFE)})

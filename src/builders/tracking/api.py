@@ -6,11 +6,11 @@ from fastapi import Depends, Path, Query, Request, Response
 
 from builders.kit.db.connections import Reads
 from builders.kit.errors import problems
-from builders.kit.http import clients
+from builders.kit.http import visitors
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.tracking import answers, schemas, service as tracking
 from builders.tracking.errors import LinkAltered
 from builders.tracking.records import Followed
@@ -53,11 +53,13 @@ def recorder(request: Request) -> tracking.Recorder:
 Hits = Annotated[tracking.Recorder, Depends(recorder)]
 
 
-@router.get("/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[within(TRACKED, alone=True)])
+@router.get(
+    "/o/{token}", response_class=Response, responses=_IMAGE, dependencies=[rate_limit(TRACKED, alone=True)]
+)
 async def open_mail(request: Request, hits: Hits, token: TrackingToken) -> Response:
     """Tell of a mail's opening: always the same image; what is ours is recorded."""
     if request.method != "HEAD":
-        await hits.note_open(token=token, visitor=clients.of(request))
+        await hits.note_open(token=token, visitor=visitors.visitor_of(request))
     return answers.pixel(request)
 
 
@@ -65,7 +67,7 @@ async def open_mail(request: Request, hits: Hits, token: TrackingToken) -> Respo
     "/c/{token}",
     response_model=schemas.LinkReply,
     responses={**_LINK, **problems(LinkAltered)},
-    dependencies=[within(TRACKED, alone=True)],
+    dependencies=[rate_limit(TRACKED, alone=True)],
 )
 async def follow_link(
     request: Request,
@@ -76,13 +78,13 @@ async def follow_link(
 ) -> Response:
     """Follow a link of a mail: 302 to `u` for browsers, the target as JSON for everything else."""
     hits.check(token=token, target=u, mac=m)
-    visitor = clients.of(request)
+    visitor = visitors.visitor_of(request)
     if request.method != "HEAD":
         await hits.note_click(token=token, target=u, visitor=visitor)
     return answers.way(request, u, visitor)
 
 
-@messages_router.get("", response_model=PageReply[schemas.MessageReply], openapi_extra=BEYOND)
+@messages_router.get("", response_model=PageReply[schemas.MessageReply], openapi_extra=BEYOND_SPEC)
 async def list_messages(caller: Reader, conn: Reads, page: PageQuery) -> Page[Followed]:
     """List the notices mailed for the account, newest first, with their opens and clicks; kept for 90 days."""
     return await tracking.list_messages(conn, account_id=caller.account_id, page=page)

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
-from builders.kit.errors import DatabaseAway, DatabaseBusy
-from builders.kit.http.clients import Machine, Visitor
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.http.visitors import Machine, Visitor
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
@@ -69,7 +69,7 @@ class Recorder:
     async def _note(self, hit: Hit) -> None:
         try:
             await self._commits.add(hit)
-        except (DatabaseAway, DatabaseBusy):
+        except (DatabaseUnavailable, DatabaseBusy):
             self._lost += 1
             if clock.monotonic() - self._told >= TOLD_EVERY_S:
                 _log.warning("hits_lost", count=self._lost)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from builders.kit.http.clients import Visitor
+from builders.kit.http.visitors import Visitor
 from builders.mail.records import Status
 
 

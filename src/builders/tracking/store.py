@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
-from builders.kit.http.clients import Machine
+from builders.kit.http.visitors import Machine
 from builders.kit.values import ids
 from builders.tracking.records import Hit
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
-from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
@@ -183,12 +183,12 @@ def apply_overrides(event: Event, overrides: Mapping[str, Json], *, loc: Loc) ->
     try:
         data = type(example).model_validate_json(json.dumps(wanted), strict=True).model_dump_json()
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_ERRORS]
+        found = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_ERRORS]
         raise Invalid.many(
             [{**each, "loc": (*loc, *each["loc"]), "type": OVERRIDE_WRONG} for each in found]
         ) from None
     # Bounded: to look for what was meant costs more than all the rest of a hostile body.
-    if unknown := list(islice(_unknown_members(wanted, json.loads(data), loc), MOST_ERRORS)):
+    if unknown := list(islice(_unknown_members(wanted, json.loads(data), loc), MAX_ERRORS)):
         raise Invalid.many(unknown)
     if len(data.encode()) > MAX_DATA_BYTES:
         raise Invalid(loc, f"The data of an event has up to {MAX_DATA_BYTES} bytes.", "event_too_large")

@@ -10,7 +10,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
-from builders.kit.http.etags import Expected
+from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
@@ -107,7 +107,7 @@ async def update_destination(
     outbound: Outbound,
     account_id: UUID,
     destination_id: UUID,
-    expected: Expected,
+    expected: WriteCondition,
     label: str | None = None,
     url: str | None = None,
     enabled: bool | None = None,
@@ -174,7 +174,7 @@ async def rotate_secret(
 
 
 async def delete_destination(
-    conn: Conn, *, account_id: UUID, destination_id: UUID, expected: Expected
+    conn: Conn, *, account_id: UUID, destination_id: UUID, expected: WriteCondition
 ) -> Destination:
     """Removes a destination, and what is pending for it; the destination as it was. Publishes webhook.deleted.
 

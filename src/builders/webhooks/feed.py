@@ -16,7 +16,7 @@ from typing import Self
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher, outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.http.pagination import JsonPage, PageRequest
@@ -248,7 +248,7 @@ class FeedWaiters:
         try:
             async with self._database.reading() as conn:
                 heads = await store.list_heads(conn, account_ids=self._waiting.keys())
-        except (DatabaseAway, DatabaseBusy):
+        except (DatabaseUnavailable, DatabaseBusy):
             _log.warning("feed_waiters_delayed", waiting=self.count)
             return
         for account_id, head in heads.items():

@@ -8,7 +8,7 @@ import psycopg
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from builders.kit.db.connections import Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -93,6 +93,6 @@ async def _measure_forever(database: Database) -> None:
     while True:
         try:
             await measure(database)
-        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+        except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("metrics_delayed", error=str(error))
         await asyncio.sleep(INTERVAL_S)

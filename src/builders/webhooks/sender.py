@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import psycopg
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
@@ -81,7 +81,7 @@ class Sender:
             try:
                 await self._write()
                 claimed = await self._claim()
-            except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+            except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
                 _log.warning("deliveries_delayed", error=str(error))
                 await self._pause(DATABASE_RETRY_S)
                 continue
@@ -167,7 +167,7 @@ class Sender:
         try:
             async with self._database.transaction() as conn:
                 held = await attempts.write_results(conn, results_=results)
-        except (DatabaseAway, DatabaseBusy):
+        except (DatabaseUnavailable, DatabaseBusy):
             self._results = results + self._results
             raise
         except psycopg.Error:
@@ -182,7 +182,7 @@ class Sender:
             try:
                 async with self._database.transaction() as conn:
                     await attempts.write_results(conn, results_=[result])
-            except (DatabaseAway, DatabaseBusy):
+            except (DatabaseUnavailable, DatabaseBusy):
                 self._results = [*results[n:], *self._results]
                 raise
             except psycopg.Error as error:
@@ -197,7 +197,7 @@ class Sender:
             async with self._database.reading() as conn:
                 if await claims.cancel_unwanted(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
                     self._tidied -= CANCEL_INTERVAL_S  # there may be more
-        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+        except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("deliveries_not_tidied", error=str(error))
 
     async def _end(self) -> None:
@@ -207,5 +207,5 @@ class Sender:
             task.cancel()
         try:
             await self._write()
-        except (DatabaseAway, DatabaseBusy, psycopg.Error) as error:
+        except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
             _log.warning("deliveries_not_written", count=len(self._results), error=str(error))

@@ -4,7 +4,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from structlog.contextvars import get_contextvars
 
-from builders.kit.http.middleware import Edge
+from builders.kit.http.middleware import RequestMiddleware
 from tests.kit.asgi import ask
 
 GOOD = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -33,7 +33,7 @@ async def _tell(scope: Scope, receive: Receive, send: Send) -> None:
     ],
 )
 async def test_a_well_formed_trace_is_kept_for_the_request(sent: str | None, kept: str) -> None:
-    edge = Edge(_tell, body_limit=1024, log_requests=False)
+    edge = RequestMiddleware(_tell, body_limit=1024, log_requests=False)
     headers = [] if sent is None else [("traceparent", sent)]
     assert (await ask(edge, "GET", "/", headers=headers)).body == kept.encode()
     assert (await ask(edge, "GET", "/")).body == b""  # and for this one alone

@@ -10,17 +10,17 @@ from builders.aliases.api.names import Reader
 from builders.aliases.errors import AskedTooSoon, DestinationNotFound
 from builders.aliases.records import Confirmation, Destination
 from builders.kit.db.connections import Database, Pool, Reads, Tx
-from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem, TokenInvalid, problems
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.dependencies import Config, Keys
-from builders.kit.http.forms import PostedToken
+from builders.kit.http.dependencies import KeyringDep, SettingsDep
+from builders.kit.http.forms import FormToken
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
-from builders.kit.http.prefetch import CHANGES, PrefetchRefused, refuse_ahead
+from builders.kit.http.prefetch import CHANGES_STATE, PrefetchRefused, refuse_prefetch
 from builders.kit.http.routes import Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.process.secret_keys import Keyring
 
 router = Router(prefix="/v1/aliases/destinations", tags=["aliases"], beyond=True)
@@ -35,7 +35,9 @@ PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema
 
 
 @router.get("", response_model=PageReply[replies.DestinationReply])
-async def list_destinations(caller: Reader, conn: Reads, page: PageQuery, settings: Config) -> Page[Destination]:
+async def list_destinations(
+    caller: Reader, conn: Reads, page: PageQuery, settings: SettingsDep
+) -> Page[Destination]:
     """List the addresses that the account's names forward to, or did, and whether their readers agreed."""
     most = settings.confirmations_per_day
     return await aliases.list_destinations(conn, account_id=caller.account_id, page=page, most=most)
@@ -45,10 +47,10 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery, settin
     "/resend",
     response_model=replies.DestinationResent,
     responses=problems(DestinationNotFound, AskedTooSoon, InFlight),
-    dependencies=[within(RESEND)],
+    dependencies=[rate_limit(RESEND)],
 )
 async def resend_confirmation(
-    body: schemas.DestinationResend, caller: Asker, conn: Tx, settings: Config
+    body: schemas.DestinationResend, caller: Asker, conn: Tx, settings: SettingsDep
 ) -> replies.DestinationResent:
     """Have the reader of a destination asked again, unless they have agreed."""
     sent, destination = await aliases.resend(
@@ -60,24 +62,24 @@ async def resend_confirmation(
 @router.get(
     "/confirm",
     response_model=replies.DestinationConfirmed,
-    responses=problems(TokenInvalid, PrefetchRefused, DatabaseAway, DatabaseBusy),
-    dependencies=[CHANGES],
+    responses=problems(TokenInvalid, PrefetchRefused, DatabaseUnavailable, DatabaseBusy),
+    dependencies=[CHANGES_STATE],
 )
 async def confirm_destination(
     request: Request,
     token: Annotated[str, Query(min_length=8, description="Of the link that was mailed.")],
     database: Pool,
-    keys: Keys,
-) -> Answer | Response:
+    keys: KeyringDep,
+) -> ReplyWithHeaders | Response:
     """Public confirm link of a destination: its recipient agrees to receive mail.
 
     With `Accept: application/json` the request confirms at once. Without it, the answer is a page (`text/html`)
     whose button confirms: mail scanners follow links too.
     """
     try:
-        refuse_ahead(request)
+        refuse_prefetch(request)
         if _is_program(request):
-            return Answer(replies.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
+            return ReplyWithHeaders(replies.confirmed(await _confirm(database, keys, token)), html.NEGOTIATED)
         return await _ask(database, keys, token) or _thanks(await _confirm(database, keys, token))
     except (TokenInvalid, PrefetchRefused) as refusal:
         return _refused(request, refusal)
@@ -86,10 +88,12 @@ async def confirm_destination(
 @router.post(
     "/confirm/page",
     response_class=Response,
-    responses={**problems(TokenInvalid), **forms.RESPONSES, **PAGE},
-    openapi_extra=dict(forms.BODY),
+    responses={**problems(TokenInvalid), **forms.FORM_RESPONSES, **PAGE},
+    openapi_extra=dict(forms.TOKEN_FORM_BODY),
 )
-async def confirm_destination_page(request: Request, token: PostedToken, database: Pool, keys: Keys) -> Response:
+async def confirm_destination_page(
+    request: Request, token: FormToken, database: Pool, keys: KeyringDep
+) -> Response:
     """Confirm a destination with the link's page: what its button posts. The token alone counts."""
     try:
         return _thanks(await _confirm(database, keys, token))

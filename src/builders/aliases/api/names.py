@@ -11,10 +11,10 @@ from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
 from builders.aliases.records import LIVE, Filters
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
-from builders.kit.http.dependencies import Config
-from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.dependencies import SettingsDep
+from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
@@ -32,7 +32,7 @@ router.refuse(
     "/v1/sandbox/promote with the plan's id and digest and a live key.",
 )
 # No 304: whether destinations are verified changes without the version, which is of what the owner says.
-TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
+TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 
 
 def realm_of(caller: Caller) -> UUID:
@@ -69,21 +69,24 @@ async def list_aliases(
 
 
 @router.get("/{alias_id}", response_model=replies.AliasReply, responses={**TAGGED, **problems(AliasNotFound)})
-async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> Answer:
+async def get(alias_id: AliasId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one name, also a released one."""
     found = await aliases.get(conn, realm=realm_of(caller), account_id=caller.account_id, alias_id=alias_id)
     reply = replies.shown(found, livemode=caller.mode == "live")
-    return tagged(reply, of=found.alias.id, version=found.alias.version)
+    return with_etag(reply, of=found.alias.id, version=found.alias.version)
 
 
 @router.patch(
     "/{alias_id}",
     response_model=replies.AliasWritten,
-    responses={**WRITTEN, **problems(AliasNotFound, AliasSuspended, AliasReleased, ImpersonationForbidden)},
+    responses={
+        **WRITE_RESPONSES,
+        **problems(AliasNotFound, AliasSuspended, AliasReleased, ImpersonationForbidden),
+    },
 )
 async def change(
     alias_id: AliasId, body: schemas.AliasUpdate, caller: Writer, conn: Tx, if_match: IfMatch
-) -> Answer:
+) -> ReplyWithHeaders:
     """Change where a name forwards to, or its other members: a merge patch. The rules are those of a manifest."""
     changed = await aliases.change(
         conn,
@@ -95,15 +98,17 @@ async def change(
         patch=body.patch(),
     )
     reply = replies.written(changed, livemode=caller.mode == "live")
-    return tagged(reply, of=changed.alias.id, version=changed.alias.version)
+    return with_etag(reply, of=changed.alias.id, version=changed.alias.version)
 
 
 @router.delete(
     "/{alias_id}",
     response_model=replies.AliasRelease,
-    responses={**WRITTEN, **problems(AliasNotFound, AliasSuspended, ImpersonationForbidden)},
+    responses={**WRITE_RESPONSES, **problems(AliasNotFound, AliasSuspended, ImpersonationForbidden)},
 )
-async def release(alias_id: AliasId, caller: Releaser, conn: Tx, settings: Config, if_match: IfMatch) -> Answer:
+async def release(
+    alias_id: AliasId, caller: Releaser, conn: Tx, settings: SettingsDep, if_match: IfMatch
+) -> ReplyWithHeaders:
     """Release a name: for a while only you can claim it again. A second time changes nothing.
 
     Soon after the claim this undoes it, once for each name: it is not owed. Later the paid period is not refunded;
@@ -122,4 +127,4 @@ async def release(alias_id: AliasId, caller: Releaser, conn: Tx, settings: Confi
     )
     terms = await aliases.get_released_terms(conn, account_id=caller.account_id, alias=gone.alias)
     reply = replies.released(gone, terms, livemode=caller.mode == "live")
-    return tagged(reply, of=gone.alias.id, version=gone.alias.version)
+    return with_etag(reply, of=gone.alias.id, version=gone.alias.version)

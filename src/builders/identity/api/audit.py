@@ -10,13 +10,13 @@ from builders.identity.schemas import audit as schemas
 from builders.kit.db.connections import Reads
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.pagination import JsonPage, PageQuery, PageReply
-from builders.kit.http.routes import BEYOND, Router
+from builders.kit.http.routes import BEYOND_SPEC, Router
 
 router = Router(prefix="/v1/account", tags=["account"])
 Reader = Annotated[Caller, needs("account:read")]
 
 
-@router.get("/audit", response_model=PageReply[schemas.AuditEntryReply], openapi_extra=BEYOND)
+@router.get("/audit", response_model=PageReply[schemas.AuditEntryReply], openapi_extra=BEYOND_SPEC)
 async def list_audit(
     caller: Reader,
     conn: Reads,

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from builders.kit.http.bodies import Answer
-from builders.kit.http.callers import COOKIE
+from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.credentials import COOKIE
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
@@ -20,15 +20,15 @@ def secure(request: Request) -> bool:
 Secure = Annotated[bool, Depends(secure)]
 
 
-def with_cookie(reply: object, *, token: str, expires_at: datetime, secure: bool) -> Answer:
+def with_cookie(reply: object, *, token: str, expires_at: datetime, secure: bool) -> ReplyWithHeaders:
     """The reply, with the token for the browser to keep as long as it lasts."""
     left_s = max(0, int((expires_at - clock.now()).total_seconds()))
-    return Answer(reply, {"Set-Cookie": _written(token, left_s, secure=secure)})
+    return ReplyWithHeaders(reply, {"Set-Cookie": _written(token, left_s, secure=secure)})
 
 
-def without_cookie(reply: object, *, secure: bool) -> Answer:
+def without_cookie(reply: object, *, secure: bool) -> ReplyWithHeaders:
     """The reply, which has the browser forget the token."""
-    return Answer(reply, {"Set-Cookie": _written("", 0, secure=secure)})
+    return ReplyWithHeaders(reply, {"Set-Cookie": _written("", 0, secure=secure)})
 
 
 def _written(token: str, max_age_s: int, *, secure: bool) -> str:

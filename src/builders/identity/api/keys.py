@@ -16,8 +16,8 @@ from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 
 router = Router(prefix="/v1/api-keys", tags=["api-keys"])
 KeyId = Annotated[UUID, Path(description="Identifier of the API key; not the secret."), ResourceId(KeyNotFound)]
@@ -36,7 +36,7 @@ ROTATION: dict[int | str, dict[str, Any]] = {
     "",
     response_model=schemas.ApiKeyCreated,
     responses={**problems(LiveKeyRequired, KeyLimit, KeyLimited, InFlight), **ROTATION},
-    dependencies=[within(MINT)],
+    dependencies=[rate_limit(MINT)],
 )
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
     """Mint an API key. The secret is in this answer and nowhere else."""
@@ -62,13 +62,15 @@ async def list_scopes(caller: Reader) -> Listing[Scope]:
     return Listing(items=identity.list_scopes())
 
 
-@router.get("", response_model=PageReply[schemas.ApiKeyItem], openapi_extra=BEYOND)
+@router.get("", response_model=PageReply[schemas.ApiKeyItem], openapi_extra=BEYOND_SPEC)
 async def list_keys(caller: Reader, conn: Reads, page: PageQuery) -> JsonPage:
     """List the account's API keys, newest first."""
     return await identity.list_keys(conn, account_id=caller.live_account_id, page=page)
 
 
-@router.get("/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(KeyNotFound), openapi_extra=BEYOND)
+@router.get(
+    "/{key_id}", response_model=schemas.ApiKeyReply, responses=problems(KeyNotFound), openapi_extra=BEYOND_SPEC
+)
 async def get(key_id: KeyId, caller: Reader, conn: Reads) -> ApiKey:
     """Read one API key."""
     return await identity.get_key(conn, account_id=caller.live_account_id, key_id=key_id)
@@ -78,7 +80,7 @@ async def get(key_id: KeyId, caller: Reader, conn: Reads) -> ApiKey:
     "/{key_id}",
     response_model=schemas.ApiKeyReply,
     responses=problems(KeyNotFound, LiveKeyRequired),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
 async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     """Revoke an API key; refused everywhere within the cache time of keys."""
@@ -95,8 +97,8 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
     "/{key_id}/rotate",
     response_model=schemas.ApiKeyCreated,
     responses=problems(KeyNotFound, KeyRevoked, KeyLimit, KeyLimited, LiveKeyRequired, InFlight),
-    openapi_extra=BEYOND,
-    dependencies=[within(MINT)],
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(MINT)],
 )
 async def rotate(
     key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None

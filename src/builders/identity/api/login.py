@@ -11,17 +11,17 @@ from builders.identity.schemas import login as schemas
 from builders.kit.db.connections import Pool, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http import forms, html
-from builders.kit.http.bodies import Answer
-from builders.kit.http.compiled_routes import ALSO_READS
-from builders.kit.http.dependencies import Config, Keys
+from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.compiled_routes import EXTRA_MEDIA_TYPES
+from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.origins import OriginForbidden
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import within
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import rate_limit
 
 router = Router(prefix="/v1/auth", tags=["auth"])
 
 
-def _signed_in(new: SignedIn, *, secure: bool) -> Answer:
+def _signed_in(new: SignedIn, *, secure: bool) -> ReplyWithHeaders:
     """What GET /v1/auth/session will answer to the cookie, with the cookie."""
     session = new.session
     reply = schemas.signed_in(new.standing, identity.caller_of(session, method="cookie"))
@@ -32,8 +32,8 @@ def _signed_in(new: SignedIn, *, secure: bool) -> Answer:
     "/login",
     response_model=schemas.LoginReply,
     responses=problems(OriginForbidden),
-    openapi_extra={**BEYOND, ALSO_READS: [forms.MEDIA_TYPE]},
-    dependencies=[within(LOGIN)],
+    openapi_extra={**BEYOND_SPEC, EXTRA_MEDIA_TYPES: [forms.MEDIA_TYPE]},
+    dependencies=[rate_limit(LOGIN)],
 )
 async def request_login(
     request: Request, body: schemas.LoginRequest, visitor: Visitor, conn: Tx
@@ -43,7 +43,7 @@ async def request_login(
     The body is JSON; a browser sends a form and gets the page (`text/html`) on which to enter the code.
     """
     await identity.request_code(conn, email=body.email, client=visitor.address, return_to=body.return_to)
-    if html.is_browsing(request.scope):
+    if html.is_browser_navigation(request.scope):
         return login_page.sent_page(body.email, return_to=body.return_to)
     return schemas.LoginReply(expires_in_s=int(identity.CODE_LIFE.total_seconds()))
 
@@ -52,17 +52,17 @@ async def request_login(
     "/login/redeem",
     response_model=schemas.SignedInReply,
     responses=problems(TokenInvalid, OriginForbidden),
-    openapi_extra=BEYOND,
-    dependencies=[within(REDEEM)],
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(REDEEM)],
 )
 async def redeem_login(
     body: schemas.LoginRedeem,
     visitor: Visitor,
     database: Pool,
-    keyring: Keys,
-    settings: Config,
+    keyring: KeyringDep,
+    settings: SettingsDep,
     secure: cookies.Secure,
-) -> Answer:
+) -> ReplyWithHeaders:
     """Sign in with the code that was mailed, or the token of its link; sets the cookie."""
     new = await identity.sign_in(
         database,
@@ -79,16 +79,16 @@ async def redeem_login(
     "/login-as",
     response_model=schemas.SignedInReply,
     responses=problems(GrantInvalid, OriginForbidden),
-    dependencies=[within(LOGIN_AS)],
+    dependencies=[rate_limit(LOGIN_AS)],
 )
 async def login_as(
     body: schemas.LoginAsRedeemRequest,
     visitor: AnyVisitor,
     conn: Tx,
-    keyring: Keys,
-    settings: Config,
+    keyring: KeyringDep,
+    settings: SettingsDep,
     secure: cookies.Secure,
-) -> Answer:
+) -> ReplyWithHeaders:
     """Redeem a login-as grant, once: support signs in as the account, for an hour; sets the cookie."""
     new = await identity.redeem_grant(
         conn,

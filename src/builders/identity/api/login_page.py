@@ -16,14 +16,14 @@ from builders.identity.records import MailedCode, MailedLink, SignedIn
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import Invalid, Problem, TokenInvalid, problems
 from builders.kit.http import error_pages, forms, html
-from builders.kit.http.dependencies import Config, Keys
+from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.origins import OriginForbidden
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import within
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import rate_limit
 from builders.kit.values.emails import canonical
 
-router = Router(prefix=forms.SIGN_IN, tags=["auth"])
-TO = f"{forms.SIGN_IN}/page"
+router = Router(prefix=forms.SIGN_IN_PATH, tags=["auth"])
+TO = f"{forms.SIGN_IN_PATH}/page"
 HOME = "/"
 
 _PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
@@ -33,7 +33,7 @@ _SIGNED_IN: dict[int | str, dict[str, Any]] = {
         "headers": {"Location": {"schema": {"type": "string"}}},
     }
 }
-_FORM = forms.body(
+_FORM = forms.form_body(
     {
         "type": "object",
         "description": "The token of the link, or the code with the address it was mailed to.",
@@ -65,7 +65,7 @@ def _refused(request: Request, refusal: Problem, return_to: str | None) -> Respo
     if isinstance(refusal, OriginForbidden):
         return html.page("Nobody was signed in", _ELSEWHERE, status=refusal.status)
     form = error_pages.sign_in_form(return_to)
-    return html.page("This link is over", _OVER, button=form, links=[html.HOME], status=refusal.status)
+    return html.page("This link is over", _OVER, button=form, links=[html.HOME_LINK], status=refusal.status)
 
 
 def sent_page(email: str, *, return_to: str | None, alert: str | None = None, status: int = 200) -> Response:
@@ -79,15 +79,15 @@ def sent_page(email: str, *, return_to: str | None, alert: str | None = None, st
     )
     fields = {"email": email} | ({"return_to": return_to} if return_to else {})
     button = html.Form(action=TO, label="Sign in", fields=fields, inputs=[code])
-    again = html.Link(href=forms.sign_in_address(return_to), label="Send a new code, or use another address")
+    again = html.Link(href=forms.sign_in_url(return_to), label="Send a new code, or use another address")
     return html.page("Check your email", paragraphs, alert=alert, button=button, links=[again], status=status)
 
 
-@router.get("", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND)
+@router.get("", response_class=Response, responses={**problems(TokenInvalid), **_PAGE}, openapi_extra=BEYOND_SPEC)
 async def show_login(
     request: Request,
     conn: Reads,
-    keyring: Keys,
+    keyring: KeyringDep,
     token: Annotated[str | None, _NEVER_REQUIRED] = None,
     return_to: Annotated[str | None, _RETURN_TO] = None,
 ) -> Response:
@@ -95,7 +95,7 @@ async def show_login(
 
     The link signs in when the page's button is pressed, and not before.
     """
-    back = forms.own_path(return_to)
+    back = forms.local_path(return_to)
     if token is None:
         return _address_page(request, back)
     try:
@@ -108,7 +108,7 @@ async def show_login(
 def _address_page(request: Request, return_to: str | None) -> Response:
     if not html.wants_html(request):
         raise Invalid(("query", "token"), "A program sends the token of the mailed link.", "login_form")
-    return html.page(error_pages.SIGN_IN_TITLE, button=error_pages.sign_in_form(return_to), links=[html.HOME])
+    return html.page(error_pages.SIGN_IN_TITLE, button=error_pages.sign_in_form(return_to), links=[html.HOME_LINK])
 
 
 def _link_page(address: str, *, token: str, return_to: str | None) -> Response:
@@ -133,20 +133,20 @@ def posted_proof(form: Mapping[str, str]) -> MailedCode | MailedLink:
 @router.post(
     "/page",
     response_class=Response,
-    responses={**problems(TokenInvalid, OriginForbidden), **forms.RESPONSES, **_PAGE, **_SIGNED_IN},
-    openapi_extra={**BEYOND, **_FORM},
-    dependencies=[within(REDEEM)],
+    responses={**problems(TokenInvalid, OriginForbidden), **forms.FORM_RESPONSES, **_PAGE, **_SIGNED_IN},
+    openapi_extra={**BEYOND_SPEC, **_FORM},
+    dependencies=[rate_limit(REDEEM)],
 )
 async def redeem_page(
     request: Request,
-    form: forms.Posted,
+    form: forms.FormFields,
     database: Pool,
-    keyring: Keys,
-    settings: Config,
+    keyring: KeyringDep,
+    settings: SettingsDep,
     secure: cookies.Secure,
 ) -> Response:
     """Sign in with a page's form: the link's token, or the code with its address; sets the cookie."""
-    proof, back = posted_proof(form), forms.own_path(form.get("return_to"))
+    proof, back = posted_proof(form), forms.local_path(form.get("return_to"))
     try:
         visitor = visiting(request)
         seen = {"address": visitor.address, "user_agent": visitor.user_agent}

@@ -12,12 +12,12 @@ from builders.identity.schemas import sessions as schemas
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http import html
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, ImpersonationForbidden, needs
-from builders.kit.http.idempotency import EVERY_TIME
+from builders.kit.http.idempotency import WITHOUT_IDEMPOTENCY
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.routes import BEYOND, Router
+from builders.kit.http.routes import BEYOND_SPEC, Router
 
 router = Router(prefix="/v1/auth", tags=["auth"])
 SessionId = Annotated[UUID, Path(description="Identifier of the session."), ResourceId(SessionNotFound)]
@@ -42,10 +42,12 @@ async def get_session(caller: Reader, conn: Reads) -> schemas.SessionReply:
     "/logout",
     response_model=schemas.LogoutReply,
     responses=problems(NoSession),
-    openapi_extra=BEYOND,
-    dependencies=[EVERY_TIME],
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[WITHOUT_IDEMPOTENCY],
 )
-async def log_out(request: Request, caller: Leaver, conn: Tx, secure: cookies.Secure) -> Answer | Response:
+async def log_out(
+    request: Request, caller: Leaver, conn: Tx, secure: cookies.Secure
+) -> ReplyWithHeaders | Response:
     """End the session that asks, and have the browser forget its cookie."""
     if caller.session_id is None:
         raise NoSession(
@@ -56,13 +58,13 @@ async def log_out(request: Request, caller: Leaver, conn: Tx, secure: cookies.Se
     return _signed_out(request, cookies.without_cookie(schemas.LogoutReply(), secure=secure))
 
 
-def _signed_out(request: Request, answer: Answer) -> Answer | Response:
-    if not html.is_browsing(request.scope):
+def _signed_out(request: Request, answer: ReplyWithHeaders) -> ReplyWithHeaders | Response:
+    if not html.is_browser_navigation(request.scope):
         return answer
-    return html.page("You are signed out", links=[html.HOME], headers=answer.headers)
+    return html.page("You are signed out", links=[html.HOME_LINK], headers=answer.headers)
 
 
-@router.get("/sessions", response_model=PageReply[schemas.SessionItem], openapi_extra=BEYOND)
+@router.get("/sessions", response_model=PageReply[schemas.SessionItem], openapi_extra=BEYOND_SPEC)
 async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.SessionItem]:
     """List the account's sessions that live, support's too, newest first; with a test key there are none."""
     found = await identity.list_sessions(conn, account_id=caller.account_id, page=page)
@@ -74,7 +76,7 @@ async def list_sessions(caller: Reader, conn: Reads, page: PageQuery) -> Page[sc
     "/sessions/{session_id}",
     response_model=schemas.SessionItem,
     responses=problems(SessionNotFound, ImpersonationForbidden),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
 async def end_session(session_id: SessionId, caller: Writer, conn: Tx) -> schemas.SessionItem:
     """End a session of the account; its token is refused everywhere within the cache time of keys."""

@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from builders.kit.http import dependencies
-from builders.kit.http.callers import AccessToken, Authorization, XApiKey
+from builders.kit.http.credentials import AccessToken, Authorization, XApiKey
 from builders.kit.http.origins import require_own_origin
-from builders.kit.limits.policies import SITE, Policy, declare
+from builders.kit.limits.policies import SITE_PREFIX_BITS, Policy, declare
 
 # Each email address has a limit of its own too, in the database.
 LOGIN = declare(
@@ -17,7 +17,7 @@ LOGIN = declare(
         quota=10,
         window_s=600,
         by="address",
-        network=SITE,
+        network=SITE_PREFIX_BITS,
         counts="Codes and links that are asked for.",
     )
 )
@@ -27,7 +27,7 @@ REDEEM = declare(
         quota=20,
         window_s=600,
         by="address",
-        network=SITE,
+        network=SITE_PREFIX_BITS,
         counts="Codes and links that are redeemed.",
     )
 )
@@ -37,7 +37,7 @@ LOGIN_AS = declare(
         quota=10,
         window_s=600,
         by="address",
-        network=SITE,
+        network=SITE_PREFIX_BITS,
         counts="Login-as grants that are redeemed.",
     )
 )
@@ -56,8 +56,8 @@ def visiting(request: Request) -> Visiting:
 
     Such a site could sign its visitor in as somebody else, who then reads what the visitor does.
     """
-    require_own_origin(request, programs_may=True)
-    return Visiting(address=dependencies.address(request), user_agent=request.headers.get("user-agent"))
+    require_own_origin(request, allow_missing_origin=True)
+    return Visiting(address=dependencies.client_address(request), user_agent=request.headers.get("user-agent"))
 
 
 def visiting_anyhow(

@@ -32,7 +32,7 @@ Address = Annotated[
 
 
 def _own_path(text: str) -> str:
-    if forms.own_path(text) is None:
+    if forms.local_path(text) is None:
         raise PydanticCustomError("return_to", "Not a path of this service, such as /v1/invoices.")
     return text
 

@@ -12,7 +12,7 @@ from builders.identity.records import KeyKind, Preset, PublicKey, Session, Sessi
 from builders.identity.schemas.audit import ActorReply
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.callers import Caller, Impersonation
-from builders.kit.http.members import Livemode
+from builders.kit.http.fields import Livemode
 
 _SESSION_ID = "0193a1b2-0000-7000-8000-0000000000c1"
 _SUPPORT: JsonDict = {

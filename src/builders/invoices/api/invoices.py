@@ -22,14 +22,14 @@ from builders.invoices.schemas import InvoiceItem
 from builders.kit.db.connections import Database, Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http import html
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
-from builders.kit.http.dependencies import Config, Outside
+from builders.kit.http.dependencies import OutboundDep, SettingsDep
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
-from builders.kit.limits.policies import Policy, Terms, declare, within
-from builders.kit.limits.rate_limiter import HEADERS, LIMITS, Limits
+from builders.kit.limits.policies import OperationLimits, Policy, declare, rate_limit
+from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS, RATE_LIMITER, RateLimiter
 from builders.kit.process.settings import Settings
 
 router = Router(prefix="/v1/invoices", tags=["invoices"], beyond=True)
@@ -53,7 +53,7 @@ PDFS = declare(
     )
 )
 PAGE, PDF = "text/html", "application/pdf"
-_BY_HAND = Terms((PDFS,))
+_BY_HAND = OperationLimits((PDFS,))
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _SAFE = ":/%#?=@[]!$&'()*+,~"  # of an address, as a header holds it
 
@@ -75,18 +75,18 @@ async def list_invoices(
     "/{invoice_id}",
     response_model=schemas.InvoiceDetail,
     responses=problems(InvoiceNotFound),
-    dependencies=[within(INVOICE)],
+    dependencies=[rate_limit(INVOICE)],
 )
 async def get_invoice(
-    invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool, settings: Config
-) -> Answer | Response:
+    invoice_id: InvoiceId, request: Request, caller: Reader, database: Pool, settings: SettingsDep
+) -> ReplyWithHeaders | Response:
     """Read an invoice: JSON, or by `Accept` a page to print (`text/html`) or a PDF (`application/pdf`)."""
-    form = html.preferred(request, PAGE, PDF)
+    form = html.preferred_media_type(request, PAGE, PDF)
     if form == PDF:
         await _count_pdf(request, caller)
     invoice = await _read(database, caller, invoice_id)
     if form is None:
-        return Answer(schemas.whole(invoice), html.NEGOTIATED)
+        return ReplyWithHeaders(schemas.whole(invoice), html.NEGOTIATED)
     return await _pdf(invoice, font=settings.invoice_font) if form == PDF else _page(invoice, caller, settings)
 
 
@@ -95,9 +95,11 @@ async def get_invoice(
     response_model=None,
     response_class=Response,
     responses={200: {"content": {PDF: _BYTES}}, **problems(InvoiceNotFound)},
-    dependencies=[within(PDFS, INVOICE)],
+    dependencies=[rate_limit(PDFS, INVOICE)],
 )
-async def get_invoice_pdf(invoice_id: InvoiceId, caller: Reader, database: Pool, settings: Config) -> Response:
+async def get_invoice_pdf(
+    invoice_id: InvoiceId, caller: Reader, database: Pool, settings: SettingsDep
+) -> Response:
     """Read an invoice as a PDF."""
     return await _pdf(await _read(database, caller, invoice_id), font=settings.invoice_font)
 
@@ -116,7 +118,12 @@ async def get_invoice_pdf(invoice_id: InvoiceId, caller: Reader, database: Pool,
     ),
 )
 async def create_checkout(
-    request: Request, invoice_id: InvoiceId, caller: Payer, database: Pool, outbound: Outside, settings: Config
+    request: Request,
+    invoice_id: InvoiceId,
+    caller: Payer,
+    database: Pool,
+    outbound: OutboundDep,
+    settings: SettingsDep,
 ) -> Checkout | Response:
     """Get a link to pay an invoice by, at Stripe; the one of before while it is good. A browser goes on to it."""
     found = await invoices.create_checkout(
@@ -126,20 +133,20 @@ async def create_checkout(
         account_id=caller.account_id,
         invoice_id=invoice_id,
     )
-    return _checkout_page(found) if html.is_browsing(request.scope) else found
+    return _checkout_page(found) if html.is_browser_navigation(request.scope) else found
 
 
 async def _count_pdf(request: Request, caller: Caller) -> None:
     """Counts by hand, for the operation's other forms do not count on it. Raises RateLimited."""
-    limits: Limits | None = request.scope.get(LIMITS)
+    limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
     if limits is None:
         return
-    (name, general), _ = request.scope[HEADERS]
+    (name, general), _ = request.scope[RATE_LIMIT_HEADERS]
     try:
         await limits.spend(_BY_HAND, request.scope, account=caller.live_account_id)
     finally:
-        (_, own), left = request.scope[HEADERS]
-        request.scope[HEADERS] = ((name, b"%b, %b" % (own, general)), left)
+        (_, own), left = request.scope[RATE_LIMIT_HEADERS]
+        request.scope[RATE_LIMIT_HEADERS] = ((name, b"%b, %b" % (own, general)), left)
 
 
 async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> Invoice:
@@ -151,7 +158,7 @@ async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> In
 def _page(invoice: Invoice, caller: Caller, settings: Settings) -> Response:
     may_pay = caller.impersonation is None and "account:write" in caller.scopes
     can_pay = may_pay and invoices.can_pay(settings, invoice)
-    return html.whole(invoices.write_html(invoice, can_pay=can_pay))
+    return html.rendered_page(invoices.write_html(invoice, can_pay=can_pay))
 
 
 def _checkout_page(found: Checkout) -> Response:

@@ -9,8 +9,8 @@ from builders.invoices.errors import EventMalformed, SignatureInvalid
 from builders.invoices.schemas import StripeReceived
 from builders.kit.db.connections import Pool
 from builders.kit.errors import BodyTooLarge, problems
-from builders.kit.http.dependencies import Config
-from builders.kit.http.request_body import largest_body
+from builders.kit.http.body_limits import body_limit
+from builders.kit.http.dependencies import SettingsDep
 from builders.kit.http.routes import Router
 
 router = Router(prefix="/v1/invoices/stripe", tags=["invoices"], beyond=True)
@@ -30,12 +30,12 @@ _BODY = {"required": True, "content": {"application/json": {"schema": _EVENT}}}
     response_model=schemas.StripeReceived,
     responses=problems(SignatureInvalid, EventMalformed, BodyTooLarge),
     openapi_extra={"requestBody": _BODY},
-    dependencies=[largest_body(LARGEST)],
+    dependencies=[body_limit(LARGEST)],
 )
 async def receive_stripe(
     request: Request,
     database: Pool,
-    settings: Config,
+    settings: SettingsDep,
     signature: Annotated[
         str | None, Header(alias="Stripe-Signature", description="Signature of Stripe over the exact body.")
     ] = None,

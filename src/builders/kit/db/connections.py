@@ -20,7 +20,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
-from builders.kit.errors import DatabaseAway, DatabaseBusy, Problem
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -133,7 +133,7 @@ class Database:
             yield conn
 
     async def ping(self) -> None:
-        """A question to the server. Raises DatabaseAway, DatabaseBusy."""
+        """A question to the server. Raises DatabaseUnavailable, DatabaseBusy."""
         async with self.reading() as conn:
             await conn.execute(PING)
 
@@ -147,7 +147,7 @@ class Database:
         if self._checking is None or self._checking.done():
             # Weeds out the connections that the server's restart broke, before the next requests meet them.
             self._checking = asyncio.create_task(self.pool.check())
-        return DatabaseAway(
+        return DatabaseUnavailable(
             "The database cannot be reached; repeat the request, with the same Idempotency-Key if it writes.",
             retry_after=5,
         )

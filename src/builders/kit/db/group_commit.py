@@ -76,8 +76,9 @@ class GroupCommit(Generic[Row, Result]):
     async def add(self, row: Row) -> Result:
         """Writes the row together with others; what `write` gave for it, after the commit.
 
-        Raises DatabaseBusy when too many wait, or it takes too long, DatabaseAway, and whatever `write` raises for
-        this row alone. After DatabaseAway the row may be there all the same: the answer to the commit was lost.
+        Raises DatabaseBusy when too many wait, or it takes too long, DatabaseUnavailable, and whatever `write`
+        raises for this row alone. After DatabaseUnavailable the row may be there all the same: the answer to the
+        commit was lost.
         """
         return await self._queue(row)
 

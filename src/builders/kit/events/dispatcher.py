@@ -23,7 +23,7 @@ from procrastinate.types import JSONValue
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.values import clock, ids
@@ -254,7 +254,7 @@ async def run(database: Database) -> None:
         try:
             async with database.transaction() as conn:
                 dispatched = await dispatch(conn)
-        except (DatabaseAway, DatabaseBusy, ConnectorException, psycopg.Error) as error:
+        except (DatabaseUnavailable, DatabaseBusy, ConnectorException, psycopg.Error) as error:
             _log.warning("event_dispatch_delayed", error=str(error))
             dispatched = 0
         if dispatched < BATCH_SIZE:

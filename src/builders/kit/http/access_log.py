@@ -14,8 +14,8 @@ from functools import lru_cache
 from builders.kit.process import log
 from builders.kit.values import clock
 
-WRITTEN_EVERY = timedelta(milliseconds=50)
-_LOST_S = 2 * WRITTEN_EVERY.total_seconds()  # after which a timer will not come
+FLUSH_INTERVAL = timedelta(milliseconds=50)
+_LOST_S = 2 * FLUSH_INTERVAL.total_seconds()  # after which a timer will not come
 _MOST = 1_000  # lines held back
 _PLAIN = 512  # characters of a request's texts that are written without more ado
 
@@ -57,14 +57,14 @@ def _asked(method: str, path: str, client: str | None) -> tuple[str, str] | None
 _held: list[_Request] = []  # in the order of their ends
 
 
-def note(request_id: str, method: str, path: str, status: int, ms: float, client: str | None) -> None:
+def log_request(request_id: str, method: str, path: str, status: int, ms: float, client: str | None) -> None:
     """Keeps the line of a request that has ended, to be written within WRITTEN_EVERY."""
     if log.lines.threshold > logging.INFO:
         return
     at = clock.epoch()
     # The second condition: a timer can be lost with its event loop.
     if not _held or at - _held[0][0] > _LOST_S:
-        asyncio.get_running_loop().call_later(WRITTEN_EVERY.total_seconds(), flush)
+        asyncio.get_running_loop().call_later(FLUSH_INTERVAL.total_seconds(), flush)
     _held.append((at, request_id, method, path, status, round(ms, 2), client))
     if len(_held) >= _MOST:
         flush()

@@ -21,14 +21,14 @@ from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticUndefined, from_json
 from starlette.types import Receive, Scope, Send
 
-from builders.kit.errors import MOST_ERRORS, Invalid
+from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.http import forms
 
 Json = Any  # what a JSON text can hold
 
-AS_JSON = "; send JSON, and with it Content-Type: application/json"  # what curl -d by itself does not
-MOST_WARNINGS = 20
-UNKNOWN = "unknown_field"
+JSON_HINT = "; send JSON, and with it Content-Type: application/json"  # what curl -d by itself does not
+MAX_WARNINGS = 20
+UNKNOWN_FIELD = "unknown_field"
 _JSON = (b"content-type", b"application/json")
 _LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
 _TEXTS = frozenset((str, bool, int, type(None)))  # no number among them is infinite
@@ -77,7 +77,7 @@ class StrictBody(BaseModel):
             return handler(value)
         except ValidationError as error:
             # Bounded here too: to look for what was meant costs more than all the rest of a hostile body.
-            found = error.errors(include_url=False, include_input=False)[:MOST_ERRORS]
+            found = error.errors(include_url=False, include_input=False)[:MAX_ERRORS]
             lines = [_meant(cls, line) for line in found]
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
@@ -102,7 +102,7 @@ class WriteReply(Reply):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReplyWithHeaders:
     """What a handler gives when its reply goes out with headers of its own, such as a cookie or an ETag.
 
     The replay of an idempotent request has those of `idempotency.REPLAYED`.
@@ -112,7 +112,7 @@ class Answer:
     headers: Mapping[str, str]
 
 
-class Written(Response):
+class RawResponse(Response):
     """An answer that is written already, with all its headers; it can be given many times."""
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
@@ -126,7 +126,7 @@ class Written(Response):
         await send({"type": "http.response.body", "body": self.body})
 
 
-class WrittenJson(Written):
+class RawJsonResponse(RawResponse):
     """JSON that is written already; the headers that Starlette would work out are known."""
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -138,17 +138,17 @@ def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
     """The same error; for an unknown key with the name that was probably meant."""
     kind, message, context = line["type"], line["msg"], line.get("ctx", {})
     if kind == "extra_forbidden" and len(line["loc"]) == 1:
-        return unknown_member(model, str(line["loc"][0]))
+        return unknown_field_error(model, str(line["loc"][0]))
     kept = {"did_you_mean": context["did_you_mean"]} if "did_you_mean" in context else None
     said = PydanticCustomError(kind, message, kept)
     return InitErrorDetails(type=said, loc=line["loc"], input=None)
 
 
-def unknown_member(model: type[BaseModel], name: str) -> InitErrorDetails:
+def unknown_field_error(model: type[BaseModel], name: str) -> InitErrorDetails:
     """Return the error of a member that the model does not have, with the name that was probably meant."""
     meant = _closest(name, model)
     message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
-    said = PydanticCustomError(UNKNOWN, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - it names a member of ours
+    said = PydanticCustomError(UNKNOWN_FIELD, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - it names a member of ours
     return InitErrorDetails(type=said, loc=(name,), input=None)
 
 
@@ -161,11 +161,11 @@ def _closest(name: str, model: type[BaseModel]) -> str | None:
 _HOLDING = (BaseModel, list, tuple)  # what a body may be in
 
 
-def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
+def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
     """The unknown members of a Body and of the bodies in it."""
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
-            yield from unknown(each, f"{path}{at}.")
+            yield from unknown_fields(each, f"{path}{at}.")
     if not isinstance(body, BaseModel):
         return
     for name in body.model_extra or ():
@@ -177,14 +177,14 @@ def unknown(body: object, path: str = "") -> Iterator[UnknownField]:
         )
     for name, inner in vars(body).items():
         if isinstance(inner, _HOLDING):
-            yield from unknown(inner, f"{path}{name}.")
+            yield from unknown_fields(inner, f"{path}{name}.")
 
 
-def warn(reply: object, *sent: object) -> None:
+def add_warnings(reply: object, *sent: object) -> None:
     """Writes what was not understood, or the first of it, into a WriteReply."""
     if isinstance(reply, WriteReply):
         odd = [body for body in sent if not _is_plain(body)]
-        found = list(islice(chain.from_iterable(map(unknown, odd)), MOST_WARNINGS)) if odd else []
+        found = list(islice(chain.from_iterable(map(unknown_fields, odd)), MAX_WARNINGS)) if odd else []
         if found:  # seldom; to set a member of a model takes a while
             reply.warnings = found
 
@@ -196,12 +196,12 @@ def _is_plain(body: object) -> bool:
     return not any(issubclass(kind, _HOLDING) for kind in set(map(type, vars(body).values())))
 
 
-def size_of(request: Request) -> int:
+def body_size(request: Request) -> int:
     """The bytes of the body of a request for a handler that has one: it is read by then."""
     return len(request._body)  # noqa: SLF001 - Starlette keeps only there what was read
 
 
-async def read(request: Request, *, also: Collection[str] = ()) -> Json:
+async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
     """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
 
     `also` names media types that are read as JSON besides; of a form that is named there, the fields are read.
@@ -219,7 +219,7 @@ async def read(request: Request, *, also: Collection[str] = ()) -> Json:
         if essence not in also:
             return raw
         if essence == forms.MEDIA_TYPE:
-            return forms.read(request, raw)
+            return forms.read_fields(request, raw)
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:

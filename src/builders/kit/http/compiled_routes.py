@@ -19,25 +19,26 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.db import connections
-from builders.kit.errors import Invalid, Problem, TookTooLong
-from builders.kit.http import bodies, counterparts, error_pages, idempotency, parameters, prefetch, restrictions
-from builders.kit.http.callers import Caller, Needs
-from builders.kit.http.deadline import Patience
-from builders.kit.http.heavy_requests import Heavy
+from builders.kit.errors import Invalid, Problem, RequestTimeout
+from builders.kit.http import bodies, error_pages, idempotency, mode_hints, parameters, prefetch, restrictions
+from builders.kit.http.body_limits import BodyLimit, LimitedRequest, find_body_limit
+from builders.kit.http.callers import Caller, ScopeRequirement
+from builders.kit.http.deadline import Deadlines
+from builders.kit.http.heavy_requests import HeavyOperation
 from builders.kit.http.pagination import JsonPage
-from builders.kit.http.parameters import Field, Parameters, Values, is_plain
-from builders.kit.http.request_body import Incoming, LargestBody, limit_of
+from builders.kit.http.parameters import Field, Parameters, Values, is_plain_function
 from builders.kit.limits import policies
-from builders.kit.limits.rate_limiter import LIMITS, Limits
+from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
 LARGE_BODY = 64 * 1024  # bytes
-ALSO_READS = "x-also-reads"  # of an operation: media types whose body is read as JSON besides application/json
-LONGEST_S = 45  # of a request, its body included; shorter than idempotency.ABANDONED
-LONGEST_LOOK_S = 5  # of the look for an id in the other mode
-_MARKS = {idempotency.every_time, prefetch.changes}  # dependencies that supply nothing
-_patience = Patience()
-
-
+EXTRA_MEDIA_TYPES = (
+    "x-also-reads"  # of an operation: media types whose body is read as JSON besides application/json
+)
+REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
+MODE_HINT_TIMEOUT_S = 5  # of the look for an id in the other mode
+_MARKS = {idempotency.without_idempotency, prefetch.changes_state}  # dependencies that supply nothing
+_MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
+_deadlines = Deadlines()
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
     connections.transaction: connections.Database.transaction,
     connections.reading: connections.Database.reading,
@@ -58,25 +59,25 @@ class _Solved(NamedTuple):
     is_async: bool
 
 
-class Compiled:
+class CompiledRoute:
     """An ASGI endpoint made from a route, at import."""
 
     def __init__(self, route: APIRoute) -> None:
         dependant = route.dependant
         if dependant.call is None or not iscoroutinefunction(dependant.call):
             raise TypeError(f"{route.path}: a handler is an async function")
-        parameters.refuse_unknown(route, dependant)
+        parameters.require_supported(route, dependant)
         self.call: Callable[..., Awaitable[Any]] = dependant.call
-        self.needs = parameters.find_dependency(dependant, Needs)
-        self.heavy = parameters.find_dependency(dependant, Heavy)
+        self.needs = parameters.find_dependency(dependant, ScopeRequirement)
+        self.heavy = parameters.find_dependency(dependant, HeavyOperation)
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[connections.Database], AbstractAsyncContextManager[Any]] = _no_connection
         self.solved: list[_Solved] = []
         self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
         for each in dependant.dependencies:
-            if not isinstance(each.call, (policies.Within, LargestBody, Heavy)) and each.call not in _MARKS:
+            if not isinstance(each.call, _MARK_TYPES) and each.call not in _MARKS:
                 self._supply(route, each)
-        self.largest_body = limit_of(dependant, has_caller=self.needs is not None)
+        self.largest_body = find_body_limit(dependant, has_caller=self.needs is not None)
         self.terms = _terms_of(route, has_caller=self.needs is not None)
         calls = [call for _, call, *_ in self.solved]
         self.asks_database = bool(self.conn_name) or connections.database in calls
@@ -91,18 +92,20 @@ class Compiled:
         # Whoever describes a body by hand reads it by hand: a form, or what another service signed.
         self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
         self.may_hold_unknown = any(map(restrictions.may_hold_unknown, self.body_fields))
-        self.also: Collection[str] = tuple((route.openapi_extra or {}).get(ALSO_READS, ()))
+        self.also: Collection[str] = tuple((route.openapi_extra or {}).get(EXTRA_MEDIA_TYPES, ()))
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
         self.judge = None if self.whole is None else _judge(self.whole)
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.model = route.response_model
-        self.shown = restrictions.shown_by(route.methods or (), self.model)
+        self.shown = restrictions.reply_members(route.methods or (), self.model)
         self.status = route.status_code or 200
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
-        self.repeatable = idempotency.every_time not in calls and self.needs is not None and "POST" in methods
-        self.has_head = "GET" in methods and prefetch.changes not in calls
+        self.repeatable = (
+            idempotency.without_idempotency not in calls and self.needs is not None and "POST" in methods
+        )
+        self.has_head = "GET" in methods and prefetch.changes_state not in calls
 
     def _supply(self, route: APIRoute, dependency: Dependant) -> None:
         name, call = dependency.name, dependency.call
@@ -110,10 +113,10 @@ class Compiled:
             self.caller_name = name
         elif name is not None and call in _CONNECTIONS and not self.conn_name:
             self.connect, self.conn_name = _CONNECTIONS[call], name
-        elif name is None or not is_plain(call) or dependency.dependencies or dependency.body_params:
+        elif name is None or not is_plain_function(call) or dependency.dependencies or dependency.body_params:
             raise TypeError(f"{route.path}: the dependency {name or call} cannot be compiled")
         else:
-            parameters.refuse_unknown(route, dependency)
+            parameters.require_supported(route, dependency)
             declared = Parameters(dependency)
             is_async = iscoroutinefunction(call)  # asked once: to ask for each request takes 3 µs
             self.solved.append(
@@ -124,7 +127,7 @@ class Compiled:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        request = Incoming(scope, receive, send, limit=self.largest_body)
+        request = LimitedRequest(scope, receive, send, limit=self.largest_body)
         try:
             response = await self.answer(request)
         finally:
@@ -135,12 +138,12 @@ class Compiled:
     async def answer(self, request: Request) -> Response:
         """The answer, or the refusal; in bounded time, though the client or the database hangs."""
         try:
-            return await _patience.run(self.respond(request), longest_s=LONGEST_S)
+            return await _deadlines.run(self.respond(request), timeout_s=REQUEST_TIMEOUT_S)
         except (Problem, Invalid) as refusal:
             if isinstance(refusal, Problem) and refusal.collection is not None:
-                look = counterparts.explain(refusal, request, has_body=self.has_body)
-                with suppress(TookTooLong):
-                    await _patience.run(look, longest_s=LONGEST_LOOK_S)
+                look = mode_hints.add_mode_hint(refusal, request, has_body=self.has_body)
+                with suppress(RequestTimeout):
+                    await _deadlines.run(look, timeout_s=MODE_HINT_TIMEOUT_S)
             return error_pages.respond(request.scope, refusal)
 
     async def respond(self, request: Request) -> Response:
@@ -149,19 +152,19 @@ class Compiled:
         if self.terms is not None:
             await _spend(self.terms, request, caller)
         if self.needs is not None and caller is not None:
-            await self.needs.judge(caller, request)
-        work = partial(self.respond_to, request, caller)
+            await self.needs.authorize(caller, request)
+        work = partial(self.run_handler, request, caller)
         if self.heavy is not None and caller is not None:
             return await self.heavy.run(request, work, account=caller.live_account_id, has_body=self.has_body)
         return await work()
 
-    async def respond_to(self, request: Request, caller: Caller | None) -> Response:
+    async def run_handler(self, request: Request, caller: Caller | None) -> Response:
         """Read the request and run the handler for a caller who may, on whichever event loop this is."""
         values: Values = {} if caller is None else {self.caller_name: caller}
-        body = await bodies.read(request, also=self.also) if self.has_body else None
+        body = await bodies.read_json(request, also=self.also) if self.has_body else None
         await self._read(request, body, values)
         if self.needs is not None and caller is not None:
-            self.needs.judge_members(caller, (values[field.name] for field in self.body_fields))
+            self.needs.require_settable(caller, (values[field.name] for field in self.body_fields))
         self.parameters.require_resources(values)
         if self.request_name:
             values[self.request_name] = request
@@ -193,7 +196,7 @@ class Compiled:
         if request.scope["query_string"]:
             errors += self._unknown_errors(request.scope)
         if self.ignores_body:
-            errors += await restrictions.in_unread_body(request)
+            errors += await restrictions.unread_body_errors(request)
         if errors:  # before a dependency runs, which may read a form or ask somebody
             raise Invalid.many(errors)
         for name, call, declared, request_name, is_async in self.solved:
@@ -207,20 +210,20 @@ class Compiled:
         if self.body_fields:
             errors += await self._read_body(request, body, values)
         if errors and isinstance(body, bytes):
-            errors = [{**each, "msg": f"{each['msg']}{bodies.AS_JSON}"} for each in errors]
+            errors = [{**each, "msg": f"{each['msg']}{bodies.JSON_HINT}"} for each in errors]
         if errors:
             raise Invalid.many(errors)
 
     def _unknown_errors(self, scope: Scope) -> Iterable[Any]:
         """Return an error for each unknown parameter of the query that asks for a restriction."""
-        unknown = parameters.note_unknown(scope, self.query_names)
+        unknown = parameters.list_unknown(scope, self.query_names)
         # What must always answer, such as a probe, refuses no query.
-        return restrictions.in_query(unknown) if unknown and self.terms is not None else ()
+        return restrictions.query_errors(unknown) if unknown and self.terms is not None else ()
 
     async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
         """Add the values of the body; return what is wrong, in pydantic's form."""
         # A large body can take seconds to judge; in a thread they are nobody else's seconds.
-        is_large = bodies.size_of(request) > LARGE_BODY
+        is_large = bodies.body_size(request) > LARGE_BODY
         if self.whole is not None and self.judge is not None and not is_large and isinstance(body, dict):
             try:
                 values[self.whole.name] = self.judge(body)  # as mostly
@@ -236,19 +239,19 @@ class Compiled:
             if errors:
                 return errors
         sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
-        looking = restrictions.in_bodies
+        looking = restrictions.body_errors
         return await asyncio.to_thread(looking, sent, self.shown) if is_large else looking(sent, self.shown)
 
     def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
         """The response, and its body as it may be kept for a replay: without secrets."""
         headers: Mapping[str, str] = {}
-        if isinstance(result, bodies.Answer):
+        if isinstance(result, bodies.ReplyWithHeaders):
             result, headers = result.reply, result.headers
         if isinstance(result, Response):
             return result, bytes(result.body) if hasattr(result, "body") else b""
         if isinstance(result, JsonPage):
             text = result.json()
-            return bodies.WrittenJson(text, self.status), text
+            return bodies.RawJsonResponse(text, self.status), text
         if self.reply is None:
             if result is not None or self.status not in _EMPTY:
                 raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
@@ -258,11 +261,12 @@ class Compiled:
             value = result if is_meant else self.reply.validator.validate_python(result, from_attributes=True)
         except ValidationError as error:
             raise TypeError(f"{self.call.__name__} answered what its reply does not allow") from error
-        bodies.warn(value, *(values[field.name] for field in self.body_fields))
+        bodies.add_warnings(value, *(values[field.name] for field in self.body_fields))
         text = self.reply.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
-        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=_excluded(once)) if once else text
-        return bodies.WrittenJson(text, self.status, headers), stored
+        left_out = dict(once) if isinstance(once, Mapping) else set(once)
+        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=left_out) if once else text
+        return bodies.RawJsonResponse(text, self.status, headers), stored
 
 
 def _judge(field: Field) -> Callable[[object], Any]:
@@ -271,27 +275,23 @@ def _judge(field: Field) -> Callable[[object], Any]:
     return partial(adapter.validator.validate_python, from_attributes=True)
 
 
-def _excluded(once: Collection[str] | Mapping[str, Any]) -> set[str] | dict[str, Any]:
-    return dict(once) if isinstance(once, Mapping) else set(once)
-
-
-async def _spend(terms: policies.Terms, request: Request, caller: Caller | None) -> None:
+async def _spend(terms: policies.OperationLimits, request: Request, caller: Caller | None) -> None:
     """Counts the request, before anything is read or claimed. Raises RateLimited."""
     scope = request.scope
-    kept: Limits | None = scope.get(LIMITS)
+    kept: RateLimiter | None = scope.get(RATE_LIMITER)
     if kept is None:
         return
     account = None if caller is None else caller.live_account_id
     key = None if caller is None else caller.key_id or caller.session_id or account
-    if not kept.spend_known(terms, scope, key=key, account=account):
+    if not kept.count_in_memory(terms, scope, key=key, account=account):
         await kept.spend(terms, scope, key=key, account=account)
 
 
-def _terms_of(route: APIRoute, *, has_caller: bool) -> policies.Terms | None:
+def _terms_of(route: APIRoute, *, has_caller: bool) -> policies.OperationLimits | None:
     """The rate limits of the operation."""
-    marks = [each.call for each in route.dependant.dependencies if isinstance(each.call, policies.Within)]
+    marks = [each.call for each in route.dependant.dependencies if isinstance(each.call, policies.RateLimit)]
     try:
-        return policies.terms_of(marks, has_caller=has_caller)
+        return policies.operation_limits(marks, has_caller=has_caller)
     except ValueError as error:
         raise TypeError(f"{route.path}: {error}") from error
 

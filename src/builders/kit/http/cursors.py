@@ -14,7 +14,7 @@ from builders.kit.process.secret_keys import Keyring
 
 Value: TypeAlias = str | int | None
 
-LONGEST = 1024  # characters
+MAX_LENGTH = 1024  # characters
 _VERSION = b"\x01"
 _PURPOSE = "cursor"
 _VALUES_AT = len(_VERSION) + 20
@@ -33,8 +33,8 @@ def encode(keyring: Keyring, *, scope: str, values: Sequence[Value]) -> str:
     """
     body = _written(list(values)).encode()
     text = _text(_VERSION + keyring.sign(_PURPOSE, _signed(scope, body)) + body)
-    if len(text) > LONGEST:
-        raise ValueError(f"A cursor has at most {LONGEST} characters; these values need {len(text)}.")
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"A cursor has at most {MAX_LENGTH} characters; these values need {len(text)}.")
     return text
 
 
@@ -58,7 +58,7 @@ def _text(raw: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         raise CursorInvalid("The cursor is too long.")
     try:
         raw = binascii.a2b_base64(text.translate(_TO_STANDARD) + "=" * (-len(text) % 4))

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from builders.kit.errors import TookTooLong
+from builders.kit.errors import RequestTimeout
 
 T = TypeVar("T")
 
 
-class Patience:
+class Deadlines:
     """Ends what takes too long; for one event loop at a time."""
 
     def __init__(self) -> None:
@@ -22,14 +22,14 @@ class Patience:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    async def run(self, work: Coroutine[Any, Any, T], *, longest_s: float) -> T:
-        """What the work gives. Cancels it and raises TookTooLong when it takes longer."""
+    async def run(self, work: Coroutine[Any, Any, T], *, timeout_s: float) -> T:
+        """What the work gives. Cancels it and raises RequestTimeout when it takes longer."""
         loop, task = self._loop, None if self._loop is None else asyncio.current_task(self._loop)
         if loop is None or task is None:  # the first of this loop; Python 3.11 asks the system who runs (1 µs)
             loop, task = asyncio.get_running_loop(), asyncio.current_task()
             self._loop, self._timer = loop, None
         assert task is not None  # noqa: S101 - a coroutine of asyncio runs in one
-        before, end = task.cancelling(), loop.time() + longest_s
+        before, end = task.cancelling(), loop.time() + timeout_s
         self._ends[task] = end
         if self._timer is None or end < self._timer.when():
             self._set(loop, end)
@@ -38,7 +38,7 @@ class Patience:
         except asyncio.CancelledError:
             # By us alone: whoever else cancelled the task gets what he asked for.
             if task in self._late and task.cancelling() == before + 1:
-                raise TookTooLong(f"No answer within {longest_s} seconds; repeat it.", retry_after=5) from None
+                raise RequestTimeout(f"No answer within {timeout_s} seconds; repeat it.", retry_after=5) from None
             raise
         finally:
             del self._ends[task]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from builders.kit.http.callers import AccessToken, Authorization, XApiKey
+from builders.kit.http.credentials import AccessToken, Authorization, XApiKey
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
@@ -28,12 +28,12 @@ def outbound(request: Request) -> Outbound:
     return found
 
 
-def address(request: Request) -> str:
+def client_address(request: Request) -> str:
     """Where the request comes from: the client's address, or empty when the server does not say."""
     return request.client.host if request.client else ""
 
 
-def offered(
+def optional_credentials(
     authorization: Authorization = None,
     x_api_key: XApiKey = None,
     svc_access_token: AccessToken = None,
@@ -42,8 +42,8 @@ def offered(
     del authorization, x_api_key, svc_access_token
 
 
-Keys = Annotated[Keyring, Depends(keyring)]
-Config = Annotated[Settings, Depends(settings)]
-Outside = Annotated[Outbound, Depends(outbound)]
-Address = Annotated[str, Depends(address)]
-Offered = Annotated[None, Depends(offered)]
+KeyringDep = Annotated[Keyring, Depends(keyring)]
+SettingsDep = Annotated[Settings, Depends(settings)]
+OutboundDep = Annotated[Outbound, Depends(outbound)]
+ClientAddress = Annotated[str, Depends(client_address)]
+OptionalCredentials = Annotated[None, Depends(optional_credentials)]

@@ -25,12 +25,12 @@ _STEPS: Mapping[int, str] = {
 _LATER = "Try again {when}."
 _TOLD_IN_SECONDS = 90  # a longer wait is told in minutes
 SIGN_IN_TITLE = "Sign in to Builders"
-MOST_SHOWN = 10  # errors of one form
+MAX_ERRORS_SHOWN = 10  # errors of one form
 
 
 def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
     """The refusal in the form that the request asks for."""
-    response = _page(scope, refusal) if html.is_browsing(scope) else refusal.response()
+    response = _page(scope, refusal) if html.is_browser_navigation(scope) else refusal.response()
     if scope["method"] in {"GET", "HEAD"}:
         response.headers["Vary"] = "Accept"
     return response
@@ -39,7 +39,7 @@ def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
 def sign_in_form(return_to: str | None, *, email: str = "") -> Form:
     """The form that has a code and a link mailed; they lead back to the path."""
     return Form(
-        action=forms.SIGN_IN,
+        action=forms.SIGN_IN_PATH,
         label="Email me a sign-in code",
         fields={"return_to": return_to} if return_to else {},
         inputs=[Input(name="email", label="Email address", kind="email", autocomplete="email", value=email)],
@@ -85,19 +85,19 @@ def _invalid(scope: Scope, refusal: Invalid) -> Response:
             "A mail program may have cut it short, or broken it over two lines.",
             "Copy the whole link from the message into the address bar, or ask for a new one.",
         ]
-        return html.page("This link is not complete", said, links=[html.HOME], status=422)
-    said = [_said(error) for error in refusal.errors[:MOST_SHOWN]]
-    sent: Mapping[str, str] | None = scope.get(forms.SENT)
-    if sent is not None and scope["path"].startswith(forms.SIGN_IN):
-        form = sign_in_form(forms.own_path(sent.get("return_to")), email=sent.get("email", ""))
-        return html.page(SIGN_IN_TITLE, alert=" ".join(said), button=form, links=[html.HOME], status=422)
-    links = [_back(scope) or html.HOME]
+        return html.page("This link is not complete", said, links=[html.HOME_LINK], status=422)
+    said = [_said(error) for error in refusal.errors[:MAX_ERRORS_SHOWN]]
+    sent: Mapping[str, str] | None = scope.get(forms.FORM_FIELDS)
+    if sent is not None and scope["path"].startswith(forms.SIGN_IN_PATH):
+        form = sign_in_form(forms.local_path(sent.get("return_to")), email=sent.get("email", ""))
+        return html.page(SIGN_IN_TITLE, alert=" ".join(said), button=form, links=[html.HOME_LINK], status=422)
+    links = [_back(scope) or html.HOME_LINK]
     return html.page("Something in the request is not right", said, links=links, status=422)
 
 
 def _back(scope: Scope) -> Link | None:
     """Link to the form that was posted; None where the path shows none."""
-    path = forms.own_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
+    path = forms.local_path(scope["path"]) if scope["method"] == "POST" and "app" in scope else None
     has_form = path is not None and "GET" in scope["app"].state.table.methods(path)
     return Link(href=path, label="Back to the form") if path is not None and has_form else None
 
@@ -126,8 +126,8 @@ def _in_words(seconds: int) -> str:
 def _links(scope: Scope, refusal: Problem) -> Sequence[Link]:
     path = _path(scope)
     if refusal.status in {403, 404} and path is not None and path.startswith("/v1/"):
-        return [Link(href=forms.sign_in_address(path), label="Sign in with another address"), html.HOME]
-    return [html.HOME, DOCS] if refusal.status in {404, 405} else [html.HOME]
+        return [Link(href=forms.sign_in_url(path), label="Sign in with another address"), html.HOME_LINK]
+    return [html.HOME_LINK, DOCS] if refusal.status in {404, 405} else [html.HOME_LINK]
 
 
 def _path(scope: Scope) -> str | None:
@@ -136,4 +136,4 @@ def _path(scope: Scope) -> str | None:
         return None
     raw = scope.get("raw_path") or scope["path"].encode()
     query = b"?" + scope["query_string"] if scope["query_string"] else b""
-    return forms.own_path((raw + query).decode("latin-1"))
+    return forms.local_path((raw + query).decode("latin-1"))

@@ -16,7 +16,7 @@ from fastapi import Depends, Header, Request
 from starlette.responses import Response
 
 from builders.kit.errors import Invalid, Problem, problems
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 
 _TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
 # Elements of the list may be empty (RFC 9110, 5.6.1), and a tag may hold a comma.
@@ -38,7 +38,7 @@ class VersionMismatch(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Tags:
+class EntityTags:
     """What one of the two headers lists; `*` is any version of a record that exists."""
 
     any: bool = False
@@ -47,12 +47,12 @@ class Tags:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ReadCondition:
     """Which versions the client has, by If-None-Match."""
 
-    tags: Tags | None = None
+    tags: EntityTags | None = None
 
-    def answer(self, reply: object, *, of: UUID, version: int) -> Answer | Response:
+    def answer(self, reply: object, *, of: UUID, version: int) -> ReplyWithHeaders | Response:
         """The reply with its tag, or 304 without a body when the client has this version.
 
         Weak tags count too (RFC 9110, 13.1.2): a proxy that compresses makes them of ours.
@@ -60,14 +60,14 @@ class Known:
         tags = self.tags
         if tags is not None and (tags.any or _tag(of, version) in tags.strong | tags.weak):
             return Response(status_code=304, headers=_headers(of, version))
-        return tagged(reply, of=of, version=version)
+        return with_etag(reply, of=of, version=version)
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class WriteCondition:
     """Which versions the client means to change, by If-Match, and by its body where that has a `version`."""
 
-    tags: Tags | None = None
+    tags: EntityTags | None = None
     version: int | None = None
 
     def check(self, *, of: UUID, version: int) -> None:
@@ -87,9 +87,9 @@ class Expected:
             )
 
 
-def tagged(reply: object, *, of: UUID, version: int) -> Answer:
+def with_etag(reply: object, *, of: UUID, version: int) -> ReplyWithHeaders:
     """The reply with its record's tag, as a write answers; `of` is the record's id."""
-    return Answer(reply, _headers(of, version))
+    return ReplyWithHeaders(reply, _headers(of, version))
 
 
 IfNoneMatchHeader = Annotated[
@@ -104,26 +104,26 @@ IfMatchHeader = Annotated[
 ]
 
 
-def known(request: Request, if_none_match: IfNoneMatchHeader = None) -> Known:
+def read_condition(request: Request, if_none_match: IfNoneMatchHeader = None) -> ReadCondition:
     """What If-None-Match says. Raises Invalid; the parameter is there to be documented."""
     del if_none_match
-    return Known(_read(request, "If-None-Match"))
+    return ReadCondition(_read(request, "If-None-Match"))
 
 
-def expected(request: Request, if_match: IfMatchHeader = None) -> Expected:
+def write_condition(request: Request, if_match: IfMatchHeader = None) -> WriteCondition:
     """What If-Match says. Raises Invalid; the parameter is there to be documented."""
     del if_match
-    return Expected(_read(request, "If-Match"))
+    return WriteCondition(_read(request, "If-Match"))
 
 
-IfNoneMatch = Annotated[Known, Depends(known)]
-IfMatch = Annotated[Expected, Depends(expected)]
+IfNoneMatch = Annotated[ReadCondition, Depends(read_condition)]
+IfMatch = Annotated[WriteCondition, Depends(write_condition)]
 # The `responses` of a route that reads, and of one that writes, a record with a version.
-READ: Mapping[int | str, dict[str, Any]] = {
+READ_RESPONSES: Mapping[int | str, dict[str, Any]] = {
     200: {"headers": _ETAG},
     304: {"description": "The record has the version that If-None-Match names.", "headers": _ETAG},
 }
-WRITTEN: Mapping[int | str, dict[str, Any]] = {200: {"headers": _ETAG}, **problems(VersionMismatch)}
+WRITE_RESPONSES: Mapping[int | str, dict[str, Any]] = {200: {"headers": _ETAG}, **problems(VersionMismatch)}
 
 
 def _tag(of: UUID, version: int) -> str:
@@ -134,17 +134,17 @@ def _headers(of: UUID, version: int) -> dict[str, str]:
     return {"ETag": f'"{_tag(of, version)}"', "Cache-Control": _CACHING}
 
 
-def _read(request: Request, header: str) -> Tags | None:
+def _read(request: Request, header: str) -> EntityTags | None:
     lines = request.headers.getlist(header)
     if not lines:
         return None
     value = ",".join(lines)
     if value.strip(" \t,") == "*":
-        return Tags(any=True)
+        return EntityTags(any=True)
     if _LIST.fullmatch(value) is None:
         raise Invalid(("header", header), "Send entity tags in quotes, as they came, or *.", "entity_tag")
     tags = _TAG.findall(value)
-    return Tags(
+    return EntityTags(
         strong=frozenset(opaque for weak, opaque in tags if not weak),
         weak=frozenset(opaque for weak, opaque in tags if weak),
     )

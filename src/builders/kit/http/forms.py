@@ -11,28 +11,30 @@ from fastapi import Depends, Request
 from builders.kit.errors import INVALID, BodyTooLarge, Invalid, problems
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
-MOST_FIELDS = 10
-SENT = "builders.form"  # where the scope of a request holds the fields of its form, for the page of a refusal
-SIGN_IN = "/v1/auth/login"
-LONGEST_PATH = 1000  # characters of a path to return to
+MAX_FIELDS = 10
+FORM_FIELDS = (
+    "builders.form"  # where the scope of a request holds the fields of its form, for the page of a refusal
+)
+SIGN_IN_PATH = "/v1/auth/login"
+MAX_PATH_LENGTH = 1000  # characters of a path to return to
 # One slash and then no second one: a browser takes // and /\ as the start of another host's address. No space,
 # control character or backslash anywhere, since browsers drop or turn some of them.
 _OWN_PATH = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 # The `responses` and the `openapi_extra` of a route that takes such a form.
-RESPONSES: Mapping[int | str, dict[str, Any]] = {
+FORM_RESPONSES: Mapping[int | str, dict[str, Any]] = {
     **problems(BodyTooLarge),
     **INVALID,
 }
 
 
-def body(schema: Mapping[str, Any]) -> dict[str, Any]:
+def form_body(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The `openapi_extra` of a route that takes a form of this schema."""
     return {"requestBody": {"required": True, "content": {MEDIA_TYPE: {"schema": dict(schema)}}}}
 
 
 _TOKEN_EXAMPLE = "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZS10b2tlbg"  # noqa: S105 - shown in the document
-BODY: Mapping[str, Any] = body(
+TOKEN_FORM_BODY: Mapping[str, Any] = form_body(
     {
         "type": "object",
         "required": ["token"],
@@ -45,44 +47,44 @@ BODY: Mapping[str, Any] = body(
 def parse(raw: bytes) -> dict[str, str]:
     """The fields of a form, the first of each name; empty ones are left out. Raises Invalid."""
     try:
-        form = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
+        form = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise Invalid(("body",), f"A form of more than {MOST_FIELDS} fields.", "too_many_fields") from None
+        raise Invalid(("body",), f"A form of more than {MAX_FIELDS} fields.", "too_many_fields") from None
     if "\0" in "".join(chain(form, *form.values())):
         raise Invalid(("body",), "Text must not contain the character NUL (%00).", "nul_character")
     return {name: values[0] for name, values in form.items()}
 
 
-def read(request: Request, raw: bytes) -> dict[str, str]:
+def read_fields(request: Request, raw: bytes) -> dict[str, str]:
     """Return the fields of the form, and keep them for the page of a refusal. Raises Invalid."""
-    request.scope[SENT] = fields = parse(raw)
+    request.scope[FORM_FIELDS] = fields = parse(raw)
     return fields
 
 
-async def posted(request: Request) -> Mapping[str, str]:
+async def form_fields(request: Request) -> Mapping[str, str]:
     """The fields of the form in the request. Raises Invalid."""
-    return read(request, await request.body())
+    return read_fields(request, await request.body())
 
 
-async def posted_token(request: Request) -> str:
+async def form_token(request: Request) -> str:
     """The token in a form. Raises Invalid."""
-    token = (await posted(request)).get("token")
+    token = (await form_fields(request)).get("token")
     if not token:
         raise Invalid(("body", "token"), "Field required", "missing")
     return token
 
 
-Posted = Annotated[Mapping[str, str], Depends(posted)]
-PostedToken = Annotated[str, Depends(posted_token)]
+FormFields = Annotated[Mapping[str, str], Depends(form_fields)]
+FormToken = Annotated[str, Depends(form_token)]
 
 
-def own_path(text: str | None) -> str | None:
+def local_path(text: str | None) -> str | None:
     """The path, if it leads to this service and nowhere else; None for every other text."""
-    if text is None or len(text) > LONGEST_PATH or not _OWN_PATH.fullmatch(text):
+    if text is None or len(text) > MAX_PATH_LENGTH or not _OWN_PATH.fullmatch(text):
         return None
     return text
 
 
-def sign_in_address(return_to: str | None) -> str:
+def sign_in_url(return_to: str | None) -> str:
     """The page to sign in on, which leads back to the path."""
-    return f"{SIGN_IN}?{urlencode({'return_to': return_to})}" if return_to else SIGN_IN
+    return f"{SIGN_IN_PATH}?{urlencode({'return_to': return_to})}" if return_to else SIGN_IN_PATH

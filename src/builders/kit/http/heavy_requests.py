@@ -22,12 +22,12 @@ from starlette.datastructures import State
 from builders.kit.db.connections import Database
 from builders.kit.errors import Problem
 from builders.kit.limits.policies import Policy
-from builders.kit.limits.rate_limiter import LIMITS, Limits
+from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 
-SWITCH_S = 0.0005  # between threads; the interpreter's own 5 ms delay others at each of their waits
-CONNECTIONS = 4  # of the database, for all heavy requests of a process
+SWITCH_INTERVAL_S = 0.0005  # between threads; the interpreter's own 5 ms delay others at each of their waits
+POOL_SIZE = 4  # of the database, for all heavy requests of a process
 LARGE_BODY = 16 * 1024  # bytes: about a hundred resources
 RETRY_S = 1
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class HeavyRequestRunning(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Heavy:
+class HeavyOperation:
     """Marks an operation whose work is heavy: always, or when the body is larger than `above` bytes."""
 
     above: int | None
@@ -62,7 +62,7 @@ class Heavy:
 
 def heavy(*, above: int | None = None, is_alone: bool = True) -> Any:  # Depends has no public type
     """For `dependencies` of an operation: its work runs on the second event loop."""
-    return Depends(Heavy(above, is_alone))
+    return Depends(HeavyOperation(above, is_alone))
 
 
 class HeavyLoop:
@@ -127,7 +127,7 @@ class HeavyLoop:
         loop.close()
 
     async def _start(self) -> asyncio.AbstractEventLoop:
-        sys.setswitchinterval(SWITCH_S)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=loop.run_forever, name="heavy", daemon=True)
         self._thread.start()
@@ -138,7 +138,7 @@ class HeavyLoop:
         url = self._settings.database_url
         if url is None:
             raise RuntimeError("No database: set BUILDERS_DATABASE_URL.")
-        size = min(CONNECTIONS, self._settings.pool_size)
+        size = min(POOL_SIZE, self._settings.pool_size)
         settings = self._settings.model_copy(update={"pool_size": size})
         within_s = settings.database_answer_timeout_s
         self._database = Database(url.get_secret_value(), settings, answer_timeout_s=within_s)
@@ -147,7 +147,7 @@ class HeavyLoop:
         self._stack.push_async_callback(self._database.close)
 
 
-async def on_serving_loop(request: Request, work: Callable[[], Awaitable[T]]) -> T:
+async def run_on_main_loop(request: Request, work: Callable[[], Awaitable[T]]) -> T:
     """Do work on the loop that serves all requests, whichever loop this is: it owns the rate limits."""
     serving: asyncio.AbstractEventLoop = request.app.state.loop
     if serving is asyncio.get_running_loop():
@@ -161,6 +161,6 @@ async def on_serving_loop(request: Request, work: Callable[[], Awaitable[T]]) ->
 
 async def charge(request: Request, policy: Policy, *, subject: Hashable, units: int) -> None:
     """Count what a request costs beyond its first unit, where anything is counted. Raises RateLimited."""
-    limits: Limits | None = request.scope.get(LIMITS)
+    limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
     if limits is not None and units > 0:
-        await on_serving_loop(request, partial(limits.charge, policy, subject=subject, units=units))
+        await run_on_main_loop(request, partial(limits.charge, policy, subject=subject, units=units))

@@ -79,7 +79,7 @@ class Link:
 
 
 _FORM = forms.MEDIA_TYPE.encode()
-HOME = Link(href="/", label="Home")
+HOME_LINK = Link(href="/", label="Home")
 
 
 def page(
@@ -101,7 +101,7 @@ def page(
     return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")
 
 
-def whole(content: str, *, headers: Mapping[str, str] | None = None) -> Response:
+def rendered_page(content: str, *, headers: Mapping[str, str] | None = None) -> Response:
     """A page that a room has written from a template of its own, with one style and no script."""
     own = {"Content-Security-Policy": _policy(content)}
     return Response(content, 200, {**_HEADERS, **own, **(headers or {})}, "text/html; charset=utf-8")
@@ -112,10 +112,10 @@ def wants_html(request: Request) -> bool:
 
     `text/html` must be named (RFC 9110, 12.5.1), and with no less weight, or as much and earlier, than JSON.
     """
-    return preferred(request, "text/html") == "text/html"
+    return preferred_media_type(request, "text/html") == "text/html"
 
 
-def is_browsing(scope: Scope) -> bool:
+def is_browser_navigation(scope: Scope) -> bool:
     """Whether a person's browser shows the answer: it prefers a page, and it opened an address or sent a form.
 
     A browser sends no key and no bearer token by itself. Programs do, and some of them name `text/html` in every
@@ -129,7 +129,7 @@ def is_browsing(scope: Scope) -> bool:
     return scope["method"] in {"GET", "HEAD", "POST"} and wants_html(Request(scope))
 
 
-def preferred(request: Request, *others: str) -> str | None:
+def preferred_media_type(request: Request, *others: str) -> str | None:
     """Which of these media types the request asks for rather than for JSON; None: for JSON, or it does not say."""
     sent = [value for name, value in request.scope["headers"] if name == b"accept"]
     return _preferred(b",".join(sent)[:1024], others)

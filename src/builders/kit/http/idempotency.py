@@ -20,39 +20,39 @@ from pydantic_core import PydanticUndefined
 from starlette.responses import Response
 
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy, Invalid, Problem
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Invalid, Problem
 from builders.kit.values import clock
 
 HEADER = "Idempotency-Key"
-KEPT = timedelta(hours=24)
-ABANDONED = timedelta(seconds=60)  # a claim whose process died; longer than any request may take
-RELEASING_S = 3
+RETENTION = timedelta(hours=24)
+CLAIM_TIMEOUT = timedelta(seconds=60)  # a claim whose process died; longer than any request may take
+RELEASE_TIMEOUT_S = 3
 # Headers of the first answer that a replay has too; Set-Cookie is a secret, and the rest is of each answer.
-REPLAYED = frozenset(
+REPLAYED_HEADERS = frozenset(
     (
         *("content-type", "content-disposition", "content-language", "content-location"),
         *("cache-control", "etag", "last-modified", "link", "location", "vary"),
     )
 )
 _ANY = frozenset(("", "*/*", "application/json"))  # values of Accept that ask for nothing but JSON
-MAX_KEY = 255
+MAX_KEY_LENGTH = 255
 
 PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
     "name": HEADER,
     "in": "header",
     "required": False,
     "description": "A request repeated with its key is answered as the first time; nothing is done twice.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "title": HEADER},
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH, "title": HEADER},
 }
 
 
-def every_time() -> None:
+def without_idempotency() -> None:
     """Nothing: the compiled handler knows its mark (kit/http/compiled_routes.py)."""
 
 
 # For `dependencies` of a POST that is done each time it is asked for. Answers are kept for an account, so what
 # acts on the credentials themselves is marked so: of two sessions the second would be told of the first.
-EVERY_TIME = Depends(every_time)
+WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
 
 CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at)
@@ -80,7 +80,7 @@ PRUNE = """
         SELECT ctid FROM kit_idempotency WHERE claimed_at < %(expired)s LIMIT %(batch)s
     ))
 """
-PRUNED_AT_ONCE = 10_000  # so that no statement runs into its time limit
+PRUNE_BATCH = 10_000  # so that no statement runs into its time limit
 
 
 class InFlight(Problem):
@@ -106,14 +106,14 @@ class Claim:
             return await answer()
         except BaseException:
             # What cannot be let go now is taken for abandoned later; the refusal itself is the answer.
-            with suppress(DatabaseAway, DatabaseBusy, TimeoutError):
-                async with asyncio.timeout(RELEASING_S), database.reading() as conn:
+            with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
+                async with asyncio.timeout(RELEASE_TIMEOUT_S), database.reading() as conn:
                     await conn.execute(RELEASE, self._row())
             raise
 
     async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
         """Keeps the answer. Raises InFlight when the claim was given up for dead and taken by another."""
-        kept = {name: value for name, value in response.headers.items() if name in REPLAYED}
+        kept = {name: value for name, value in response.headers.items() if name in REPLAYED_HEADERS}
         row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
         cursor = await conn.execute(FINISH, row)
         if cursor.rowcount == 0:
@@ -132,12 +132,14 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
     if header is None:
         return None
     key = header.strip().removeprefix('"').removesuffix('"')
-    if not 0 < len(key) <= MAX_KEY:
-        raise Invalid(("header", HEADER), f"An Idempotency-Key has 1 to {MAX_KEY} characters.", "key_length")
+    if not 0 < len(key) <= MAX_KEY_LENGTH:
+        raise Invalid(
+            ("header", HEADER), f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} characters.", "key_length"
+        )
     now, fingerprint = clock.now(), _fingerprint(request, body)
     row = {"account_id": account_id, "key": key}
     async with database.reading() as conn:
-        times = {"now": now, "expired": now - KEPT, "abandoned": now - ABANDONED}
+        times = {"now": now, "expired": now - RETENTION, "abandoned": now - CLAIM_TIMEOUT}
         cursor = await conn.execute(CLAIM, {**row, **times, "fingerprint": fingerprint})
         if await cursor.fetchone():
             return Claim(account_id=account_id, key=key, claimed_at=now)
@@ -159,8 +161,8 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
 
 async def prune(conn: Conn) -> None:
     """Forgets keys older than a day."""
-    batch = {"expired": clock.now() - KEPT, "batch": PRUNED_AT_ONCE}
-    while (await conn.execute(PRUNE, batch)).rowcount == PRUNED_AT_ONCE:
+    batch = {"expired": clock.now() - RETENTION, "batch": PRUNE_BATCH}
+    while (await conn.execute(PRUNE, batch)).rowcount == PRUNE_BATCH:
         pass
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 from pydantic import ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from builders.kit.http.bodies import MOST_WARNINGS, Body, unknown_member
+from builders.kit.http.bodies import MAX_WARNINGS, Body, unknown_field_error
 
 
 class PatchBody(Body):
@@ -25,7 +25,7 @@ class PatchBody(Body):
         known = [name for name in model.model_fields if name not in model.conditions]
         if not self.model_fields_set.isdisjoint(known):
             return self
-        unknown = [unknown_member(model, name) for name in islice(self.model_extra or (), MOST_WARNINGS)]
+        unknown = [unknown_field_error(model, name) for name in islice(self.model_extra or (), MAX_WARNINGS)]
         if unknown:
             raise ValidationError.from_exception_data(model.__name__, unknown)
         message = "A patch changes something: send at least one of {known}."

@@ -16,18 +16,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
-from builders.kit.errors import (
-    BadRequest,
-    Invalid,
-    NotFound,
-    Problem,
-    Unexpected,
-)
+from builders.kit.errors import BadRequest, InternalError, Invalid, NotFound, Problem
 from builders.kit.http import access_log, error_pages
-from builders.kit.http.parameters import IGNORED
+from builders.kit.http.body_limits import BODY_BUDGET, BodyBudget, too_large
+from builders.kit.http.parameters import IGNORED_HEADERS
 from builders.kit.http.proxies import Proxies
-from builders.kit.http.request_body import BODIES, BodyBudget, too_large
-from builders.kit.limits.rate_limiter import HEADERS as LIMIT_HEADERS
+from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
 
 _LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
@@ -69,7 +63,7 @@ class VersionUnsupported(Problem):
     status, code = 505, "http_version_unsupported"
 
 
-class Edge:
+class RequestMiddleware:
     """Wraps the whole application."""
 
     def __init__(
@@ -98,7 +92,7 @@ class Edge:
         request = _Passing(scope, receive, send, self)
         try:
             request.refuse_early()
-            scope[BODIES] = self.bodies
+            scope[BODY_BUDGET] = self.bodies
             await self.app(scope, receive, request.send)
         except (Problem, Invalid) as refusal:
             await request.answer(refusal)
@@ -106,7 +100,7 @@ class Edge:
             pass  # nobody is there to be answered; the log line has status 0
         except Exception:  # noqa: BLE001 - the outermost edge: the client gets a 500, the log the trace
             _log.exception("request_failed", method=scope["method"], path=request.path)
-            await request.answer(Unexpected("Something went wrong on our side; it has been logged."))
+            await request.answer(InternalError("Something went wrong on our side; it has been logged."))
         finally:
             if self.log_requests:
                 request.write_log()
@@ -117,7 +111,7 @@ class _Passing:
 
     __slots__ = (*("_receive", "_send", "began", "id", "length", "limit", "path", "scope", "sent", "status"),)
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, edge: Edge) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, edge: RequestMiddleware) -> None:
         self.began = time.perf_counter()
         self.scope, self._receive, self._send = scope, receive, send
         self.status = 0
@@ -172,7 +166,7 @@ class _Passing:
         headers += _HEADERS
         headers += _DEFAULTS if _DEFAULT_NAMES.isdisjoint(given) else [h for h in _DEFAULTS if h[0] not in given]
         headers += self.scope.get(LIMIT_HEADERS, ())
-        headers += self.scope.get(IGNORED, ())
+        headers += self.scope.get(IGNORED_HEADERS, ())
         headers.append((b"x-request-id", self.id.encode()))
         if self.scope.get("scheme") == "https":
             headers.append(_HSTS)
@@ -188,7 +182,9 @@ class _Passing:
         """One line: who asked what, and how it went."""
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
         ms = (time.perf_counter() - self.began) * 1000
-        access_log.note(self.id, self.scope["method"], self.path, self.status, ms, client[0] if client else None)
+        access_log.log_request(
+            self.id, self.scope["method"], self.path, self.status, ms, client[0] if client else None
+        )
 
 
 def _id_of(given: bytes | None) -> str:

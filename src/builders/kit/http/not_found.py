@@ -9,14 +9,14 @@ from starlette.types import ASGIApp, Scope
 from builders.kit.errors import MethodNotAllowed, NotFound
 from builders.kit.http.path_table import PathTable
 
-MEANT = "did_you_mean"  # where the scope of a request holds the path that was meant
-LONGEST_PATH = 512  # characters of a path for which a similar one is looked for
+SUGGESTED_PATH = "did_you_mean"  # where the scope of a request holds the path that was meant
+MAX_PATH_LENGTH = 512  # characters of a path for which a similar one is looked for
 _SAFE = "/:@!$&'()*+,;="  # characters that stand in a path as they are (RFC 3986, 3.3)
 
 
-def find_meant(table: PathTable[ASGIApp], path: str) -> str | None:
+def find_similar_path(table: PathTable[ASGIApp], path: str) -> str | None:
     """Return the path of the table that differs only in slashes, in case, or in its version prefix."""
-    if len(path) > LONGEST_PATH:
+    if len(path) > MAX_PATH_LENGTH:
         return None
     plain = "/" + "/".join(filter(None, path.split("/")))
     for each in (plain, plain.lower()):
@@ -28,7 +28,7 @@ def find_meant(table: PathTable[ASGIApp], path: str) -> str | None:
 
 def not_found(scope: Scope, headers: Mapping[str, str]) -> NotFound:
     """Return the refusal of a path that nothing answers."""
-    meant: str | None = scope.get(MEANT)
+    meant: str | None = scope.get(SUGGESTED_PATH)
     members: dict[str, Any] = {} if meant is None else {"did_you_mean": meant, "next_action": f"Ask for {meant}."}
     return NotFound("There is nothing at this path.", headers=headers, **members)
 

@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from builders.kit.error_schemas import PROBLEM_SCHEMA, VALIDATION_SCHEMAS
-from builders.kit.errors import CODES, PROBLEM_JSON, Problem, catalog
-from builders.kit.http.callers import COOKIE
+from builders.kit.errors import CODES_KEY, PROBLEM_JSON, Problem, list_problem_types
+from builders.kit.http.credentials import COOKIE
 from builders.kit.process.version import REVISION
 
 Json = dict[str, Any]  # a part of the document
@@ -85,19 +85,19 @@ class Webhooks:
     schemas: Mapping[str, Json]
 
 
-def publish(app: FastAPI, *, webhooks: Callable[[], Webhooks]) -> None:
+def install_document(app: FastAPI, *, webhooks: Callable[[], Webhooks]) -> None:
     """Set the document of the application; it is built when it is first asked for."""
 
     def document() -> Json:
         if app.openapi_schema is None:
-            app.openapi_schema = _complete(derive(app), webhooks())
+            app.openapi_schema = _complete(derive_document(app), webhooks())
         return app.openapi_schema
 
     openapi: Callable[[], Json] = document
     app.openapi = openapi  # type: ignore[method-assign] # FastAPI's documented way to extend the document
 
 
-def derive(app: FastAPI) -> Json:
+def derive_document(app: FastAPI) -> Json:
     """Return the document that FastAPI derives from the routes."""
     return get_openapi(
         title=TITLE,
@@ -131,7 +131,7 @@ def _complete(document: Json, webhooks: Webhooks) -> Json:
     used = _references(document["paths"]) | _references(document["webhooks"])
     components["examples"] = {
         each.code: _problem_example(each)
-        for each in sorted(catalog(), key=_code)
+        for each in sorted(list_problem_types(), key=_code)
         if f"#/components/examples/{each.code}" in used
     }
     components["schemas"] = _reachable(schemas, used)
@@ -227,5 +227,5 @@ def _list_codes(operation: Json) -> None:
         content = response.get("content", {}).get(PROBLEM_JSON)
         if content is not None:
             content["examples"] = {
-                code: {"$ref": f"#/components/examples/{code}"} for code in response.pop(CODES, ())
+                code: {"$ref": f"#/components/examples/{code}"} for code in response.pop(CODES_KEY, ())
             }

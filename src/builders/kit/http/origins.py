@@ -23,11 +23,11 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-def require_own_origin(request: Request, *, programs_may: bool) -> None:
+def require_own_origin(request: Request, *, allow_missing_origin: bool) -> None:
     """Refuses what another site had the browser send. Raises OriginForbidden.
 
     After CrossOriginProtection of Go 1.25. Browsers say where a request comes from and programs do not:
-    `programs_may` lets those pass too that say nothing.
+    `allow_missing_origin` lets those pass too that say nothing.
     """
     site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
     if site:  # which no page can write
@@ -35,10 +35,10 @@ def require_own_origin(request: Request, *, programs_may: bool) -> None:
     elif origin:
         is_ours = origin == [origin_of(request.app.state.settings.url)]
     else:
-        is_ours = programs_may
+        is_ours = allow_missing_origin
     if not is_ours:
         raise OriginForbidden(
             "A browser may send this only from the service's own pages.",
             next_action="Open the service's address itself. From a program, send no Origin"
-            + ("." if programs_may else ", and the token in Authorization: Bearer, or an API key."),
+            + ("." if allow_missing_origin else ", and the token in Authorization: Bearer, or an API key."),
         )

@@ -17,7 +17,7 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
 
 T = TypeVar("T")
-Key = Sequence[str | int | None]
+SortKey = Sequence[str | int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class PageReply(Reply, Generic[T]):
     ]
 
 
-def _unsigned(_: Key) -> str:
+def _unsigned(_: SortKey) -> str:
     raise ValueError("this page has no cursors")
 
 
@@ -75,16 +75,16 @@ class PageRequest:
 
     limit: int = DEFAULT_LIMIT
     after: tuple[str | int | None, ...] | None = None
-    seal: Callable[[Key], str] = _unsigned
+    seal: Callable[[SortKey], str] = _unsigned
 
-    def cut(self, rows: Sequence[T], key: Callable[[T], Key]) -> Page[T]:
+    def cut(self, rows: Sequence[T], key: Callable[[T], SortKey]) -> Page[T]:
         """A page from `limit + 1` rows: the row too many only says that there is more."""
         if len(rows) <= self.limit:
             return Page(items=rows, next_cursor=None)
         items = rows[: self.limit]
         return Page(items=items, next_cursor=self.seal(key(items[-1])))
 
-    def json(self, items: str, last: Key | None) -> JsonPage:
+    def json(self, items: str, last: SortKey | None) -> JsonPage:
         """A page of ready JSON; `last` is the key of its last item when more follow."""
         return JsonPage(items=items, next_cursor=None if last is None else self.seal(last))
 
@@ -125,7 +125,7 @@ def _page(request: Request, limit: int | None, cursor: str | None, *, filters: S
     keyring = request.app.state.keyring
     scope = f"{request.scope.get('account_id')} {request.scope['path']} {filters}"
 
-    def seal(key: Key) -> str:
+    def seal(key: SortKey) -> str:
         return cursors.encode(keyring, scope=scope, values=key)
 
     if cursor is None:

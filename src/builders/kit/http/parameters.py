@@ -20,15 +20,15 @@ from fastapi.routing import APIRoute
 from pydantic_core import PydanticUndefined
 from starlette.types import Scope
 
-from builders.kit.errors import LONGEST_NAME
+from builders.kit.errors import MAX_NAME_LENGTH
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.values import ids
 
 Values = dict[str, Any]  # a handler's arguments, of as many types as handlers have
 Field = Any  # FastAPI's ModelField, which it does not publish
 
-IGNORED = "ignored_parameters"  # where the scope of a request holds the header that names them
-MOST_IGNORED = 20
+IGNORED_HEADERS = "ignored_parameters"  # where the scope of a request holds the header that names them
+MAX_IGNORED = 20
 _SENT = "query_parameters"  # where the scope of a request holds them
 _AS_IT_IS = " !#$&'()*+,-./:;<=>?@[]^_`{|}~"  # characters of a structured field's text that need no escape
 _PLACES = {"path": "path_params", "query": "query_params", "header": "headers", "cookie": "cookies"}
@@ -88,8 +88,8 @@ class Parameters:
 
 def _ignored(name: str, known: Collection[str]) -> str:
     """Write a name as an item of a structured field (RFC 9651, 3.1)."""
-    shown = quote(name[:LONGEST_NAME], safe=_AS_IT_IS)
-    close = get_close_matches(name, known, n=1) if len(name) <= LONGEST_NAME else ()
+    shown = quote(name[:MAX_NAME_LENGTH], safe=_AS_IT_IS)
+    close = get_close_matches(name, known, n=1) if len(name) <= MAX_NAME_LENGTH else ()
     return f'"{shown}"' + "".join(f';did_you_mean="{each}"' for each in close)
 
 
@@ -103,12 +103,12 @@ def _sent(scope: Scope) -> dict[str, str]:
     return sent
 
 
-def note_unknown(scope: Scope, known: frozenset[str]) -> Sequence[str]:
+def list_unknown(scope: Scope, known: frozenset[str]) -> Sequence[str]:
     """Return the names in the query string that are not among the `known`, and have the answer name them."""
     unknown = [name for name in _sent(scope) if name not in known]
     if unknown:
-        listed = ", ".join(_ignored(each, known) for each in unknown[:MOST_IGNORED])
-        scope[IGNORED] = ((b"ignored-parameters", listed.encode()),)
+        listed = ", ".join(_ignored(each, known) for each in unknown[:MAX_IGNORED])
+        scope[IGNORED_HEADERS] = ((b"ignored-parameters", listed.encode()),)
     return unknown
 
 
@@ -180,13 +180,13 @@ def find_dependency(dependant: Dependant, kind: type[T]) -> T | None:
 _UNKNOWN = ("response", "background_tasks", "security_scopes", "http_connection", "websocket")
 
 
-def refuse_unknown(route: APIRoute, dependant: Dependant) -> None:
+def require_supported(route: APIRoute, dependant: Dependant) -> None:
     """Raise TypeError for a parameter that only FastAPI itself would supply."""
     for what in _UNKNOWN:
         if getattr(dependant, f"{what}_param_name"):
             raise TypeError(f"{route.path}: the parameter for {what} cannot be compiled")
 
 
-def is_plain(call: object) -> TypeGuard[Callable[..., Any]]:
+def is_plain_function(call: object) -> TypeGuard[Callable[..., Any]]:
     """Whether a dependency is a function that returns its value."""
     return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)

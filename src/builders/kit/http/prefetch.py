@@ -3,8 +3,8 @@
 from fastapi import Depends, Request
 
 from builders.kit.errors import Problem
-from builders.kit.http import clients
-from builders.kit.http.clients import Machine
+from builders.kit.http import visitors
+from builders.kit.http.visitors import Machine
 
 
 class PrefetchRefused(Problem):
@@ -13,14 +13,14 @@ class PrefetchRefused(Problem):
     status, code = 503, "prefetch_refused"
 
 
-def changes() -> None:
+def changes_state() -> None:
     """Mark a GET that changes something; the compiled handler knows it (kit/http/compiled_routes.py)."""
 
 
-CHANGES = Depends(changes)  # for `dependencies`: such a GET has no HEAD, which must change nothing
+CHANGES_STATE = Depends(changes_state)  # for `dependencies`: such a GET has no HEAD, which must change nothing
 
 
-def refuse_ahead(request: Request) -> None:
+def refuse_prefetch(request: Request) -> None:
     """Raises PrefetchRefused for a look ahead."""
-    if clients.of(request).machine is Machine.PREFETCH:
+    if visitors.visitor_of(request).machine is Machine.PREFETCH:
         raise PrefetchRefused("Open the link yourself.", retry_after=1)

@@ -18,8 +18,8 @@ from starlette.types import Scope
 
 from builders.kit.values.hosts import UNIX, read_networks
 
-MOST_HOPS = 32
-LONGEST = 4_096  # characters of a header that are read, from its end
+MAX_HOPS = 32
+MAX_HEADER_LENGTH = 4_096  # characters of a header that are read, from its end
 SCHEMES = ("http", "https")
 
 _PAIR = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++=(?:\"(?:[^\"\\]|\\.)*+\"|[^\s\",;]*+)"
@@ -76,7 +76,7 @@ class Proxies:
         """The first from the right who is not trusted; the last of all when all are."""
         hop = _NOBODY
         for n, hop in enumerate(hops):
-            if n == MOST_HOPS:
+            if n == MAX_HOPS:
                 return _NOBODY
             if hop.address is None or not self._is_trusted(hop.address):
                 break
@@ -94,7 +94,7 @@ def _sent(scope: Scope, kind: Kind) -> list[str]:
         place = names.get(name)
         if place is not None and value.strip():
             sent[place] += f",{value.decode('latin-1')}"
-    return [each[-LONGEST:] for each in sent]
+    return [each[-MAX_HEADER_LENGTH:] for each in sent]
 
 
 def _elements(text: str) -> Iterator[Hop]:
@@ -135,7 +135,7 @@ def _entries(addresses: str, schemes: str) -> Iterator[Hop]:
 def _from_right(text: str) -> list[str]:
     """At least one entry, and not many more than are looked at."""
     entries = [entry for each in text.split(",") if (entry := each.strip())]
-    return entries[: -MOST_HOPS - 2 : -1] or [""]
+    return entries[: -MAX_HOPS - 2 : -1] or [""]
 
 
 def _scheme(word: str) -> str | None:

@@ -15,14 +15,14 @@ from fastapi import Request
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from builders.kit.errors import MOST_ERRORS
+from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import Body, Json
 
 Field = Any  # FastAPI's ModelField, which it does not publish
 Error = Mapping[str, Any]  # in pydantic's form
 Loc = tuple[str | int, ...]
 
-KIND = "restriction_unsupported"
+ERROR_TYPE = "restriction_unsupported"
 _MOST_VALUES = 10_000  # JSON values of one unknown member that are searched
 _LONGEST = 80  # characters of a name that are compared
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -118,20 +118,20 @@ def _errors(loc: Loc, own: Mapping[str, str]) -> Iterator[Error]:
     if message is None and restriction is not None:
         message = f"This asks {restriction.reason}; it has no such member. Nothing was done: leave it out."
     if message is not None:
-        yield {"loc": loc, "msg": message, "type": KIND}
+        yield {"loc": loc, "msg": message, "type": ERROR_TYPE}
 
 
-def in_query(names: Iterable[str]) -> Iterator[Error]:
+def query_errors(names: Iterable[str]) -> Iterator[Error]:
     """Yield the first errors of the unknown parameters of a query string."""
-    return islice((error for name in names for error in _errors(("query", name), {})), MOST_ERRORS)
+    return islice((error for name in names for error in _errors(("query", name), {})), MAX_ERRORS)
 
 
-def in_bodies(sent: Iterable[object], shown: Collection[str] = ()) -> list[Error]:
+def body_errors(sent: Iterable[object], shown: Collection[str] = ()) -> list[Error]:
     """Return the first errors of the validated bodies of a request, but for members that are `shown`."""
-    return list(islice((error for body in sent for error in in_body(body, shown=shown)), MOST_ERRORS))
+    return list(islice((error for body in sent for error in member_errors(body, shown=shown)), MAX_ERRORS))
 
 
-def shown_by(methods: Collection[str], reply: object) -> Collection[str]:
+def reply_members(methods: Collection[str], reply: object) -> Collection[str]:
     """Return the members of a patch that its reply shows: whoever sends an object back asks for nothing.
 
     What else changes something takes no representation of its reply: there such a member asks for what it says.
@@ -141,11 +141,11 @@ def shown_by(methods: Collection[str], reply: object) -> Collection[str]:
     return ()
 
 
-def in_body(body: object, loc: Loc = ("body",), *, shown: Collection[str] = ()) -> Iterator[Error]:
+def member_errors(body: object, loc: Loc = ("body",), *, shown: Collection[str] = ()) -> Iterator[Error]:
     """Yield the errors of the unknown members of a validated body, and of the bodies in it."""
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
-            yield from in_body(each, (*loc, at))
+            yield from member_errors(each, (*loc, at))
     if not isinstance(body, BaseModel):
         return
     own = body.not_offered if isinstance(body, Body) else {}
@@ -156,7 +156,7 @@ def in_body(body: object, loc: Loc = ("body",), *, shown: Collection[str] = ()) 
         yield from found or _in_value(value, (*loc, name))
     for name, inner in vars(body).items():
         if isinstance(inner, (BaseModel, list, tuple)):
-            yield from in_body(inner, (*loc, name))
+            yield from member_errors(inner, (*loc, name))
 
 
 def _in_value(value: Json, loc: Loc) -> Iterator[Error]:
@@ -176,7 +176,7 @@ def _in_value(value: Json, loc: Loc) -> Iterator[Error]:
             waiting += [((*at, n), inner) for n, inner in enumerate(each)]
 
 
-async def in_unread_body(request: Request) -> Iterable[Error]:
+async def unread_body_errors(request: Request) -> Iterable[Error]:
     """Return the errors of a body sent to an operation that has none; what is not JSON asks for nothing."""
     length = request.headers.get("content-length", "")
     if length == "0" or not (length or "transfer-encoding" in request.headers):

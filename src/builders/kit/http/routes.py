@@ -1,8 +1,8 @@
 """Routes that cost little: FastAPI's interface and its OpenAPI, without its walk and its dependency solver.
 
-A `Router` is an APIRouter whose routes compile their handler (kit/http/compiled_routes.py); `Front`
-(kit/http/router.py) finds the route in a path table. tests/kit/test_routes.py holds both against plain FastAPI
-(decision 0006).
+A `Router` is an APIRouter whose routes compile their handlers (kit/http/compiled_routes.py). A `PathRouter`
+(kit/http/path_router.py) finds the route of a request in a path table. tests/kit/test_routes.py compares both with
+plain FastAPI (decision 0006).
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -13,15 +13,15 @@ from fastapi import APIRouter, Request, Response
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 
-from builders.kit.errors import CODES, INVALID, UNAVAILABLE, BodyTooLarge, problems
-from builders.kit.http import callers, idempotency
-from builders.kit.http.compiled_routes import Compiled
+from builders.kit.errors import CODES_KEY, INVALID, UNAVAILABLE, BodyTooLarge, problems
+from builders.kit.http import callers, credentials, idempotency
+from builders.kit.http.body_limits import Busy
+from builders.kit.http.compiled_routes import CompiledRoute
 from builders.kit.http.origins import OriginForbidden
-from builders.kit.http.request_body import Busy
 from builders.kit.limits import policies
 
 # The `openapi_extra` of an operation that the base specification does not have.
-BEYOND: dict[str, Any] = {"x-beyond": True}
+BEYOND_SPEC: dict[str, Any] = {"x-beyond": True}
 
 
 class Route(APIRoute):
@@ -39,27 +39,27 @@ class Route(APIRoute):
             if not get_flat_params(self.dependant) and not self.compiled.has_body:  # else FastAPI says so itself
                 self.responses = {**INVALID, **self.responses}
             self.openapi_extra = {**self.compiled.terms.described, **(self.openapi_extra or {})}
-            self.responses = _joined(policies.refusals(), self.responses)
+            self.responses = _joined(policies.rate_limit_responses(), self.responses)
         if self.needs is not None:
             self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
             if self.compiled.repeatable:
                 self.openapi_extra["parameters"] = [idempotency.PARAMETER]
             refusals = problems(
-                callers.CredentialsMissing,
-                callers.CredentialsInvalid,
-                callers.KeyExpired,
-                callers.AddressNotAllowed,
+                credentials.CredentialsMissing,
+                credentials.CredentialsInvalid,
+                credentials.KeyExpired,
+                credentials.AddressNotAllowed,
                 callers.InsufficientScope,
                 callers.ImpersonationForbidden,
                 OriginForbidden,
-                callers.IssuerAway,
+                credentials.IssuerUnavailable,
             )
             self.responses = _joined(refusals, self.responses)
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledRoute:
         """The handler, compiled once."""
-        return Compiled(self)
+        return CompiledRoute(self)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """What FastAPI runs when a request reaches it past the front: the same."""
@@ -72,8 +72,8 @@ def _joined(
     joined = {**first, **second}
     for status in first.keys() & second.keys():
         described = f"{first[status]['description']}; {second[status]['description']}"
-        codes = [*first[status].get(CODES, ()), *second[status].get(CODES, ())]
-        joined[status] = {**second[status], "description": described, CODES: codes}
+        codes = [*first[status].get(CODES_KEY, ()), *second[status].get(CODES_KEY, ())]
+        joined[status] = {**second[status], "description": described, CODES_KEY: codes}
     return joined
 
 
@@ -93,7 +93,7 @@ class Router(APIRouter):
             generate_unique_id_function=lambda route: f"{tags[0].replace('-', '_')}_{route.name}",
         )
         self.remedies: list[tuple[str, str, str]] = []
-        self._extra = BEYOND if beyond else {}
+        self._extra = BEYOND_SPEC if beyond else {}
 
     def refuse(self, method: str, path: str, *, remedy: str) -> None:
         """Say what a caller does instead of a method that the path does not have: the `next_action` of its 405."""

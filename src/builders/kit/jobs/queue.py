@@ -19,7 +19,7 @@ from procrastinate.tasks import Task
 
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
-from builders.kit.errors import DatabaseAway, DatabaseBusy
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.http import idempotency
 from builders.kit.process import log, secret_keys
 from builders.kit.process.secret_keys import Keyring
@@ -110,7 +110,7 @@ async def run(database: Database, settings: Settings) -> None:
             try:
                 await _begin(database)
                 await _work(database, settings, concurrency=settings.worker_concurrency)
-            except (ConnectorException, DatabaseAway, DatabaseBusy) as error:
+            except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
                 me = asyncio.current_task()
                 if me is not None and me.cancelling():  # told to stop while the database was away
                     raise

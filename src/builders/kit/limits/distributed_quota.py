@@ -12,13 +12,13 @@ from datetime import timedelta
 from redis import asyncio as redis
 from redis.exceptions import RedisError
 
-from builders.kit.limits.rate_limiter import Meter, Window
+from builders.kit.limits.rate_limiter import PolicyCounter, Window
 from builders.kit.process import log
 from builders.kit.values import clock
 
-PARTS = 20  # of a quota
-LONGEST_S = 0.1  # for an answer of the store
-AWAY = timedelta(seconds=5)  # left alone after a failure
+PARTS_PER_QUOTA = 20  # of a quota
+TIMEOUT_S = 0.1  # for an answer of the store
+RETRY_INTERVAL = timedelta(seconds=5)  # left alone after a failure
 # Time is the asking process's: clocks may differ by some seconds, and a window that ends later than it can is
 # begun anew, so that one with a wrong clock does no lasting harm.
 GRANT = """
@@ -39,40 +39,40 @@ return {granted, left - granted, math.min(ends - now, length)}
 _log = log.get_logger()
 
 
-class Leases:
+class DistributedQuota:
     """Grants from a Redis."""
 
     def __init__(self, cache: redis.Redis) -> None:
         self._grant = cache.register_script(GRANT)
         self._asked_again_at = 0.0  # monotonic; 0 while the store answers
 
-    async def extend(self, meter: Meter, subject: Hashable, window: Window) -> None:
+    async def extend(self, meter: PolicyCounter, subject: Hashable, window: Window) -> None:
         """Gives the window a part of the quota; those who want one of the same window get it together."""
         if window.asking is None:
-            part = max(1, meter.quota // PARTS)
+            part = max(1, meter.quota // PARTS_PER_QUOTA)
             now = clock.monotonic()
             if now < self._asked_again_at:
                 _grant_alone(window, part)
                 return
             if self._asked_again_at:  # one request finds out whether it is back
-                self._asked_again_at = now + AWAY.total_seconds()
+                self._asked_again_at = now + RETRY_INTERVAL.total_seconds()
             # A task of its own: who waits for it may go away.
             window.asking = asyncio.ensure_future(self._ask(meter, subject, window, part))
         await asyncio.shield(window.asking)
 
-    async def _ask(self, meter: Meter, subject: Hashable, window: Window, part: int) -> None:
+    async def _ask(self, meter: PolicyCounter, subject: Hashable, window: Window, part: int) -> None:
         now_ms = round(clock.now().timestamp() * 1000)
         owed = window.owed
         try:
-            async with asyncio.timeout(LONGEST_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 granted, beyond, left_ms = await self._grant(
                     keys=[f"builders:limits:{meter.policy.name}:{subject}"],
                     args=[now_ms, meter.window_s * 1000, meter.quota, part, owed],
                 )
         except (RedisError, OSError, TimeoutError):
             if not self._asked_again_at:
-                _log.warning("limits_not_shared", away_s=AWAY.total_seconds())
-            self._asked_again_at = clock.monotonic() + AWAY.total_seconds()
+                _log.warning("limits_not_shared", away_s=RETRY_INTERVAL.total_seconds())
+            self._asked_again_at = clock.monotonic() + RETRY_INTERVAL.total_seconds()
             _grant_alone(window, part)
         else:
             self._asked_again_at = 0.0

@@ -11,8 +11,9 @@ from fastapi import Depends
 
 from builders.kit.errors import Problem, problems
 
-CUSTOMER = 64  # bits of an IPv6 address: one customer has that network at least
-SITE = 56  # what a customer is often given; where secrets are guessed, 256 networks must not be 256 clients
+CUSTOMER_PREFIX_BITS = 64  # the smallest IPv6 network that one customer has
+# The IPv6 network that a customer is often given: it bounds who guesses secrets from many networks.
+SITE_PREFIX_BITS = 56
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class Policy:
     window_s: int
     by: Literal["key", "account", "address"]  # key: or session; account: all its keys together
     counts: str  # what is counted, for the documents
-    network: int = CUSTOMER  # bits of an IPv6 address that are one client
+    network: int = CUSTOMER_PREFIX_BITS  # bits of an IPv6 address that are one client
 
     def __post_init__(self) -> None:
         """Raises ValueError for a name that a header cannot hold, and for a limit that is none."""
@@ -78,7 +79,7 @@ FAILED_CREDENTIALS = declare(
         by="address",
         counts="Refused credentials; when it is used up, only those that were good lately, or that we signed, "
         "are looked at.",
-        network=SITE,
+        network=SITE_PREFIX_BITS,
     )
 )
 
@@ -89,7 +90,7 @@ class RateLimited(Problem):
     status, code = 429, "rate_limited"
 
 
-class Within:
+class RateLimit:
     """Marks an operation with policies of its own, besides the general ones or in their place."""
 
     def __init__(self, policies: Sequence[Policy], *, alone: bool) -> None:
@@ -100,16 +101,16 @@ class Within:
         """Nothing: the compiled handler counts (kit/http/compiled_routes.py)."""
 
 
-def within(*policies: Policy, alone: bool = False) -> Any:  # what `dependencies` takes: Depends has no public type
+def rate_limit(*policies: Policy, alone: bool = False) -> Any:  # Depends has no public type
     """For `dependencies` of an operation: it counts on these too, or on these `alone`."""
-    return Depends(Within(policies, alone=alone))
+    return Depends(RateLimit(policies, alone=alone))
 
 
-UNLIMITED = within(alone=True)  # for what must always answer: probes, public keys
+UNLIMITED = rate_limit(alone=True)  # for what must always answer: probes, public keys
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class OperationLimits:
     """All policies that an operation counts on, its own first; compared by identity, so it is a cheap key."""
 
     policies: tuple[Policy, ...]
@@ -120,7 +121,7 @@ class Terms:
         return {"x-rate-limit": [policy.name for policy in self.policies]}
 
 
-def terms_of(marks: Sequence[Within], *, has_caller: bool) -> Terms | None:
+def operation_limits(marks: Sequence[RateLimit], *, has_caller: bool) -> OperationLimits | None:
     """The terms of an operation; None when nothing is counted.
 
     Raises ValueError when a policy counts keys or accounts, and the operation knows none.
@@ -131,10 +132,10 @@ def terms_of(marks: Sequence[Within], *, has_caller: bool) -> Terms | None:
     for policy in policies:
         if policy.by != "address" and not has_caller:
             raise ValueError(f"the policy {policy.name} counts by {policy.by}, which is not known here")
-    return Terms(policies) if policies else None
+    return OperationLimits(policies) if policies else None
 
 
-def refusals() -> dict[int | str, dict[str, Any]]:
+def rate_limit_responses() -> dict[int | str, dict[str, Any]]:
     """The 429 of a limited operation, for the OpenAPI document."""
     found = problems(RateLimited)
     found[RateLimited.status]["headers"] = dict(_headers())

@@ -15,13 +15,13 @@ from typing import Protocol
 
 from starlette.types import Scope
 
-from builders.kit.limits.policies import FAILED_CREDENTIALS, Policy, RateLimited, Terms
+from builders.kit.limits.policies import FAILED_CREDENTIALS, OperationLimits, Policy, RateLimited
 from builders.kit.values import clock
 
 # Of the ASGI scope: where the front puts the limits of the process, and the edge finds an answer's headers.
-LIMITS, HEADERS = "limits", "rate_limit_headers"
-MOST = 50_000  # windows of one policy that are kept; beyond them the oldest go first
-_GUESSING = Terms((FAILED_CREDENTIALS,))
+RATE_LIMITER, RATE_LIMIT_HEADERS = "limits", "rate_limit_headers"
+MAX_WINDOWS = 50_000  # windows of one policy that are kept; beyond them the oldest go first
+_GUESSING = OperationLimits((FAILED_CREDENTIALS,))
 _OF = {"key": "key", "account": "account", "address": "client address"}
 
 
@@ -38,14 +38,14 @@ class Window:
         self.asking: asyncio.Future[None] | None = None
 
 
-class Grants(Protocol):
+class QuotaSource(Protocol):
     """Who says how much of a quota this process may spend."""
 
-    async def extend(self, meter: "Meter", subject: Hashable, window: Window) -> None:
+    async def extend(self, meter: "PolicyCounter", subject: Hashable, window: Window) -> None:
         """Gives the window something to spend, or sets `beyond` to nothing."""
 
 
-class Meter:
+class PolicyCounter:
     """A policy's windows, one for each client."""
 
     def __init__(self, policy: Policy, *, factor: float) -> None:
@@ -63,7 +63,7 @@ class Meter:
         windows = self.windows
         windows.pop(subject, None)
         for _ in range(2):  # more than come, so what has ended does not pile up
-            if windows and (next(iter(windows.values())).ends <= now or len(windows) >= MOST):
+            if windows and (next(iter(windows.values())).ends <= now or len(windows) >= MAX_WINDOWS):
                 windows.popitem(last=False)
         left, beyond = (self.quota, 0) if at_once else (0, self.quota)
         window = windows[subject] = Window(ends=now + self.window_s, left=left, beyond=beyond)
@@ -76,30 +76,32 @@ class Meter:
 
 
 _Header = tuple[bytes, bytes]
-_Counted = tuple[tuple[Meter, ...], _Header]  # of an operation: its meters, and the header of its policies
+_Counted = tuple[tuple[PolicyCounter, ...], _Header]  # of an operation: its meters, and the header of its policies
 
 
-class Limits:
+class RateLimiter:
     """The counts of one process."""
 
-    def __init__(self, *, factor: float, grants: Grants | None = None) -> None:
+    def __init__(self, *, factor: float, grants: QuotaSource | None = None) -> None:
         self.grants = grants
         self._factor = factor
-        self._meters: dict[Policy, Meter] = {}
-        self._counted: dict[Terms, _Counted] = {}
+        self._meters: dict[Policy, PolicyCounter] = {}
+        self._counted: dict[OperationLimits, _Counted] = {}
 
-    async def spend(self, terms: Terms, scope: Scope, *, key: Hashable = None, account: Hashable = None) -> None:
+    async def spend(
+        self, terms: OperationLimits, scope: Scope, *, key: Hashable = None, account: Hashable = None
+    ) -> None:
         """Counts a request, on all policies or, when one is used up, on none; leaves its headers in the scope.
 
         Raises RateLimited.
         """
-        while not self.spend_known(terms, scope, key=key, account=account):
+        while not self.count_in_memory(terms, scope, key=key, account=account):
             meters, policies = self._counted.get(terms) or self._count(terms)
             now = clock.monotonic()
-            used_up: list[tuple[Meter, Window]] = []
+            used_up: list[tuple[PolicyCounter, Window]] = []
             for meter in meters:
                 by, bits = meter.by, meter.network
-                subject = account if by == "account" else key if by == "key" else client_of(scope, bits)
+                subject = account if by == "account" else key if by == "key" else client_network(scope, bits)
                 window = meter.find(subject, now) or meter.begin(subject, now, at_once=self.grants is None)
                 if self.grants is not None and window.beyond and not window.left:
                     await self.grants.extend(meter, subject, window)
@@ -107,12 +109,12 @@ class Limits:
                     used_up.append((meter, window))
             if used_up:
                 refusal, header = _exceeded(used_up, now)
-                scope[HEADERS] = (policies, header)
+                scope[RATE_LIMIT_HEADERS] = (policies, header)
                 raise refusal
 
     async def charge(self, policy: Policy, *, subject: Hashable, units: int) -> None:
         """Count what a request costs beyond its first unit: all of it, or nothing. Raises RateLimited."""
-        meter = self._meters.setdefault(policy, Meter(policy, factor=self._factor))
+        meter = self._meters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
         now = clock.monotonic()
         window = meter.find(subject, now) or meter.begin(subject, now, at_once=self.grants is None)
         units = min(units, meter.quota - 1)  # what is larger than the quota passes when nothing else was spent
@@ -122,7 +124,7 @@ class Limits:
             raise _exceeded([(meter, window)], now)[0]
         window.left -= units
 
-    def spend_known(self, terms: Terms, scope: Scope, *, key: Hashable, account: Hashable) -> bool:
+    def count_in_memory(self, terms: OperationLimits, scope: Scope, *, key: Hashable, account: Hashable) -> bool:
         """Counts a request if that takes no more than counting, as mostly; else it is `spend` that has to look."""
         counted = self._counted.get(terms)
         if counted is None:
@@ -132,7 +134,7 @@ class Limits:
         nearest, least = counted[0][0], 2.0  # of which the least share is left
         for meter in counted[0]:
             by = meter.by
-            subject = account if by == "account" else key if by == "key" else client_of(scope, meter.network)
+            subject = account if by == "account" else key if by == "key" else client_network(scope, meter.network)
             window = meter.windows.get(subject)
             if window is None or not window.left or window.ends <= now:
                 return False
@@ -142,40 +144,41 @@ class Limits:
             windows.append(window)
         for window in windows:
             window.left -= 1
-        scope[HEADERS] = (counted[1], _left(nearest, last, now))
+        scope[RATE_LIMIT_HEADERS] = (counted[1], _left(nearest, last, now))
         return True
 
-    async def note_refused(self, scope: Scope) -> None:
+    async def count_refused_credentials(self, scope: Scope) -> None:
         """Counts credentials that were refused. Raises RateLimited when there were too many."""
         await self.spend(_GUESSING, scope)
 
-    def find_guesser(self, scope: Scope) -> RateLimited | None:
+    def find_guessing_refusal(self, scope: Scope) -> RateLimited | None:
         """The refusal for a client of whom too many credentials were refused."""
         (meter, *_), policies = self._counted.get(_GUESSING) or self._count(_GUESSING)
         if not meter.windows:  # as mostly
             return None
         now = clock.monotonic()
-        window = meter.find(client_of(scope, meter.network), now)
+        window = meter.find(client_network(scope, meter.network), now)
         if window is None or window.left or window.beyond:
             return None
         refusal, header = _exceeded([(meter, window)], now)
-        scope[HEADERS] = (policies, header)
+        scope[RATE_LIMIT_HEADERS] = (policies, header)
         return refusal
 
-    def _count(self, terms: Terms) -> _Counted:
+    def _count(self, terms: OperationLimits) -> _Counted:
         meters = tuple(
-            self._meters.setdefault(policy, Meter(policy, factor=self._factor)) for policy in terms.policies
+            self._meters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
+            for policy in terms.policies
         )
         header = ", ".join(meter.announced for meter in meters).encode()
         self._counted[terms] = meters, (b"ratelimit-policy", header)
         return self._counted[terms]
 
 
-def _left(meter: Meter, window: Window, now: float) -> _Header:
+def _left(meter: PolicyCounter, window: Window, now: float) -> _Header:
     return b"ratelimit", b"%b%d;t=%d" % (meter.head, window.left + window.beyond, ceil(window.ends - now))
 
 
-def _exceeded(used_up: Sequence[tuple[Meter, Window]], now: float) -> tuple[RateLimited, _Header]:
+def _exceeded(used_up: Sequence[tuple[PolicyCounter, Window]], now: float) -> tuple[RateLimited, _Header]:
     """The refusal, and the header of the limit that lasts longest."""
     meter, last = max(used_up, key=lambda each: each[1].ends)
     said = " and ".join(
@@ -192,7 +195,7 @@ def _exceeded(used_up: Sequence[tuple[Meter, Window]], now: float) -> tuple[Rate
     return refusal, _left(meter, last, now)
 
 
-def client_of(scope: Scope, bits: int) -> str:
+def client_network(scope: Scope, bits: int) -> str:
     """The client as addresses are counted: an IPv4 address, or of an IPv6 address the network of so many bits."""
     client = scope.get("client")
     host: str = client[0] if client else ""

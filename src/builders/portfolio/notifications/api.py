@@ -8,13 +8,13 @@ from fastapi import Path, Query
 from builders.kit.db.connections import Pool
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.dependencies import Keys, Outside
+from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Listing
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.portfolio.notifications import schemas, service as notifications
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
@@ -55,8 +55,8 @@ async def send_sample(
     webhook_id: WebhookId,
     caller: Writer,
     database: Pool,
-    keyring: Keys,
-    outbound: Outside,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
     event: Annotated[str | None, Query(description="Left out: what the destination wants most.")] = None,
 ) -> schemas.WebhookTestReply:
     """Send a signed sample, marked as a test, to a webhook destination; answers what its receiver said."""
@@ -75,10 +75,10 @@ async def send_sample(
     "/notifications/test",
     response_model=schemas.NotificationTestReply,
     responses=REFUSALS,
-    dependencies=[within(SAMPLES), heavy(is_alone=False)],
+    dependencies=[rate_limit(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
-    body: schemas.NotificationTest, caller: Writer, database: Pool, keyring: Keys, outbound: Outside
+    body: schemas.NotificationTest, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.NotificationTestReply:
     """Send samples by mail and to webhooks, to see that notices arrive; answers how each went."""
     samples = await notifications.send_samples(

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.members import IdText
+from builders.kit.http.fields import IdText
 from builders.portfolio.notifications.records import Channel, Samples
 from builders.webhooks.records import TestSend
 

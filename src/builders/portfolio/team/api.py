@@ -10,11 +10,11 @@ from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.dependencies import Config, Keys
-from builders.kit.http.forms import PostedToken
+from builders.kit.http.dependencies import KeyringDep, SettingsDep
+from builders.kit.http.forms import FormToken
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import ids
 from builders.portfolio.team import errors, schemas, service as team
 from builders.portfolio.team.records import Permission, TeamRole
@@ -58,14 +58,14 @@ async def get_team(caller: Reader, conn: Reads, portfolio: PortfolioAccount = No
     status_code=201,
     response_model=schemas.TeamInviteCreated,
     responses=problems(*SELECTED, errors.AlreadyMember, errors.TeamFull, InFlight),
-    dependencies=[within(INVITES)],
+    dependencies=[rate_limit(INVITES)],
 )
 async def create_team_invite(
     body: schemas.TeamInviteCreate,
     caller: Writer,
     conn: Tx,
-    keyring: Keys,
-    settings: Config,
+    keyring: KeyringDep,
+    settings: SettingsDep,
     portfolio: PortfolioAccount = None,
 ) -> schemas.TeamInviteCreated:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
@@ -87,7 +87,7 @@ async def delete_team_invite(
 
 @router.post("/accept", response_model=schemas.TeamAccepted, responses=problems(*ACCEPTED, InFlight))
 async def accept_team_invite(
-    body: schemas.TeamAccept, caller: Writer, conn: Tx, keyring: Keys
+    body: schemas.TeamAccept, caller: Writer, conn: Tx, keyring: KeyringDep
 ) -> schemas.TeamAccepted:
     """Accept an invitation as the account whose verified address was invited. Repeated, it changes nothing."""
     access, member = await team.accept(conn, keyring=keyring, caller=caller, token=body.token)
@@ -131,12 +131,14 @@ async def delete_team_member(
     await team.remove_member(conn, access=access, member_id=member_account_id, actor=caller.actor)
 
 
-@router.get("/join", response_class=Response, responses={**problems(*ACCEPTED), **_PAGE}, openapi_extra=BEYOND)
+@router.get(
+    "/join", response_class=Response, responses={**problems(*ACCEPTED), **_PAGE}, openapi_extra=BEYOND_SPEC
+)
 async def show_team_invite(
     token: Annotated[str, Query(min_length=8, max_length=200, description="Of the link that was mailed.")],
     caller: Reader,
     conn: Reads,
-    keyring: Keys,
+    keyring: KeyringDep,
 ) -> Response:
     """Show the page of an invitation, whose button accepts it; a browser is asked to sign in first."""
     try:
@@ -149,16 +151,18 @@ async def show_team_invite(
 @router.post(
     "/join",
     response_class=Response,
-    responses={**problems(*ACCEPTED), **forms.RESPONSES, **_PAGE},
-    openapi_extra={**BEYOND, **forms.BODY},
+    responses={**problems(*ACCEPTED), **forms.FORM_RESPONSES, **_PAGE},
+    openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
-async def accept_team_invite_page(token: PostedToken, caller: Writer, conn: Tx, keyring: Keys) -> Response:
+async def accept_team_invite_page(token: FormToken, caller: Writer, conn: Tx, keyring: KeyringDep) -> Response:
     """Accept an invitation with the button of its page."""
     try:
         _, member = await team.accept(conn, keyring=keyring, caller=caller, token=token)
     except ACCEPTED as refusal:
         return _refused(refusal)
-    return html.page("Welcome to the team", [f"You are a member with the role {member.role}."], links=[html.HOME])
+    return html.page(
+        "Welcome to the team", [f"You are a member with the role {member.role}."], links=[html.HOME_LINK]
+    )
 
 
 def _invite_page(role: TeamRole, token: str) -> Response:
@@ -170,4 +174,4 @@ def _invite_page(role: TeamRole, token: str) -> Response:
 def _refused(refusal: Problem) -> Response:
     next_action = str(refusal.members.get("next_action", ""))
     paragraphs = [each for each in (refusal.detail, next_action) if each]
-    return html.page("You have not joined", paragraphs, links=[html.HOME], status=refusal.status)
+    return html.page("You have not joined", paragraphs, links=[html.HOME_LINK], status=refusal.status)

@@ -11,16 +11,16 @@ from starlette.responses import PlainTextResponse, Response
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http import dependencies
-from builders.kit.http.bodies import Answer, size_of
+from builders.kit.http.bodies import ReplyWithHeaders, body_size
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
-from builders.kit.http.dependencies import Config, Keys, Outside
+from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, charge, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.openapi import API_KEY
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.routes import BEYOND, Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import ids
 from builders.sandbox import errors, service as sandbox
 from builders.sandbox.means import Means
@@ -67,7 +67,7 @@ REFUSALS = problems(
 
 def bounded(request: Request) -> None:
     """Refuses a manifest that is too large for a plan, though other bodies may be larger."""
-    if size_of(request) > MAX_BYTES:
+    if body_size(request) > MAX_BYTES:
         raise errors.ManifestTooLarge(
             f"A manifest is larger than {MAX_BYTES} bytes.", next_action="Part it into manifests of other names."
         )
@@ -98,37 +98,37 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _shown(plan: Plan, caller: Caller, request: Request) -> Answer | Response:
+def _shown(plan: Plan, caller: Caller, request: Request) -> ReplyWithHeaders | Response:
     """The plan as the client wants it: as JSON, or like a diff; masked for a test key."""
     mask = Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
     reply = replies.plan_reply(plan, mask=mask)
     if wants_text(request.headers.get("accept", "")):
         return PlainTextResponse(render(reply), headers=VARY)
-    return Answer(reply, VARY)
+    return ReplyWithHeaders(reply, VARY)
 
 
-@router.get("/manifest.schema.json", response_model=ManifestSchemaReply, openapi_extra=BEYOND)
-async def get_manifest_schema(config: Config) -> Answer:
+@router.get("/manifest.schema.json", response_model=ManifestSchemaReply, openapi_extra=BEYOND_SPEC)
+async def get_manifest_schema(config: SettingsDep) -> ReplyWithHeaders:
     """The JSON Schema of a manifest, for editors and for checks before it is sent."""
     address = f"{config.base_url}/v1/sandbox/manifest.schema.json"
-    return Answer(schemas.json_schema(address), {"Cache-Control": "public, max-age=3600"})
+    return ReplyWithHeaders(schemas.json_schema(address), {"Cache-Control": "public, max-age=3600"})
 
 
 @router.post(
     "/plan",
     response_model=replies.PlanReply,
     responses={**problems(InFlight, ProjectArchived, errors.ManifestTooLarge, HeavyRequestRunning), **PROMOTION},
-    dependencies=[within(PLAN), heavy(above=LARGE_BODY)],
+    dependencies=[rate_limit(PLAN), heavy(above=LARGE_BODY)],
 )
 async def make_plan(
     body: schemas.SandboxManifest,
     request: Request,
     caller: Writer,
     database: Pool,
-    outbound: Outside,
-    config: Config,
+    outbound: OutboundDep,
+    config: SettingsDep,
     bounds: Bounded,
-) -> Answer | Response:
+) -> ReplyWithHeaders | Response:
     """Build a reviewable plan from an apply manifest; preferably called with a test key.
 
     Nothing changes until the plan is promoted. The answer is JSON; with `Accept: text/plain` a text like a diff.
@@ -146,7 +146,7 @@ async def make_plan(
     return _shown(plan, caller, request)
 
 
-@router.get("/plans", response_model=PageReply[replies.PlanItemReply], openapi_extra=BEYOND)
+@router.get("/plans", response_model=PageReply[replies.PlanItemReply], openapi_extra=BEYOND_SPEC)
 async def list_plans(
     caller: Reader,
     conn: Reads,
@@ -162,10 +162,10 @@ async def list_plans(
     "/plans/{plan_id}",
     response_model=replies.PlanReply,
     responses=problems(errors.PlanNotFound),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
     dependencies=[heavy(is_alone=False)],
 )
-async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> Answer | Response:
+async def get_plan(plan_id: PlanId, request: Request, caller: Reader, conn: Reads) -> ReplyWithHeaders | Response:
     """Read a plan: JSON, or a text like a diff with `Accept: text/plain`."""
     plan = await sandbox.get_plan(conn, account_id=caller.live_account_id, plan_id=plan_id)
     return _shown(plan, caller, request)
@@ -182,10 +182,10 @@ async def promote(
     body: promotion_schemas.SandboxPromoteRequest,
     caller: Promoter,
     database: Pool,
-    config: Config,
-    keyring: Keys,
-    outbound: Outside,
-) -> Answer:
+    config: SettingsDep,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+) -> ReplyWithHeaders:
     """Execute a reviewed plan with a live key; real side effects. Repeating the call does nothing twice."""
     if caller.mode != "live" or caller.method != "api_key":
         raise LiveKeyRequired("A plan is promoted with a live API key.", next_action="Repeat with a live key.")
@@ -204,7 +204,7 @@ async def promote(
     "/promotions/{promotion_id}",
     response_model=promotion_replies.PromotionReply,
     responses=problems(errors.PromotionNotFound),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
     dependencies=[heavy(is_alone=False)],
 )
 async def get_promotion(

@@ -8,11 +8,11 @@ from fastapi import Request
 from builders.kit.db.connections import Database, Pool
 from builders.kit.errors import problems
 from builders.kit.http.callers import Actor, Caller, needs
-from builders.kit.http.dependencies import Config, Keys, Outside
+from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.routes import Router
-from builders.kit.limits.policies import Policy, declare, within
+from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.sandbox import errors, service as sandbox
@@ -44,16 +44,16 @@ SIMULATE = declare(
     responses=problems(
         sandbox.ProjectArchived, errors.ManifestTooLarge, TooManyTests, InFlight, HeavyRequestRunning
     ),
-    dependencies=[within(SIMULATE), heavy(above=LARGE_BODY)],
+    dependencies=[rate_limit(SIMULATE), heavy(above=LARGE_BODY)],
 )
 async def simulate(
     body: schemas.SandboxSimulateRequest,
     request: Request,
     caller: Writer,
     database: Pool,
-    keyring: Keys,
-    outbound: Outside,
-    settings: Config,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+    settings: SettingsDep,
     bounds: Bounded,
 ) -> Simulated:
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""

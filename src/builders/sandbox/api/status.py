@@ -4,7 +4,7 @@ from typing import Annotated
 
 from builders.kit.db.connections import Reads
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.dependencies import Config
+from builders.kit.http.dependencies import SettingsDep
 from builders.kit.http.routes import Router
 from builders.kit.process.settings import Settings
 from builders.sandbox import service as sandbox
@@ -21,7 +21,7 @@ Reader = Annotated[Caller, needs("sandbox:read")]
 
 
 @router.get("/status", response_model=replies.StatusReply)
-async def get_status(caller: Reader, conn: Reads, settings: Config) -> replies.StatusReply:
+async def get_status(caller: Reader, conn: Reads, settings: SettingsDep) -> replies.StatusReply:
     """Sandbox status: what this caller may do and why not, what is open, and the limits."""
     found = await sandbox.get_overview(conn, account_id=caller.live_account_id)
     return replies.status_reply(found, caller=caller, limits=_limits(settings))

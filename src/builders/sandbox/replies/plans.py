@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from builders.kit.http.bodies import Reply, by_example
-from builders.kit.http.members import CreatedAt, Interval, Labels
+from builders.kit.http.fields import CreatedAt, Interval, Labels
 from builders.kit.http.pagination import Page
 from builders.kit.values import clock
 from builders.kit.values.money import Money

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from builders.aliases import service as aliases
-from builders.kit.http.bodies import Answer, Reply, by_example
+from builders.kit.http.bodies import Reply, ReplyWithHeaders, by_example
 from builders.kit.values.money import Money
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import (
@@ -117,11 +117,11 @@ class PromotionReply(Reply):
     finished_at: Annotated[datetime | None, Field(description="When it ended; null while it runs.")]
 
 
-def promotion_answer(promotion: Promotion) -> Answer:
+def promotion_answer(promotion: Promotion) -> ReplyWithHeaders:
     """What promoting answers; of one that a job goes on with, also where to read it."""
     is_running = promotion.status is PromotionStatus.RUNNING
     headers = {"Location": f"/v1/sandbox/promotions/{promotion.id}"} if is_running else {}
-    return Answer(promotion_reply(promotion, masked=False), headers)
+    return ReplyWithHeaders(promotion_reply(promotion, masked=False), headers)
 
 
 def promotion_reply(promotion: Promotion, *, masked: bool) -> PromotionReply:

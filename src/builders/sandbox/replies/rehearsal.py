@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from builders.kit.http.bodies import Reply, by_example
-from builders.kit.http.members import Labels
+from builders.kit.http.fields import Labels
 from builders.kit.values.money import Money
 from builders.sandbox.examples import simulation as examples
 from builders.sandbox.records import ActionKind, OnError, PlanStatus, PromotionStatus, StepStatus

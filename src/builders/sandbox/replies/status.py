@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from builders.kit.events import outbox
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.callers import Caller
-from builders.kit.http.members import CreatedAt, Livemode
+from builders.kit.http.fields import CreatedAt, Livemode
 from builders.sandbox.examples import status as examples
 from builders.sandbox.overview import Overview
 from builders.sandbox.records import Kind

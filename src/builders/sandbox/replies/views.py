@@ -8,7 +8,7 @@ from pydantic import Field
 
 from builders.aliases import service as aliases
 from builders.kit.http.bodies import Reply
-from builders.kit.http.members import Labels
+from builders.kit.http.fields import Labels
 from builders.kit.process.secret_keys import Keyring
 from builders.sandbox.views import AliasView, DomainView, ProjectView, View
 

@@ -10,7 +10,7 @@ from pydantic import (
 )
 
 from builders.kit.http.bodies import StrictBody, by_example
-from builders.kit.http.members import IdText
+from builders.kit.http.fields import IdText
 from builders.kit.values.money import Money
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import OnError, Order

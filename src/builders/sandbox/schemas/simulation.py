@@ -15,9 +15,9 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from builders.kit.errors import MOST_ERRORS
+from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import StrictBody, by_example
-from builders.kit.http.members import IdText
+from builders.kit.http.fields import IdText
 from builders.sandbox.examples import simulation as examples
 from builders.sandbox.records import OnError
 from builders.sandbox.schemas.manifest import SandboxManifest
@@ -105,7 +105,7 @@ class SandboxSimulateRequest(RootModel[Annotated[Asked, Field(discriminator="typ
         try:
             return handler(value)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_ERRORS]
+            found = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_ERRORS]
             lines = [_placed(value, line) for line in found]
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 

@@ -8,15 +8,15 @@ from fastapi import Path, Query
 
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
-from builders.kit.http.bodies import Answer
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.dependencies import Keys, Outside
-from builders.kit.http.etags import READ, WRITTEN, IfMatch, tagged
+from builders.kit.http.dependencies import KeyringDep, OutboundDep
+from builders.kit.http.etags import READ_RESPONSES, WRITE_RESPONSES, IfMatch, with_etag
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.routes import BEYOND, Router
+from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import (
     DeliveryInFlight,
@@ -34,12 +34,12 @@ WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), 
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
 # No 304: how a destination is changes without its version, which is of what its owner says.
-TAGGED: dict[int | str, dict[str, Any]] = {200: READ[200]}
+TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 
 
 @router.post("", response_model=schemas.WebhookSecretReply, responses=problems(WebhookLimit, InFlight))
 async def create(
-    body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: Keys, outbound: Outside
+    body: schemas.WebhookCreate, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.WebhookSecretReply:
     """Create a webhook destination. A secret that is made for it is in this answer and nowhere else."""
     new = await webhooks.create_destination(
@@ -56,7 +56,7 @@ async def create(
     return schemas.webhook_secret_reply(new, livemode=caller.mode == "live")
 
 
-@router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND)
+@router.get("", response_model=PageReply[schemas.WebhookReply], openapi_extra=BEYOND_SPEC)
 async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Page[schemas.WebhookReply]:
     """List the account's webhook destinations and how they are, newest first."""
     found = await webhooks.list_destinations(conn, account_id=caller.account_id, page=page)
@@ -68,28 +68,30 @@ async def list_destinations(caller: Reader, conn: Reads, page: PageQuery) -> Pag
     "/{webhook_id}",
     response_model=schemas.WebhookReply,
     responses={**TAGGED, **problems(WebhookNotFound)},
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
-async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> Answer:
+async def get(webhook_id: WebhookId, caller: Reader, conn: Reads) -> ReplyWithHeaders:
     """Read one webhook destination and how it is."""
     found = await webhooks.get_destination(conn, account_id=caller.account_id, destination_id=webhook_id)
-    return tagged(schemas.webhook_reply(found, livemode=caller.mode == "live"), of=found.id, version=found.version)
+    return with_etag(
+        schemas.webhook_reply(found, livemode=caller.mode == "live"), of=found.id, version=found.version
+    )
 
 
 @router.patch(
     "/{webhook_id}",
     response_model=schemas.WebhookWritten,
-    responses={**WRITTEN, **problems(WebhookNotFound)},
-    openapi_extra=BEYOND,
+    responses={**WRITE_RESPONSES, **problems(WebhookNotFound)},
+    openapi_extra=BEYOND_SPEC,
 )
 async def change(
     webhook_id: WebhookId,
     body: schemas.WebhookUpdate,
     caller: Writer,
     database: Pool,
-    outbound: Outside,
+    outbound: OutboundDep,
     if_match: IfMatch,
-) -> Answer:
+) -> ReplyWithHeaders:
     """Change a webhook destination; what is left out stays. One that is enabled again begins anew."""
     changed = await webhooks.update_destination(
         database,
@@ -103,14 +105,14 @@ async def change(
         events=body.events,
     )
     reply = schemas.webhook_written(changed, livemode=caller.mode == "live")
-    return tagged(reply, of=changed.id, version=changed.version)
+    return with_etag(reply, of=changed.id, version=changed.version)
 
 
 @router.delete(
     "/{webhook_id}",
     response_model=schemas.WebhookReply,
-    responses={**WRITTEN, **problems(WebhookNotFound)},
-    openapi_extra=BEYOND,
+    responses={**WRITE_RESPONSES, **problems(WebhookNotFound)},
+    openapi_extra=BEYOND_SPEC,
 )
 async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMatch) -> schemas.WebhookReply:
     """Delete a webhook destination, and what is pending for it; its deliveries can still be read."""
@@ -124,10 +126,10 @@ async def delete(webhook_id: WebhookId, caller: Writer, conn: Tx, if_match: IfMa
     "/{webhook_id}/rotate-secret",
     response_model=schemas.WebhookSecretReply,
     responses=problems(WebhookNotFound, RotationUnderWay, InFlight),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
 async def rotate_secret(
-    webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: Keys, body: schemas.WebhookRotate | None = None
+    webhook_id: WebhookId, caller: Writer, conn: Tx, keyring: KeyringDep, body: schemas.WebhookRotate | None = None
 ) -> schemas.WebhookSecretReply:
     """Give a webhook destination a new secret; for the overlap the one before signs too."""
     wanted = body or schemas.WebhookRotate()
@@ -146,15 +148,15 @@ async def rotate_secret(
     "/{webhook_id}/test",
     response_model=delivery_schemas.DeliveryRetried,
     responses=problems(WebhookNotFound, TooManyTests, DeliveryInFlight, InFlight),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
     dependencies=[heavy(is_alone=False)],
 )
 async def send_sample(
     webhook_id: WebhookId,
     caller: Writer,
     database: Pool,
-    keyring: Keys,
-    outbound: Outside,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
     event: Annotated[str | None, Query(description="Left out: the first that the destination wants.")] = None,
 ) -> delivery_schemas.DeliveryRetried:
     """Send a signed sample, marked as a test, to a webhook destination; answers how it went."""
@@ -173,7 +175,7 @@ async def send_sample(
     "/{webhook_id}/replay",
     response_model=delivery_schemas.WebhookReplayed,
     responses=problems(WebhookNotFound, WebhookDisabled, InFlight),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
 async def replay(
     webhook_id: WebhookId, body: delivery_schemas.WebhookReplay, caller: Writer, conn: Tx

@@ -11,13 +11,13 @@ from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.events.outbox import Event
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.dependencies import Keys, Outside
+from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.disconnects import unless_disconnected
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.openapi import Webhooks
 from builders.kit.http.pagination import FeedQuery, JsonPage, Listing, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.routes import BEYOND, Router
+from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.values import ids
 from builders.webhooks import catalog, service as webhooks
 from builders.webhooks.errors import (
@@ -39,7 +39,7 @@ router = Router(prefix="/v1/notifications/events", tags=["webhooks"])
 Reader = Annotated[Caller, needs("notifications:read")]
 
 
-@router.get("", response_model=Listing[schemas.EventReply], openapi_extra=BEYOND)
+@router.get("", response_model=Listing[schemas.EventReply], openapi_extra=BEYOND_SPEC)
 async def list_events(caller: Reader) -> Listing[CatalogEvent]:
     """List every event that a destination can ask for, with its schema and a whole payload by example."""
     del caller  # the scope is enough
@@ -65,7 +65,7 @@ Wait = Annotated[
     "",
     response_model=schemas.FeedReply,
     responses=problems(CursorExpired, TooManyWaiters, FeedBusy),
-    openapi_extra=BEYOND,
+    openapi_extra=BEYOND_SPEC,
 )
 async def read_events(
     request: Request,
@@ -217,7 +217,10 @@ async def list_deliveries(
 
 
 @deliveries_router.get(
-    "/{id}", response_model=schemas.DeliveryDetailReply, responses=problems(DeliveryNotFound), openapi_extra=BEYOND
+    "/{id}",
+    response_model=schemas.DeliveryDetailReply,
+    responses=problems(DeliveryNotFound),
+    openapi_extra=BEYOND_SPEC,
 )
 async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.DeliveryDetailReply:
     """Read one delivery with its attempts and the very text that is sent."""
@@ -233,7 +236,7 @@ async def get_delivery(delivery_id: Id, caller: Reader, conn: Reads) -> schemas.
     ),
 )
 async def retry_delivery(
-    delivery_id: Id, caller: Writer, database: Pool, keyring: Keys, outbound: Outside
+    delivery_id: Id, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
 ) -> schemas.DeliveryRetried:
     """Retry one delivery: an attempt right now, with the same id and bytes; answers how it went."""
     tried = await webhooks.retry_delivery(

@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.members import CreatedAt, Livemode, UpdatedAt, Version
+from builders.kit.http.fields import CreatedAt, Livemode, UpdatedAt, Version
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import texts
 from builders.webhooks.catalog import MAX_EVENTS

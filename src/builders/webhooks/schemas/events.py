@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.members import CreatedAt, Livemode
+from builders.kit.http.fields import CreatedAt, Livemode
 from builders.kit.outbound.client import Failure
 from builders.webhooks.catalog import MAX_EVENTS
 from builders.webhooks.records import (

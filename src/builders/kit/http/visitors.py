@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from fastapi import Request
 
-LONGEST_AGENT = 512  # characters of a User-Agent that are looked at
+MAX_USER_AGENT_LENGTH = 512  # characters of a User-Agent that are looked at
 
 
 class Agent(StrEnum):
@@ -85,11 +85,11 @@ _AHEAD = frozenset((b"sec-purpose", b"purpose", b"x-purpose", b"x-moz"))
 _IS_AHEAD = re.compile(rb"prefetch|prerender|preview", re.IGNORECASE)
 
 
-def of(request: Request) -> Visitor:
+def visitor_of(request: Request) -> Visitor:
     """The visitor who sends the request."""
     headers = request.scope["headers"]
     sent = dict(headers)
-    agent = sent.get(b"user-agent", b"")[:LONGEST_AGENT].decode("latin-1")
+    agent = sent.get(b"user-agent", b"")[:MAX_USER_AGENT_LENGTH].decode("latin-1")
     # Seldom the second, for each of several of a name: a proxy may have added one of its own.
     is_ahead = not _AHEAD.isdisjoint(sent) and any(
         name in _AHEAD and _IS_AHEAD.search(value) is not None for name, value in headers
@@ -100,14 +100,14 @@ def of(request: Request) -> Visitor:
 
 @lru_cache(maxsize=4096)
 def _visitor(address: str, agent: str, *, is_ahead: bool) -> Visitor:
-    kind = agent_of(agent)
+    kind = classify_user_agent(agent)
     if kind is Agent.BROWSER and address.startswith(_APPLE_NETWORKS):
         kind = Agent.APPLE_PROXY
     machine = Machine.PREFETCH if is_ahead else _MACHINES.get(kind)
-    return Visitor(network_of(address), kind, machine)
+    return Visitor(truncate_address(address), kind, machine)
 
 
-def agent_of(text: str) -> Agent:
+def classify_user_agent(text: str) -> Agent:
     """The sort of program that a User-Agent names."""
     if not text.strip():
         return Agent.NONE
@@ -116,7 +116,7 @@ def agent_of(text: str) -> Agent:
     return next((agent for agent, pattern in _PATTERNS if pattern.search(text)), Agent.PROGRAM)
 
 
-def network_of(address: str) -> str | None:
+def truncate_address(address: str) -> str | None:
     """The network of an address: /24 of IPv4, /48 of IPv6; None for what is none, such as a Unix socket's peer."""
     try:
         found = ip_address(address.partition("%")[0])

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import RedirectResponse
 from starlette.staticfiles import StaticFiles
 
-from builders.kit.errors import BadRequest, Invalid, MethodNotAllowed, NotFound, Problem, Unexpected
+from builders.kit.errors import BadRequest, InternalError, Invalid, MethodNotAllowed, NotFound, Problem
 from builders.kit.http import error_pages
 from builders.kit.http.not_found import not_found
 from builders.kit.http.openapi import TITLE
@@ -130,7 +130,7 @@ class _Assets(StaticFiles):
 async def _refuse(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException | StarletteHTTPException):
         raise error
-    problem = _OF_STATUS.get(error.status_code, Unexpected)
+    problem = _OF_STATUS.get(error.status_code, InternalError)
     headers = dict(error.headers or {})
     if problem is NotFound:
         return error_pages.respond(request.scope, not_found(request.scope, headers))

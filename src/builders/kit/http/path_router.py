@@ -7,16 +7,16 @@ from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builders.kit.http import error_pages
-from builders.kit.http.not_found import MEANT, find_meant, not_allowed
+from builders.kit.http.not_found import SUGGESTED_PATH, find_similar_path, not_allowed
 from builders.kit.http.path_table import PathTable
 from builders.kit.http.routes import Route, Router
-from builders.kit.limits.rate_limiter import LIMITS, Limits
+from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
 
-class Front:
+class PathRouter:
     """Finds compiled routes in a path table; all other paths (documents, 404) are FastAPI's."""
 
-    def __init__(self, app: FastAPI, routers: Sequence[Router], *, limits: Limits | None = None) -> None:
+    def __init__(self, app: FastAPI, routers: Sequence[Router], *, limits: RateLimiter | None = None) -> None:
         self.app = app
         self.limits = limits
         self.table: PathTable[ASGIApp] = PathTable()
@@ -39,7 +39,7 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers from the table, or passes on."""
         if scope["type"] == "http":
-            scope[LIMITS] = self.limits
+            scope[RATE_LIMITER] = self.limits
             path = get_route_path(scope) if scope.get("root_path") else scope["path"]
             found = self.table.find(scope["method"], path)
             if found is not None:
@@ -53,7 +53,7 @@ class Front:
                 refusal = not_allowed(scope["method"], methods, remedy[0] if remedy else None)
                 await error_pages.respond(scope, refusal)(scope, receive, send)
                 return
-            scope[MEANT] = find_meant(self.table, path)
+            scope[SUGGESTED_PATH] = find_similar_path(self.table, path)
         await self.app(scope, receive, send)
 
 

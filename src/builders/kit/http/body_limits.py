@@ -14,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import BodyTooLarge, Problem
 
-BODIES = "builders.bodies"  # where the scope of a request has the budget
+BODY_BUDGET = "builders.bodies"  # where the scope of a request has the budget
 # of a body that anybody may send: without credentials, unless the operation has its own limit
-PUBLIC_BYTES = 16 * 1024  # of a body to an operation without credentials, unless that has a limit of its own
+PUBLIC_BODY_LIMIT = 16 * 1024  # of a body to an operation without credentials, unless that has a limit of its own
 RETRY_AFTER_S = 2
 
 
@@ -26,7 +26,7 @@ class Busy(Problem):
     status, code = 503, "busy"
 
 
-class LargestBody:
+class BodyLimit:
     """Marks an operation with a limit of its own on its body."""
 
     def __init__(self, size: int) -> None:
@@ -36,15 +36,15 @@ class LargestBody:
         """Nothing: the compiled handler reads the limit (kit/http/compiled_routes.py)."""
 
 
-def largest_body(size: int) -> Any:  # what `dependencies` takes: Depends has no public type
+def body_limit(size: int) -> Any:  # what `dependencies` takes: Depends has no public type
     """For `dependencies` of an operation: its body has at most so many bytes."""
-    return Depends(LargestBody(size))
+    return Depends(BodyLimit(size))
 
 
-def limit_of(dependant: Dependant, *, has_caller: bool) -> int | None:
+def find_body_limit(dependant: Dependant, *, has_caller: bool) -> int | None:
     """Return the limit of an operation in bytes; None for that of the service."""
-    own = (each.call.size for each in dependant.dependencies if isinstance(each.call, LargestBody))
-    return next(own, None if has_caller else PUBLIC_BYTES)
+    own = (each.call.size for each in dependant.dependencies if isinstance(each.call, BodyLimit))
+    return next(own, None if has_caller else PUBLIC_BODY_LIMIT)
 
 
 class BodyBudget:
@@ -54,13 +54,13 @@ class BodyBudget:
         self.limit = limit  # of a body whose operation has none of its own
         self.held = 0
         self._total = total
-        self._arriving: dict[Incoming, None] = {}  # from the one that has been arriving longest on
+        self._arriving: dict[LimitedRequest, None] = {}  # from the one that has been arriving longest on
 
-    def arrive(self, request: "Incoming") -> None:
+    def arrive(self, request: "LimitedRequest") -> None:
         """More of the body is to come."""
         self._arriving[request] = None
 
-    def take(self, request: "Incoming", size: int) -> None:
+    def take(self, request: "LimitedRequest", size: int) -> None:
         """Count bytes of a body. Raises Busy when no other body can make place for them."""
         self.held += size
         request.held += size
@@ -71,25 +71,25 @@ class BodyBudget:
             self.give_back(longest)
             longest.refuse()
 
-    def complete(self, request: "Incoming") -> None:
+    def complete(self, request: "LimitedRequest") -> None:
         """The body is complete: a handler works on it, and it is no longer refused."""
         self._arriving.pop(request, None)
 
-    def give_back(self, request: "Incoming") -> None:
+    def give_back(self, request: "LimitedRequest") -> None:
         """Forget the body."""
         self.complete(request)
         self.held -= request.held
         request.held = 0
 
 
-class Incoming(Request):
+class LimitedRequest(Request):
     """A request whose body is read in a loop: Starlette's way over generators takes 6 µs more."""
 
     def __init__(
         self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send, *, limit: int | None = None
     ) -> None:
         super().__init__(scope, receive, send)
-        self._budget: BodyBudget | None = scope.get(BODIES)
+        self._budget: BodyBudget | None = scope.get(BODY_BUDGET)
         self._limit = limit
         self._task: asyncio.Task[Any] | None = None  # that waits for more of the body
         self._is_refused = False
