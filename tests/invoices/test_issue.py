@@ -157,7 +157,7 @@ async def test_without_billing_details_the_account_is_the_buyer(database: Databa
 
 
 async def test_a_draft_has_no_number_and_can_be_deleted(database: Database, alice: Person) -> None:
-    whose = {"account_id": alice.account.id}
+    whose: dict[str, Any] = {"account_id": alice.account.id}
     async with database.transaction() as conn:
         draft = await invoices.draft(
             conn,

@@ -11,6 +11,7 @@ from builders.mail.records import (
     InvoiceIssued,
     InvoicePaid,
     InvoiceReminder,
+    InvoiceVoided,
     LeadConfirm,
     Letter,
     ReminderStage,
@@ -54,6 +55,17 @@ ISSUED = InvoiceIssued(
     due_on=date(2026, 12, 4),
     bank="Bank of Quay, 00-11",
     link="https://builders.test/v1/invoices/1",
+)
+VOIDED = InvoiceVoided(
+    number="INV-2026-000123",
+    total="24.00 USD",
+    released=True,
+    returned="4.00 USD",
+    replacement="INV-2026-000124",
+    replacement_total="12.00 USD",
+    due="8.00 USD",
+    due_on=date(2026, 12, 4),
+    link="https://builders.test/v1/invoices/2",
 )
 REMINDERS = tuple(
     InvoiceReminder(
@@ -100,6 +112,10 @@ LETTERS: tuple[Letter, ...] = (
         total="24.00 USD",
         paid_on=date(2026, 11, 21),
         link="https://builders.test/v1/invoices/1",
+    ),
+    VOIDED,
+    replace(
+        VOIDED, released=False, returned=None, replacement=None, replacement_total=None, due=None, due_on=None
     ),
     *REMINDERS,
     SampleNotice(event="invoice.paid", description="An invoice was paid."),

@@ -14,7 +14,8 @@ from hypothesis import given, settings as limits, strategies as st
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
 from builders.mail import envelope, letters, links
-from builders.mail.records import LETTERS as KINDS, Letter, RenewalNotice, TeamInvite, WebhookDisabled
+from builders.mail.records import Letter, RenewalNotice, TeamInvite, WebhookDisabled
+from builders.mail.sealed import LETTERS as KINDS
 from builders.mail.senders import Sender
 from builders.mail.store import Claimed
 from tests.mail.make import CODE, DAY, LETTERS, LINK, RENEWALS, SIGN_IN

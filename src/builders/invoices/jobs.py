@@ -31,6 +31,12 @@ async def mail_paid(conn: Conn, told: PublishedEvent) -> None:
     await _write(conn, told, Occasion.PAID)
 
 
+@dispatcher.subscribe("invoice.voided", name="invoices.mail_voided")
+async def mail_voided(conn: Conn, told: PublishedEvent) -> None:
+    """Enqueue the mail that says why an invoice is void, and what replaces it."""
+    await _write(conn, told, Occasion.VOIDED)
+
+
 @dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue", alias="builders.invoices.jobs.mail_overdue")
 async def mail_overdue(conn: Conn, told: PublishedEvent) -> None:
     """Has the first reminder mailed."""

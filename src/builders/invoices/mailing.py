@@ -6,9 +6,9 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from builders.invoices import buyers, issuing
+from builders.invoices import buyers, issuing, paying
 from builders.invoices.errors import InvoiceNotFound
-from builders.invoices.records import Invoice, InvoiceStatus
+from builders.invoices.records import Invoice, InvoiceStatus, VoidReason
 from builders.invoices.store import buyers as store
 from builders.kit.db.connections import Conn
 from builders.kit.jobs import queue
@@ -16,13 +16,21 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
-from builders.mail.records import InvoiceIssued, InvoicePaid, InvoiceReminder, Letter, ReminderStage
+from builders.mail.records import (
+    InvoiceIssued,
+    InvoicePaid,
+    InvoiceReminder,
+    InvoiceVoided,
+    Letter,
+    ReminderStage,
+)
 
 
 class Occasion(StrEnum):
     """Why a letter is sent; one of each for an invoice."""
 
     ISSUED = "issued"
+    VOIDED = "voided"
     PAID = "paid"
     OVERDUE = "overdue"
     REMINDED = "reminded"
@@ -58,6 +66,22 @@ def _paid(invoice: Invoice, link: str) -> Letter | None:
         return None  # the letter that came with it says so
     return InvoicePaid(
         number=invoice.number or "", total=str(invoice.total), paid_on=invoice.paid_at.date(), link=link
+    )
+
+
+def _voided(invoice: Invoice, replacement: Invoice | None, url: str) -> Letter:
+    returned = invoice.credit_applied + invoice.amount_paid
+    due = replacement.amount_due if replacement else None
+    return InvoiceVoided(
+        number=invoice.number or "",
+        total=str(invoice.total),
+        released=invoice.void_reason is VoidReason.RELEASED,
+        returned=str(returned) if returned.amount else None,
+        replacement=replacement.number if replacement else None,
+        replacement_total=str(replacement.total) if replacement else None,
+        due=str(due) if due and due.amount else None,
+        due_on=replacement.due_at.date() if replacement else None,
+        link=f"{url}/{(replacement or invoice).id}",
     )
 
 
@@ -104,7 +128,13 @@ async def send(
     whose = {"account_id": account_id, "invoice_id": invoice_id}
     if invoice.is_test or await store.was_sent(conn, **whose, letter=occasion):
         return False
-    letter = write(invoice, occasion, link=f"{settings.url}/v1/invoices/{invoice_id}")
+    url = f"{settings.url}/v1/invoices"
+    if occasion is not Occasion.VOIDED:
+        letter = write(invoice, occasion, link=f"{url}/{invoice_id}")
+    elif await store.was_sent(conn, **whose, letter=Occasion.ISSUED):
+        letter = _voided(invoice, await paying.find_replacement(conn, invoice), url)
+    else:
+        return False  # nobody was mailed the invoice
     if letter is None:
         return False
     holder = await buyers.get_holder(conn, account_id=account_id)

@@ -1,11 +1,22 @@
 """How an invoice is paid, voided or given up. Whoever changes one has its row locked, so moves take turns."""
 
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from builders.invoices import issuing
 from builders.invoices.errors import InvoiceNotFound, NothingDue
 from builders.invoices.events import INVOICE_PAID, INVOICE_UNCOLLECTIBLE, INVOICE_VOIDED, InvoiceData
-from builders.invoices.records import CreditEntry, CreditKind, Granted, Invoice, InvoiceStatus, Paid, Payment
+from builders.invoices.records import (
+    CreditEntry,
+    CreditKind,
+    Granted,
+    Invoice,
+    InvoiceStatus,
+    Paid,
+    Payment,
+    VoidReason,
+)
 from builders.invoices.store import invoices as store, ledger, payments
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
@@ -28,11 +39,11 @@ async def pay(
 ) -> Paid:
     """Books money that came, without `amount` all that is due; the same reference twice is one payment.
 
-    What is over becomes credit, all of it where the invoice is paid already or void. Publishes invoice.paid when
-    nothing is left. Raises InvoiceNotFound, InvalidTransition for a draft, and for a void one without an amount,
-    NothingDue, and ValueError for
-    an amount of another currency or of nothing, for a reference that was booked with another amount, or for a
-    method or reference that is empty, too long, or more than a line.
+    What is over becomes credit, all of it where the invoice is paid already or void; the credit of a void one pays
+    the invoice that replaces it. Publishes invoice.paid when nothing is left. Raises InvoiceNotFound,
+    InvalidTransition for a draft, and for a void one without an amount, NothingDue, and ValueError for an amount
+    of another currency or of nothing, for a reference that was booked with another amount, or for a method or
+    reference that is empty, too long, or more than a line.
     """
     method, reference = _mark(method, "method"), _mark(reference, "reference")
     invoice = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
@@ -80,6 +91,8 @@ async def book(conn: Conn, invoice: Invoice, *, method: str, reference: str, amo
     zero = Money.zero(invoice.currency)
     if amount <= zero or amount != amount.quantized():
         raise ValueError("A payment is of more than nothing, in whole coins.")
+    # All rows before the credit balance: a withdrawal holds the row, and waits for the balance.
+    replacement = await find_replacement(conn, invoice, lock=True)
     now = clock.now()
     used = min(amount, invoice.amount_due) if invoice.status in PAYABLE else zero
     payment = Payment(
@@ -102,19 +115,62 @@ async def book(conn: Conn, invoice: Invoice, *, method: str, reference: str, amo
             kind=CreditKind.OVERPAID,
             reason=f"More than was due came for {invoice.number} ({method} {reference}).",
         )
+    if replacement is not None:
+        replacement = await _pay_replacement(conn, invoice, replacement, payment)
     after = await issuing.get(conn, **whose)
-    if after.status is InvoiceStatus.PAID and invoice.status is not InvoiceStatus.PAID:
-        await outbox.publish(conn, INVOICE_PAID, account_id=invoice.account_id, data=InvoiceData.of(after))
-    return Paid(invoice=after, payment=payment, repeated=False)
+    await _publish_paid(conn, before=invoice, after=after)
+    return Paid(invoice=after, payment=payment, repeated=False, replacement=replacement)
 
 
-async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
+async def find_replacement(conn: Conn, invoice: Invoice, *, lock: bool = False) -> Invoice | None:
+    """Return what was issued again in place of a void invoice; None for others, and where nothing was.
+
+    A replacement that is void itself leads on to its own.
+    """
+    if invoice.status is not InvoiceStatus.VOID:
+        return None
+    found: Invoice | None = invoice
+    while found is not None and found.status is InvoiceStatus.VOID:
+        found = await store.find_replacement(conn, account_id=found.account_id, invoice_id=found.id, lock=lock)
+    return found
+
+
+async def _pay_replacement(conn: Conn, void: Invoice, replacement: Invoice, payment: Payment) -> Invoice | None:
+    """Pay a locked replacement with the credit that a payment for the void invoice became; None if nothing is due.
+
+    The payment keeps its method and reference, so that money which is booked on both invoices counts once.
+    """
+    if replacement.status not in PAYABLE or not replacement.amount_due.amount:
+        return None
+    whose: dict[str, Any] = {"account_id": replacement.account_id, "invoice_id": replacement.id}
+    mark: dict[str, Any] = {"method": payment.method, "reference": payment.reference}
+    if await payments.find(conn, **whose, currency=replacement.currency, **mark) is not None:
+        return None
+    now, used = clock.now(), min(payment.overpaid, replacement.amount_due)
+    reason = f"Used for {replacement.number}, which replaces {void.number}."
+    await credit(conn, replacement, -used, kind=CreditKind.APPLIED, reason=reason)
+    moved = replace(payment, id=ids.new(), amount=used, overpaid=Money.zero(used.currency), created_at=now)
+    await payments.insert(conn, **whose, payment=moved, now=now)
+    await store.pay(conn, **whose, amount=used.amount, **mark, now=now)
+    after = await issuing.get(conn, **whose)
+    await _publish_paid(conn, before=replacement, after=after)
+    return after
+
+
+async def _publish_paid(conn: Conn, *, before: Invoice, after: Invoice) -> None:
+    if after.status is InvoiceStatus.PAID and before.status is not InvoiceStatus.PAID:
+        await outbox.publish(conn, INVOICE_PAID, account_id=after.account_id, data=InvoiceData.of(after))
+
+
+async def void(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason = VoidReason.CANCELLED
+) -> Invoice:
     """Nothing is owed any more; credit that was used and money that came are the account's credit again.
 
     Publishes invoice.voided. Raises InvoiceNotFound, InvalidTransition.
     """
     before = await issuing.locked(conn, account_id=account_id, invoice_id=invoice_id)
-    if not await store.void(conn, account_id=account_id, invoice_id=invoice_id, now=clock.now()):
+    if not await store.void(conn, account_id=account_id, invoice_id=invoice_id, reason=reason, now=clock.now()):
         raise issuing.refused(before, InvoiceStatus.VOID)
     back = before.credit_applied + before.amount_paid
     if back.amount:

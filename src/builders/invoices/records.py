@@ -164,6 +164,13 @@ class Payment:
     created_at: datetime
 
 
+class VoidReason(StrEnum):
+    """Why an invoice is void."""
+
+    RELEASED = "released"  # names on it were released, and nothing is owed for them
+    CANCELLED = "cancelled"  # by the operator
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoice:
     """An invoice; of a list it comes without its lines."""
@@ -193,6 +200,7 @@ class Invoice:
     paid_at: datetime | None
     voided_at: datetime | None
     uncollectible_at: datetime | None
+    void_reason: VoidReason | None = None
     alias_ids: Sequence[UUID] = ()
     lines: Sequence[Line] = field(default=(), repr=False)
 
@@ -225,6 +233,7 @@ class Paid:
     invoice: Invoice
     payment: Payment
     repeated: bool  # the same was booked before, and nothing happened now
+    replacement: Invoice | None = None  # the invoice that the payment counts for, since it replaces this one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from builders.invoices import issuing, paying, totals
-from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, NewLine
+from builders.invoices.records import CreditKind, Invoice, InvoiceStatus, Line, NewLine, VoidReason
 from builders.invoices.store import charges, invoices as store
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
@@ -34,14 +34,14 @@ async def withdraw(
     # In turn: who waits for the row of an invoice would not see the one that it is issued again as.
     await charges.take_turn(conn, account_id=account_id)
     # All rows before the number and the credit balance: whoever pays one has its row, and waits for the balance.
-    found = await store.lock_withdrawn(conn, account_id=account_id, alias_ids=alias_ids, undone=undone, at=at)
+    found = await charges.lock_withdrawn(conn, account_id=account_id, alias_ids=alias_ids, undone=undone, at=at)
     lines = {each.id: await store.list_lines(conn, account_id=account_id, invoice_id=each.id) for each in found}
     if not found:
         return []
     await store.hold_series(conn, series=issuing.series(is_test=found[0].is_test, now=clock.now()))
     opened = [each for each in found if each.status is InvoiceStatus.OPEN]
     for each in opened:
-        await paying.void(conn, account_id=account_id, invoice_id=each.id)
+        await paying.void(conn, account_id=account_id, invoice_id=each.id, reason=VoidReason.RELEASED)
     for each in found:
         if each.status is InvoiceStatus.PAID:
             await _credit(conn, each, [line for line in lines[each.id] if line.alias_id in undone])

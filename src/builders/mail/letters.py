@@ -32,6 +32,7 @@ _SUBJECTS: Mapping[str, str] = {
     "webhook_disabled": "Your webhook {label} is disabled",
     "invoice_issued": "Invoice {number} of {seller}",
     "invoice_paid": "Invoice {number} is paid: thank you",
+    "invoice_voided": "Invoice {number} is void",
     "invoice_reminder": "{headline}: invoice {number}",
     "domain_unproved": "{domain} is suspended: its DNS record is gone",
     "sample_notice": "A sample: this is how notices reach you",

@@ -232,6 +232,22 @@ class InvoicePaid(Letter):
     link: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoiceVoided(Letter):
+    """Tells why an invoice is void, and which invoice replaces it."""
+
+    name: ClassVar[str] = "invoice_voided"
+    number: str
+    total: str
+    released: bool  # names on it were released; else the seller cancelled it
+    returned: str | None  # what was paid of it, and is credit
+    replacement: str | None  # the number of the invoice with its other lines
+    replacement_total: str | None
+    due: str | None  # of the replacement; None when it is paid
+    due_on: date | None
+    link: str  # to the replacement, else to the invoice
+
+
 class ReminderStage(IntEnum):
     """What a letter about an overdue invoice tells."""
 
@@ -275,22 +291,3 @@ class SampleNotice(Letter):
     name: ClassVar[str] = "sample_notice"
     event: str | None = None  # that the notice would be of
     description: str | None = None
-
-
-LETTERS: tuple[type[Letter], ...] = (
-    VerifyEmail,
-    SignInCode,
-    EmailChanged,
-    EmailReplaced,
-    ApiKeyCreated,
-    LeadConfirm,
-    VerifyDestination,
-    TeamInvite,
-    RenewalNotice,
-    WebhookDisabled,
-    DomainUnproved,
-    InvoiceIssued,
-    InvoicePaid,
-    InvoiceReminder,
-    SampleNotice,
-)

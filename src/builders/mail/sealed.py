@@ -6,10 +6,46 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from builders.kit.process.secret_keys import Keyring
-from builders.mail.records import LETTERS, Letter
+from builders.mail.records import (
+    ApiKeyCreated,
+    DomainUnproved,
+    EmailChanged,
+    EmailReplaced,
+    InvoiceIssued,
+    InvoicePaid,
+    InvoiceReminder,
+    InvoiceVoided,
+    LeadConfirm,
+    Letter,
+    RenewalNotice,
+    SampleNotice,
+    SignInCode,
+    TeamInvite,
+    VerifyDestination,
+    VerifyEmail,
+    WebhookDisabled,
+)
 from builders.mail.store import Key
 
 _PURPOSE = "mail"
+LETTERS: tuple[type[Letter], ...] = (
+    VerifyEmail,
+    SignInCode,
+    EmailChanged,
+    EmailReplaced,
+    ApiKeyCreated,
+    LeadConfirm,
+    VerifyDestination,
+    TeamInvite,
+    RenewalNotice,
+    WebhookDisabled,
+    DomainUnproved,
+    InvoiceIssued,
+    InvoicePaid,
+    InvoiceVoided,
+    InvoiceReminder,
+    SampleNotice,
+)
 _adapters: dict[str, TypeAdapter[Any]] = {kind.name: TypeAdapter(kind) for kind in LETTERS}
 
 

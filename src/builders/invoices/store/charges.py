@@ -8,7 +8,9 @@ from uuid import UUID
 
 from psycopg.rows import kwargs_row
 
-from builders.invoices.records import Charge, InvoiceStatus, Stage
+from builders.invoices.records import Charge, Invoice, InvoiceStatus, Stage
+from builders.invoices.store import rows
+from builders.invoices.store.rows import COLUMNS
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 
@@ -23,6 +25,19 @@ LOCK = """
           AND coalesce(period_end, 'infinity') > %(now)s
     ) ORDER BY id FOR UPDATE
 """
+# Open ones with periods that the release of names ends before they begin, and all that charge for undone claims.
+LOCK_WITHDRAWN = f"""
+    SELECT {COLUMNS} FROM invoices_invoices
+    WHERE account_id = %(account_id)s AND status IN ('open', 'paid') AND (
+        status = 'open' AND id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[]) AND period_start > %(at)s
+        ) OR id IN (
+            SELECT invoice_id FROM invoices_lines
+            WHERE account_id = %(account_id)s AND alias_id = ANY(%(undone)s::uuid[])
+        )
+    ) ORDER BY id FOR UPDATE
+"""  # noqa: S608 - of a constant
 LIST = """
     SELECT line.alias_id, line.id AS line_id, invoice.id AS invoice_id, invoice.number, invoice.status,
            invoice.stage, invoice.currency, line.amount + line.tax_amount AS amount, line.period_start,
@@ -61,6 +76,16 @@ async def take_turn(conn: Conn, *, account_id: UUID) -> None:
 async def lock_invoices(conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], now: datetime) -> None:
     """Lock the invoices with periods of the names that end after `now`, until the transaction ends."""
     await conn.execute(LOCK, {"account_id": account_id, "alias_ids": list(alias_ids), "now": now})
+
+
+async def lock_withdrawn(
+    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
+) -> Sequence[Invoice]:
+    """Lock and return open invoices with periods of the names that begin after `at`, and all of undone claims."""
+    row = {"account_id": account_id, "alias_ids": list(alias_ids), "undone": list(undone), "at": at}
+    async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
+        await cursor.execute(LOCK_WITHDRAWN, row)
+        return await cursor.fetchall()
 
 
 async def list_charges(

@@ -1,6 +1,6 @@
 """Invoices, their lines and their numbers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
-from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage
+from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage, VoidReason
 from builders.invoices.store import rows
 from builders.invoices.store.rows import COLUMNS
 from builders.invoices.totals import Totals
@@ -19,10 +19,11 @@ from builders.kit.db.connections import Conn
 INSERT = """
     INSERT INTO invoices_invoices (
         account_id, id, is_test, currency, tax_rate, subtotal, tax_total, total, seller, promotion_id, created_at,
-        due_at, stage, counted_from
+        due_at, stage, counted_from, replaces
     ) VALUES (
         %(account_id)s, %(id)s, %(is_test)s, %(currency)s, %(tax_rate)s, %(subtotal)s, %(tax_total)s, %(total)s,
-        %(seller)s, %(promotion_id)s, %(now)s, %(due_at)s, %(stage)s, %(counted_from)s
+        %(seller)s, %(promotion_id)s, %(now)s, %(due_at)s, %(stage)s, %(counted_from)s,
+        %(replaces)s
     )
 """
 INSERT_LINES = """
@@ -71,19 +72,10 @@ FIND = f"""
     FROM invoices_invoices WHERE account_id = %(account_id)s AND id = %(id)s
 """  # noqa: S608 - of a constant
 LOCK = f"{FIND} FOR UPDATE"
-# Open ones with periods that the release of names ends before they begin, and all that charge for undone claims.
-LOCK_WITHDRAWN = f"""
-    SELECT {COLUMNS} FROM invoices_invoices
-    WHERE account_id = %(account_id)s AND status IN ('open', 'paid') AND (
-        status = 'open' AND id IN (
-            SELECT invoice_id FROM invoices_lines
-            WHERE account_id = %(account_id)s AND alias_id = ANY(%(alias_ids)s::uuid[]) AND period_start > %(at)s
-        ) OR id IN (
-            SELECT invoice_id FROM invoices_lines
-            WHERE account_id = %(account_id)s AND alias_id = ANY(%(undone)s::uuid[])
-        )
-    ) ORDER BY id FOR UPDATE
+FIND_REPLACEMENT = f"""
+    SELECT {COLUMNS} FROM invoices_invoices WHERE account_id = %(account_id)s AND replaces = %(id)s
 """  # noqa: S608 - of a constant
+LOCK_REPLACEMENT = f"{FIND_REPLACEMENT} FOR UPDATE"
 LIST_LINES = """
     SELECT line.id, description, alias_id, quantity, unit_amount, amount, tax_amount, period_start, period_end,
            currency, credited.created_at AS credited_at
@@ -121,7 +113,7 @@ PAY = """
     WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
 """
 VOID = """
-    UPDATE invoices_invoices SET status = 'void', voided_at = %(now)s
+    UPDATE invoices_invoices SET status = 'void', voided_at = %(now)s, void_reason = %(reason)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND status IN ('open', 'uncollectible')
 """
 GIVE_UP = """
@@ -170,6 +162,7 @@ async def insert(
             "due_at": due_at,
             "stage": Stage.NONE if replaces is None else replaces.stage,
             "counted_from": None if replaces is None else replaces.counted_from,
+            "replaces": None if replaces is None else replaces.id,
         },
     )
     await conn.execute(
@@ -227,14 +220,14 @@ async def find(conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = F
         return await cursor.fetchone()
 
 
-async def lock_withdrawn(
-    conn: Conn, *, account_id: UUID, alias_ids: Collection[UUID], undone: Collection[UUID], at: datetime
-) -> Sequence[Invoice]:
-    """Lock and return open invoices with periods of the names that begin after `at`, and all of undone claims."""
-    row = {"account_id": account_id, "alias_ids": list(alias_ids), "undone": list(undone), "at": at}
+async def find_replacement(
+    conn: Conn, *, account_id: UUID, invoice_id: UUID, lock: bool = False
+) -> Invoice | None:
+    """Return the invoice that was issued again in place of this one; with `lock`, hold its row."""
     async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
-        await cursor.execute(LOCK_WITHDRAWN, row)
-        return await cursor.fetchall()
+        row = {"account_id": account_id, "id": invoice_id}
+        await cursor.execute(LOCK_REPLACEMENT if lock else FIND_REPLACEMENT, row)
+        return await cursor.fetchone()
 
 
 async def list_lines(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Sequence[Line]:
@@ -279,9 +272,9 @@ async def pay(
     await conn.execute(PAY, {**row, "method": method, "reference": reference})
 
 
-async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID, now: datetime) -> bool:
+async def void(conn: Conn, *, account_id: UUID, invoice_id: UUID, reason: VoidReason, now: datetime) -> bool:
     """Whether it could be voided, and is."""
-    row = {"account_id": account_id, "id": invoice_id, "now": now}
+    row = {"account_id": account_id, "id": invoice_id, "reason": reason, "now": now}
     return (await conn.execute(VOID, row)).rowcount == 1
 
 

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage
+from builders.invoices.records import Buyer, Invoice, InvoiceStatus, Line, Seller, Stage, VoidReason
 from builders.kit.values.money import Money
 
 AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
@@ -11,7 +11,8 @@ AMOUNTS = ("subtotal", "tax_total", "total", "credit_applied", "amount_paid")
 COLUMNS = """
     account_id, id, number, is_test, status, currency, tax_rate, subtotal, tax_total, total, credit_applied,
     amount_paid, seller, buyer, promotion_id, stage, payment_method, payment_reference, created_at, issued_at,
-    due_at, coalesce(counted_from, due_at) AS counted_from, paid_at, voided_at, uncollectible_at
+    due_at, coalesce(counted_from, due_at) AS counted_from, paid_at, voided_at, uncollectible_at,
+    void_reason
 """
 
 
@@ -22,6 +23,7 @@ def invoice(
     tax_rate: Decimal,
     seller: dict[str, Any],
     buyer: dict[str, Any] | None,
+    void_reason: str | None,
     **columns: Any,
 ) -> Invoice:
     """An invoice of its row."""
@@ -33,6 +35,7 @@ def invoice(
         tax_rate=tax_rate.normalize() + 0,
         seller=Seller(**seller, tax_rate=tax_rate),
         buyer=None if buyer is None else Buyer(**buyer),
+        void_reason=None if void_reason is None else VoidReason(void_reason),
         **columns,
     )
 

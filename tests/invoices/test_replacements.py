@@ -1,0 +1,138 @@
+"""An invoice that replaces a void one: money that comes for the void one pays it, and a mail says so."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from builders.invoices import service as invoices
+from builders.invoices.records import Invoice, NewLine
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
+from tests.cast import Client, Person
+from tests.invoices.conftest import Office
+from tests.invoices.make import line, make_invoice, told, usd
+from tests.invoices.stripe_server import StripeServer, event
+from tests.invoices.test_checkout import link
+from tests.invoices.test_credit import balances
+from tests.invoices.test_letters import text
+from tests.invoices.test_stripe import SUCCEEDED, tell
+
+Json = dict[str, Any]
+
+
+def names(count: int) -> list[NewLine]:
+    """Lines of 10 USD for periods that begin in a month."""
+    return [line(alias_id=ids.new(), period_start=clock.now() + timedelta(days=30)) for _ in range(count)]
+
+
+async def release(database: Database, invoice: Invoice, *lines: NewLine) -> None:
+    """Release the names of the lines before their periods begin."""
+    async with database.transaction() as conn:
+        alias_ids = [each.alias_id for each in lines if each.alias_id]
+        await invoices.withdraw(conn, account_id=invoice.account_id, alias_ids=alias_ids, at=clock.now())
+
+
+async def transfer(database: Database, invoice: Invoice, amount: str, reference: str = "R") -> None:
+    async with database.transaction() as conn:
+        whose: Json = {"account_id": invoice.account_id, "invoice_id": invoice.id}
+        await invoices.pay(conn, **whose, method="bank", reference=reference, amount=usd(amount))
+
+
+async def listed(person: Person) -> list[tuple[str, str]]:
+    """Status and amount due of the account's invoices, oldest first."""
+    items = (await person.get("/v1/invoices")).json()["items"]
+    return [(each["status"], each["amount_due"]["amount"]) for each in reversed(items)]
+
+
+async def test_a_payment_for_the_void_invoice_pays_its_replacement(
+    conn: Conn, database: Database, alice: Person, anyone: Client, stripe: StripeServer
+) -> None:
+    lines = names(2)
+    first = await make_invoice(database, account_id=alice.account.id, lines=lines)
+    await link(alice, first)
+    await release(database, first, lines[0])
+    assert await listed(alice) == [("void", "0.00"), ("open", "10.00")]
+
+    payload = event(stripe.sessions[0])
+    outcomes = await asyncio.gather(*(tell(anyone, payload) for _ in range(3)))
+
+    assert outcomes == ["applied"] * 3
+    assert await tell(anyone, event(stripe.sessions[0], SUCCEEDED)) == "noted"
+    assert await listed(alice) == [("void", "0.00"), ("paid", "0.00")]
+    assert await balances(database, alice) == [usd("10.00")]
+    assert len(await told(conn, alice.account.id, "invoice.paid")) == 1
+
+
+async def test_it_pays_what_the_replacement_was_replaced_by(database: Database, alice: Person) -> None:
+    lines = names(3)
+    first = await make_invoice(database, account_id=alice.account.id, lines=lines)
+    await release(database, first, lines[0])
+    await release(database, first, lines[1])
+
+    await transfer(database, first, "4.00", "one")
+    assert await listed(alice) == [("void", "0.00"), ("void", "0.00"), ("open", "6.00")]
+    await transfer(database, first, "26.00", "two")
+
+    assert await listed(alice) == [("void", "0.00"), ("void", "0.00"), ("paid", "0.00")]
+    assert await balances(database, alice) == [usd("20.00")]
+
+
+async def test_money_that_is_booked_on_both_pays_once(database: Database, alice: Person) -> None:
+    lines = names(2)
+    first = await make_invoice(database, account_id=alice.account.id, lines=lines)
+    await release(database, first, lines[0])
+    async with database.reading() as conn:
+        second = (await invoices.list_of_all(conn, account_id=alice.account.id, limit=1))[0]
+
+    await transfer(database, second, "4.00")
+    await transfer(database, first, "4.00")
+
+    assert await listed(alice) == [("void", "0.00"), ("open", "6.00")]
+    assert await balances(database, alice) == [usd("4.00")]
+
+
+async def test_payments_and_releases_at_once_settle_what_is_owed(database: Database, alice: Person) -> None:
+    """Whichever comes first: the money pays the names that are left, and no more than once."""
+    for _ in range(5):
+        lines = names(3)
+        first = await make_invoice(database, account_id=alice.account.id, lines=lines)
+        await asyncio.gather(
+            transfer(database, first, "4.00", "one"),
+            release(database, first, lines[0]),
+            transfer(database, first, "6.00", "two"),
+            release(database, first, lines[1]),
+        )
+        assert (await listed(alice))[-1] == ("paid", "0.00")
+        assert sum(await balances(database, alice), usd("0.00")) == usd("0.00")
+
+
+async def test_a_mail_says_why_an_invoice_is_void_and_what_replaces_it(
+    database: Database, alice: Person, office: Office
+) -> None:
+    lines = names(2)
+    first = await make_invoice(database, account_id=alice.account.id, lines=lines)
+    await transfer(database, first, "4.00")
+    await office.work()
+    await release(database, first, lines[0])
+    letters = await office.letters(alice.account.email)
+
+    (letter,) = [each for each in letters if each["Subject"] == f"Invoice {first.number} is void"]
+    async with database.reading() as conn:
+        second = (await invoices.list_of_all(conn, account_id=alice.account.id, limit=1))[0]
+    said = text(letter)
+    assert "names on it were released" in said
+    assert "The 4.00 USD that you had paid for it became credit" in said
+    assert f"The invoice {second.number} over 10.00 USD replaces it. Of this, 6.00 USD is due by" in said
+    assert f"http://builders.test/v1/invoices/{second.id}" in said
+
+
+async def test_a_mail_says_that_nothing_replaces_a_cancelled_invoice(
+    database: Database, alice: Person, office: Office
+) -> None:
+    invoice = await make_invoice(database, account_id=alice.account.id)
+    await office.work()
+    async with database.transaction() as conn:
+        await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
+    letter = (await office.letters(alice.account.email))[-1]
+    assert "the seller cancelled it" in text(letter)
+    assert "No invoice replaces it" in text(letter)
