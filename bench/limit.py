@@ -23,11 +23,10 @@ from builders.catalog import service as catalog
 from builders.catalog.records import Price, Suggestion
 from builders.identity import scopes
 from builders.identity.records import Preset
-from builders.identity.service import LAST_ID
 from builders.identity.store import keys as key_store
 from builders.kit.http import cursors
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 
 Query = Mapping[str, str]
 
@@ -95,7 +94,7 @@ class Limit:
         return account_id
 
     async def _list(self, account_id: UUID, query: Query) -> bytes:
-        row = {"account_id": account_id, "after": LAST_ID, "limit": int(query["limit"])}
+        row = {"account_id": account_id, "after": ids.LAST, "limit": int(query["limit"])}
         [(items, last, more)] = await self._fetch(key_store.LIST_KEYS, row)
         cursor = "null"
         if more:

@@ -35,11 +35,10 @@ from builders.catalog.words import tokenise
 from builders.identity import scopes
 from builders.identity.records import Preset
 from builders.identity.schemas.keys import ApiKeyItem, ApiKeyReply
-from builders.identity.service import LAST_ID
 from builders.kit.http import cursors
 from builders.kit.http.pagination import PageReply
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 
 KEY_CACHE_S = 5.0
 HEADERS = [
@@ -151,7 +150,7 @@ async def list_keys(
     cursor: str | None = None,
 ) -> Any:
     """List the account's API keys, newest first."""
-    keyring, scope, after = request.app.state.staff.keyring, f"{request.url.path} []", LAST_ID
+    keyring, scope, after = request.app.state.staff.keyring, f"{request.url.path} []", ids.LAST
     if cursor is not None:
         after = UUID(str(cursors.decode(keyring, scope=scope, text=cursor)[0]))
     wanted = select(ApiKey).where(ApiKey.account_id == account_id, ApiKey.id < after)

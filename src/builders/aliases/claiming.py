@@ -25,6 +25,7 @@ from builders.aliases.store import aliases as store, census, names as registry
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock
+from builders.mail import service as mail
 
 count_by_domain = census.count_by_domain
 PRUNED_AT_ONCE = 1000
@@ -155,12 +156,6 @@ async def prune(conn: Conn) -> int:
     return await registry.prune_ended(conn, now=clock.now(), limit=PRUNED_AT_ONCE)
 
 
-def mask(email: str) -> str:
-    """An address as it may be shown to others: `a***@example.net`."""
-    local_part, _, domain = email.rpartition("@")
-    return f"{local_part[:1]}***@{domain}"
-
-
 async def _take(
     conn: Conn, *, realm: UUID, account_id: UUID, wanted: Sequence[Wanted], until: datetime | None
 ) -> None:
@@ -195,7 +190,7 @@ def news_of(alias: AliasSpec | AliasChange | Released, domain: str, local_part: 
         local_part=local_part,
         domain=domain,
         enabled=alias.enabled,
-        destinations=[mask(email) for email in alias.destinations],
+        destinations=[mail.mask(email) for email in alias.destinations],
         manifest=alias.manifest,
         manifest_key=alias.manifest_key,
         project_id=alias.project_id,

@@ -13,7 +13,7 @@ from builders.kit.errors import Invalid
 from builders.kit.http.callers import Actor, ImpersonationForbidden
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 
 ASK_OPERATOR = "Ask the operator why it is suspended."
 
@@ -22,13 +22,12 @@ async def list_owned(
     conn: Conn, *, realm: UUID = LIVE, account_id: UUID, filters: Filters, page: PageRequest
 ) -> Page[Owned]:
     """The account's aliases, newest first; released ones only when they are asked for."""
-    after = UUID(str(page.after[0])) if page.after else ids.LAST
     rows = await store.list_page(
         conn,
         realm=realm,
         account_id=account_id,
         filters=filters,
-        after=after,
+        after=page.before_id,
         limit=page.limit + 1,
         now=clock.now(),
     )

@@ -27,7 +27,6 @@ from builders.aliases.claiming import (
     list_aliases as list_aliases,
     lock_unchanged as lock_unchanged,
     look_up as look_up,
-    mask as mask,
     prune as prune,
     release as release,
     update as update,

@@ -13,8 +13,6 @@ from builders.kit.http.callers import Actor
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.values import clock, ids
 
-LAST_ID = UUID(int=2**128 - 1)
-
 partitions.declare("identity_audit", kept=timedelta(days=400))
 
 
@@ -39,8 +37,7 @@ async def list_audit(
     conn: Conn, *, account_id: UUID, page: PageRequest, action: AuditAction | None = None
 ) -> JsonPage:
     """What was done with the real account, newest first; of one kind when `action` is given."""
-    after = UUID(str(page.after[0])) if page.after else LAST_ID
     items, last, more = await store.list_entries(
-        conn, account_id=account_id, action=action, after=after, limit=page.limit
+        conn, account_id=account_id, action=action, after=page.before_id, limit=page.limit
     )
     return page.json(items, [last] if more else None)

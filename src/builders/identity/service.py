@@ -22,7 +22,6 @@ from builders.identity.addresses import (
     verify_email as verify_email,
 )
 from builders.identity.audit import (
-    LAST_ID as LAST_ID,
     list_audit as list_audit,
     record_audit as record_audit,
 )
@@ -204,8 +203,9 @@ async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
 
 async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
     """The account's keys, newest first, revoked ones too."""
-    after = UUID(str(page.after[0])) if page.after else LAST_ID
-    items, last, more = await key_store.list_keys(conn, account_id=account_id, after=after, limit=page.limit)
+    items, last, more = await key_store.list_keys(
+        conn, account_id=account_id, after=page.before_id, limit=page.limit
+    )
     return page.json(items, [last] if more else None)
 
 

@@ -95,9 +95,8 @@ async def get_standing(
 
 async def list_sessions(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Session]:
     """The account's sessions that live, support's too, newest first."""
-    before = UUID(str(page.after[0])) if page.after else audit.LAST_ID
     rows = await store.list_sessions(
-        conn, account_id=account_id, before=before, limit=page.limit + 1, now=clock.now()
+        conn, account_id=account_id, before=page.before_id, limit=page.limit + 1, now=clock.now()
     )
     return page.cut(rows, lambda session: [str(session.id)])
 

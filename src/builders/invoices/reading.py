@@ -25,9 +25,8 @@ async def list_invoices(
     conn: Conn, *, account_id: UUID, page: PageRequest, status: InvoiceStatus | None = None
 ) -> Page[Invoice]:
     """The account's issued invoices without their lines, newest first."""
-    before = UUID(str(page.after[0])) if page.after else ids.LAST
     found = await store.list_newest(
-        conn, account_id=account_id, status=status, before=before, limit=page.limit + 1
+        conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1
     )
     return page.cut(found, lambda invoice: [str(invoice.id)])
 

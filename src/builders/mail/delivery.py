@@ -243,4 +243,4 @@ def _clean(text: str, begun: _Attempt) -> str | None:
     line = addresses.one_line(text)
     for written in {begun.to, begun.route}:
         line = line.replace(written, addresses.mask(written))
-    return log.masked(line)[:LONGEST_ERROR] or None
+    return log.redact(line)[:LONGEST_ERROR] or None

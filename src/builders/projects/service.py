@@ -15,7 +15,7 @@ from builders.kit.errors import Invalid
 from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.projects import fields, store
 from builders.projects.errors import (
     ProjectArchived as ProjectArchived,
@@ -52,9 +52,8 @@ from builders.webhooks import service as webhooks
 
 async def list_page(conn: Conn, *, account_id: UUID, include_archived: bool, page: PageRequest) -> Page[Project]:
     """Return a page of the account's projects, newest first."""
-    after = UUID(str(page.after[0])) if page.after else ids.LAST
     rows = await store.list_page(
-        conn, account_id=account_id, include_archived=include_archived, after=after, limit=page.limit + 1
+        conn, account_id=account_id, include_archived=include_archived, after=page.before_id, limit=page.limit + 1
     )
     return page.cut(rows, lambda each: [str(each.id)])
 

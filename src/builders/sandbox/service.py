@@ -8,7 +8,7 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.outbound.client import Outbound
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.projects.service import (
     ProjectArchived as ProjectArchived,
 )
@@ -86,9 +86,8 @@ async def list_plans(
     conn: Conn, *, account_id: UUID, page: PageRequest, status: PlanStatus | None = None
 ) -> Page[PlanOverview]:
     """The account's plans without their actions, newest first."""
-    before = UUID(str(page.after[0])) if page.after else ids.LAST
     found = await plan_store.list_plans(
-        conn, account_id=account_id, status=status, before=before, limit=page.limit + 1, now=clock.now()
+        conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1, now=clock.now()
     )
     return page.cut(found, lambda plan: [str(plan.id)])
 

@@ -19,14 +19,12 @@ BURST_LINKS = 3  # different ones of a mail, within that time
 SWARM = 100  # clicks on a mail while we look back: no person's
 AHEAD = timedelta(hours=1)  # that an id may be of the clock, at the very most
 LOOKED_BACK = timedelta(minutes=10)
-_LAST_ID = UUID(int=2**128 - 1)
 _NONE = Count()
 
 
 async def list_messages(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Followed]:
     """The account's notices, newest first, each with its opens and clicks. Two statements."""
-    before = UUID(str(page.after[0])) if page.after else _LAST_ID
-    found = await mail.list_notices(conn, account_id=account_id, before=before, limit=page.limit + 1)
+    found = await mail.list_notices(conn, account_id=account_id, before=page.before_id, limit=page.limit + 1)
     cut = page.cut(found, key=lambda each: [str(each.id)])
     counts: dict[tuple[UUID, str], Count] = {}
     if cut.items:

@@ -55,7 +55,7 @@ async def list_deliveries(
         since=since,
         until=until,
         livemode=livemode,
-        after=UUID(str(page.after[0])) if page.after else ids.LAST,
+        after=page.before_id,
         limit=page.limit,
         now=clock.now(),
     )

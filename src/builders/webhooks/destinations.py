@@ -96,8 +96,7 @@ async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
 
 async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:
     """Some of the account's destinations, newest first."""
-    after = UUID(str(page.after[0])) if page.after else ids.LAST
-    rows = [each for each in await list_all(conn, account_id=account_id) if each.id < after]
+    rows = [each for each in await list_all(conn, account_id=account_id) if each.id < page.before_id]
     return page.cut(rows, lambda each: [str(each.id)])
 
 

@@ -49,7 +49,7 @@ def _line(request: _Request) -> str:
 def _asked(method: str, path: str, client: str | None) -> tuple[str, str] | None:
     """The parts of a line before and after the answer's; None when there is something to mask or to cut."""
     texts = f"{method} {path} {client}"
-    if len(texts) > _PLAIN or log.masked(texts) != texts:
+    if len(texts) > _PLAIN or log.redact(texts) != texts:
         return None
     return f'"method":{_quoted(method)},"path":{_quoted(path)}', f'"client":{_quoted(client)}'
 

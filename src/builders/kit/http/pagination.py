@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar, get_args
+from uuid import UUID
 
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +13,7 @@ from pydantic.config import JsonDict
 from builders.kit.errors import Invalid
 from builders.kit.http import cursors
 from builders.kit.http.bodies import Reply, by_example
+from builders.kit.values import ids
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
@@ -76,6 +78,11 @@ class PageRequest:
     limit: int = DEFAULT_LIMIT
     after: tuple[str | int | None, ...] | None = None
     seal: Callable[[SortKey], str] = _unsigned
+
+    @property
+    def before_id(self) -> UUID:
+        """Return the id that the page begins below, for a list whose key is an id and whose newest come first."""
+        return UUID(str(self.after[0])) if self.after else ids.LAST
 
     def cut(self, rows: Sequence[T], key: Callable[[T], SortKey]) -> Page[T]:
         """A page from `limit + 1` rows: the row too many only says that there is more."""

@@ -72,8 +72,8 @@ _LOOKS = tuple(
 )
 
 
-def masked(text: str) -> str:
-    """The text without what looks like a secret."""
+def redact(text: str) -> str:
+    """Return the text without what looks like a secret."""
     lowered = text.lower()
     for part, look, rest in _LOOKS:
         if part in lowered:
@@ -84,7 +84,7 @@ def masked(text: str) -> str:
 @lru_cache(maxsize=512)
 def _field(name: str) -> tuple[str, bool]:
     """The name as it is shown, and whether it is the name of a secret."""
-    return _cut(masked(name), _NAME_TEXT), bool(_secret_name.search(name))
+    return _cut(redact(name), _NAME_TEXT), bool(_secret_name.search(name))
 
 
 def _cut(text: str, limit: int) -> str:
@@ -132,7 +132,7 @@ class _Copy:
 
     def _text(self, text: str) -> str:
         # Masked before it is cut: of a secret that was cut through, the rest is not known for one.
-        shown = _cut(masked(_cut(text, _READ)), min(_TEXT, max(self._left, _LEAST)))
+        shown = _cut(redact(_cut(text, _READ)), min(_TEXT, max(self._left, _LEAST)))
         self._left -= len(shown)
         return shown
 

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from builders.aliases import service as aliases
 from builders.kit.http.bodies import Reply, ReplyWithHeaders, by_example
 from builders.kit.values.money import Money
+from builders.mail import service as mail
 from builders.sandbox.examples import plans as examples
 from builders.sandbox.records import (
     ActionKind,
@@ -149,7 +149,7 @@ def _next_actions(promotion: Promotion, *, masked: bool) -> Iterator[NextActionR
         if _is_resumable(promotion):
             yield NextActionReply(action="resume", message=RESUME, emails=[], invoice_ids=[])
         yield NextActionReply(action="replan", message=REPLAN, emails=[], invoice_ids=[])
-    if emails := [aliases.mask(each) if masked else each for each in promotion.unconfirmed]:
+    if emails := [mail.mask(each) if masked else each for each in promotion.unconfirmed]:
         yield NextActionReply(action="confirm_destinations", message=CONFIRM, emails=emails, invoice_ids=[])
     if unpaid := [each.id for each in promotion.unpaid]:
         yield NextActionReply(action="pay_invoices", message=PAY, emails=[], invoice_ids=unpaid)

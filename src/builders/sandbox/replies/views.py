@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from builders.aliases import service as aliases
 from builders.kit.http.bodies import Reply
 from builders.kit.http.fields import Labels
 from builders.kit.process.secret_keys import Keyring
+from builders.mail import service as mail
 from builders.sandbox.views import AliasView, DomainView, ProjectView, View
 
 
@@ -81,7 +81,7 @@ class Mask:
 
     def mailbox(self, email: str) -> str:
         """Return the first letter, the hash and the domain."""
-        local, _, domain = aliases.mask(email).rpartition("@")
+        local, _, domain = mail.mask(email).rpartition("@")
         return f"{local}#{self._hash(email)}@{domain}"
 
     def url(self, url: str) -> str:
