@@ -133,6 +133,17 @@ async def test_an_expired_or_revoked_invitation_is_gone(alice: Person, bob: Pers
     assert (await alice.get(TEAM)).json()["invites"] == []
 
 
+async def test_an_invitation_ends_with_the_right_to_invite(alice: Person, bob: Person, charlie: Person) -> None:
+    await join(alice, charlie, "owner")
+    body = {"email": bob.account.email, "role": "owner"}
+    token = {"token": (await charlie.post(f"{TEAM}/invites", json=body, headers=of(alice))).json()["accept_token"]}
+    path = f"{TEAM}/members/{charlie.account.id}"
+    await alice.patch(path, json={"role": "admin"})
+    assert code(await bob.post(f"{TEAM}/accept", json=token)) == (410, "invite_expired")
+    await alice.delete(path)
+    assert code(await bob.post(f"{TEAM}/accept", json=token)) == (410, "invite_expired")
+
+
 async def test_an_invitation_is_accepted_once(alice: Person, charlie: Person) -> None:
     token = {"token": (await invite(alice, charlie))["accept_token"]}
     answers = await asyncio.gather(*(charlie.post(f"{TEAM}/accept", json=token) for _ in range(4)))

@@ -13,9 +13,9 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
 from builders.kit.http.forms import FormToken
 from builders.kit.http.idempotency import InFlight
+from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.kit.values import ids
 from builders.portfolio.team import errors, schemas, service as team
 from builders.portfolio.team.records import Permission, TeamRole
 
@@ -29,7 +29,7 @@ PortfolioAccount = Annotated[
 ]
 Reader = Annotated[Caller, needs("team:read")]
 Writer = Annotated[Caller, needs("team:write")]
-InviteId = Annotated[str, Path(description="Identifier of the invitation.")]
+InviteId = Annotated[UUID, Path(description="Identifier of the invitation."), ResourceId(errors.InviteNotFound)]
 MemberId = Annotated[UUID, Path(description="Account of the member.")]
 SELECTED = (errors.PortfolioNotFound, errors.RoleForbidden)
 ACCEPTED = (
@@ -82,7 +82,7 @@ async def delete_team_invite(
 ) -> None:
     """Revoke a pending invitation."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
-    await team.revoke_invite(conn, access=access, invite_id=ids.find(invite_id))
+    await team.revoke_invite(conn, access=access, invite_id=invite_id)
 
 
 @router.post("/accept", response_model=schemas.TeamAccepted, responses=problems(*ACCEPTED, InFlight))

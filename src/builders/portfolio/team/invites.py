@@ -128,15 +128,13 @@ async def _mail(
     )
 
 
-async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID | None) -> None:
+async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
     """Revoke a pending invitation; publishes portfolio.team.invite_revoked. Raises InviteNotFound."""
-    ended = None
-    if invite_id is not None:
-        ended = await store.end_invite(
-            conn, account_id=access.portfolio_id, invite_id=invite_id, accepted_by=None, now=clock.now()
-        )
+    ended = await store.end_invite(
+        conn, account_id=access.portfolio_id, invite_id=invite_id, accepted_by=None, now=clock.now()
+    )
     if ended is None:
-        raise InviteNotFound("There is no such pending invitation.")
+        raise InviteNotFound
     await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(ended))
 
 
@@ -164,7 +162,18 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
         )
     await _check_address(conn, caller, found)
     _check_state(found, access)
+    if found.accepted_by is None:
+        await _check_inviter(conn, access, found)
     return access, found
+
+
+async def _check_inviter(conn: Conn, access: Access, found: Invite) -> None:
+    """Refuse the invitation of a member who was removed, or who has lost the right to give the role, since."""
+    role: TeamRole | None = TeamRole.OWNER
+    if found.invited_by != access.owner_id:
+        role = await store.find_role(conn, account_id=access.portfolio_id, member_id=found.invited_by)
+    if role is None or not may_assign(role, role=access.role):
+        raise InviteEnded("The member who sent the invitation may no longer invite with this role.")
 
 
 async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
