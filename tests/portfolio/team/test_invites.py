@@ -1,0 +1,131 @@
+"""Invitations to the team of a portfolio."""
+
+import asyncio
+from datetime import timedelta
+
+from builders.identity.records import Preset
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.portfolio.team.make import TEAM, code, invite, join, of
+
+
+async def test_an_invited_account_joins_and_selects_the_portfolio(
+    alice: Person, bob: Person, charlie: Person
+) -> None:
+    made = await invite(alice, charlie, "accountant")
+    assert made["status"] == "pending"
+    assert [each["id"] for each in (await alice.get(TEAM)).json()["invites"]] == [made["id"]]
+    assert code(await charlie.get(TEAM, headers=of(alice))) == (404, "portfolio_not_found")
+
+    accepted = await charlie.post(f"{TEAM}/accept", json={"token": made["accept_token"]})
+    assert accepted.json()["team_id"] == str(alice.account.id)
+    assert accepted.json()["member"]["email"] == charlie.account.email
+    repeated = await charlie.post(f"{TEAM}/accept", json={"token": made["accept_token"]})
+    assert repeated.json() == accepted.json()
+
+    team = (await charlie.get(TEAM, headers=of(alice))).json()
+    assert team["your_role"] == "accountant"
+    assert [each["account_id"] for each in team["members"]] == [str(alice.account.id), str(charlie.account.id)]
+    [membership] = (await charlie.get(TEAM)).json()["memberships"]
+    assert membership["owner_account_id"] == str(alice.account.id)
+    assert membership["role"] == "accountant"
+    assert code(await bob.get(TEAM, headers=of(alice))) == (404, "portfolio_not_found")
+
+
+async def test_only_the_invited_verified_address_can_accept(
+    alice: Person, bob: Person, people: MakePerson
+) -> None:
+    unverified = await people("una", Preset.DOMAINER_FULL, verified=False)
+    token = {"token": (await invite(alice, unverified))["accept_token"]}
+    assert code(await bob.post(f"{TEAM}/accept", json=token)) == (403, "invite_other_address")
+    assert code(await unverified.post(f"{TEAM}/accept", json=token)) == (403, "email_unverified")
+    assert code(await bob.post(f"{TEAM}/accept", json={"token": "x" * 43})) == (400, "token_invalid")
+    assert (await alice.get(TEAM)).json()["count"] == 1
+
+
+async def test_an_invitation_that_is_renewed_has_a_new_token(alice: Person, charlie: Person) -> None:
+    first = await invite(alice, charlie)
+    second = await invite(alice, charlie, "manager")
+    assert second["id"] == first["id"]
+    old = await charlie.post(f"{TEAM}/accept", json={"token": first["accept_token"]})
+    assert code(old) == (400, "token_invalid")
+    new = await charlie.post(f"{TEAM}/accept", json={"token": second["accept_token"]})
+    assert new.json()["role"] == "manager"
+    again = await alice.post(f"{TEAM}/invites", json={"email": charlie.account.email})
+    assert code(again) == (409, "already_member")
+
+
+async def test_an_expired_or_revoked_invitation_is_gone(alice: Person, bob: Person, charlie: Person) -> None:
+    revoked, late = await invite(alice, bob), await invite(alice, charlie)
+    path = f"{TEAM}/invites/{revoked['id']}"
+    assert code(await charlie.delete(path)) == (404, "invite_not_found")
+    assert (await alice.delete(path)).status_code == 204
+    assert code(await alice.delete(path)) == (404, "invite_not_found")
+    assert code(await alice.delete(f"{TEAM}/invites/none")) == (404, "invite_not_found")
+    answer = await bob.post(f"{TEAM}/accept", json={"token": revoked["accept_token"]})
+    assert code(answer) == (410, "invite_expired")
+    clock.move(timedelta(hours=169))
+    answer = await charlie.post(f"{TEAM}/accept", json={"token": late["accept_token"]})
+    assert code(answer) == (410, "invite_expired")
+    assert (await alice.get(TEAM)).json()["invites"] == []
+
+
+async def test_an_invitation_ends_with_the_right_to_invite(alice: Person, bob: Person, charlie: Person) -> None:
+    await join(alice, charlie, "owner")
+    body = {"email": bob.account.email, "role": "owner"}
+    token = {"token": (await charlie.post(f"{TEAM}/invites", json=body, headers=of(alice))).json()["accept_token"]}
+    path = f"{TEAM}/members/{charlie.account.id}"
+    await alice.patch(path, json={"role": "admin"})
+    assert code(await bob.post(f"{TEAM}/accept", json=token)) == (410, "invite_expired")
+    await alice.delete(path)
+    assert code(await bob.post(f"{TEAM}/accept", json=token)) == (410, "invite_expired")
+
+
+async def test_an_invitation_is_accepted_once(alice: Person, charlie: Person) -> None:
+    token = {"token": (await invite(alice, charlie))["accept_token"]}
+    answers = await asyncio.gather(*(charlie.post(f"{TEAM}/accept", json=token) for _ in range(4)))
+    assert {each.status_code for each in answers} == {200}
+    assert (await alice.get(TEAM)).json()["count"] == 2
+    own = f"{TEAM}/members/{charlie.account.id}"
+    assert (await charlie.delete(own, headers=of(alice))).status_code == 204
+    assert code(await charlie.post(f"{TEAM}/accept", json=token)) == (409, "invite_used")
+
+
+async def test_an_invitation_is_mailed_with_its_link(alice: Person, charlie: Person, conn: Conn) -> None:
+    sent = "SELECT recipient FROM mail_messages WHERE account_id = ANY(%s) AND letter = 'team_invite'"
+    await invite(alice.test, charlie)
+    own = [[alice.account.id, alice.account.sandbox_id]]
+    assert await (await conn.execute(sent, own)).fetchall() == []
+    await invite(alice, charlie, message="Please help with the renewals.")
+    assert len(await (await conn.execute(sent, own)).fetchall()) == 1
+
+
+async def test_the_token_of_an_invitation_is_not_replayed(alice: Person, charlie: Person) -> None:
+    headers = {"Idempotency-Key": "invite-1"}
+    body = {"email": charlie.account.email}
+    first = await alice.post(f"{TEAM}/invites", json=body, headers=headers)
+    second = await alice.post(f"{TEAM}/invites", json=body, headers=headers)
+    assert second.json() == {name: value for name, value in first.json().items() if name != "accept_token"}
+
+
+async def test_the_page_of_an_invitation(alice: Person, charlie: Person) -> None:
+    token = (await invite(alice, charlie, "manager"))["accept_token"]
+    session = await charlie.sign_in()
+    browser = {"Accept": "text/html"}
+    async with Client(alice.service, cookie=session.token) as client:
+        shown = await client.get(f"{TEAM}/join", params={"token": token}, headers=browser)
+        assert shown.status_code == 200
+        assert "role manager" in shown.text
+        own = {**browser, "Origin": "http://builders.test"}
+        joined = await client.post(f"{TEAM}/join", data={"token": token}, headers=own)
+        assert "Welcome to the team" in joined.text
+        bad = await client.get(f"{TEAM}/join", params={"token": "x" * 43}, headers=browser)
+        assert bad.status_code == 400
+        assert "You have not joined" in bad.text
+    assert (await charlie.get(TEAM, headers=of(alice))).json()["your_role"] == "manager"
+    async with Client(alice.service) as stranger:
+        asked = await stranger.get(f"{TEAM}/join", params={"token": token}, headers=browser)
+        assert asked.status_code == 401
+        assert "Sign in" in asked.text
