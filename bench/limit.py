@@ -32,7 +32,7 @@ Query = Mapping[str, str]
 
 _dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _JSON = (b"content-type", b"application/json")
-_SCOPES = {preset.value: scopes.of_preset(preset) for preset in Preset}
+_SCOPES = {preset.value: scopes.preset_scopes(preset) for preset in Preset}
 
 
 class Limit:

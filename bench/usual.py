@@ -121,7 +121,7 @@ async def _find_account(session: AsyncSession, text: str, digest: bytes) -> UUID
         )
     )
     row = found.one_or_none()
-    if row is None or row[0].digest != digest or "keys:read" not in scopes.of_preset(Preset(row[1].preset)):
+    if row is None or row[0].digest != digest or "keys:read" not in scopes.preset_scopes(Preset(row[1].preset)):
         raise HTTPException(401, "The API key is unknown, revoked or expired.")
     return row[1].account_id
 
@@ -167,7 +167,7 @@ async def get_key(account_id: AccountId, session: Session, key_id: UUID) -> Any:
     if key is None:
         raise HTTPException(404, "There is no such API key.")
     item = ApiKeyItem.model_validate(key)
-    return {**dict(item), "scopes": scopes.of_preset(item.preset)}
+    return {**dict(item), "scopes": scopes.preset_scopes(item.preset)}
 
 
 @catalog.get("/check", response_model=CheckReply)

@@ -15,14 +15,7 @@ from builders.catalog import api as catalog_api, service as catalog
 from builders.domains import api as domains_api
 from builders.home import api as home_api
 from builders.identity import service as identity
-from builders.identity.api import (
-    audit as audit_api,
-    jwks as jwks_api,
-    keys as keys_api,
-    login as login_api,
-    login_page as login_page_api,
-    sessions as sessions_api,
-)
+from builders.identity.api import account as account_api, keys as keys_api, login as login_api
 from builders.invoices.api import billing as billing_api, invoices as invoices_api, stripe as stripe_api
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
@@ -63,8 +56,7 @@ ROUTERS = [
     home_api.router,
     *(probes_api.router, catalog_api.router, sandbox_status_api.router, sandbox_plans_api.router),
     sandbox_simulation_api.router,
-    *(keys_api.router, sessions_api.router, jwks_api.router, audit_api.router),
-    *(login_api.router, login_page_api.router),
+    *(keys_api.router, account_api.router, account_api.jwks_router, account_api.audit_router, login_api.router),
     *(profile_api.router, mail_api.router, projects_api.router),
     *(alias_destinations_api.router, aliases_api.router),  # in this order: a literal path before a parameter
     *(billing_api.router, stripe_api.router, invoices_api.router),  # in this order, as above
@@ -169,8 +161,8 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     database = Database(settings.database_url.get_secret_value(), settings, answer_timeout_s=within_s)
     keyring = secret_keys.keyring_of(settings)
     outbound = Outbound(settings)
-    bearers = identity.make_bearers(database, keyring=keyring, settings=settings, outbound=outbound)
-    authenticator = identity.make_authenticator(database, cache_s=settings.key_cache_s, bearers=bearers)
+    tokens = identity.TokenAuthenticator(database, keyring=keyring, settings=settings, outbound=outbound)
+    authenticator = identity.Authenticator(database, cache_s=settings.key_cache_s, tokens=tokens)
     api.state.loop = asyncio.get_running_loop()
     api.state.heavy = heavy_loop = HeavyLoop(settings)
     api.state.database = database

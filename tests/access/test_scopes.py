@@ -57,7 +57,7 @@ async def test_nobody_is_let_in_without_credentials(anyone: Client, scoped: dict
 
 @pytest.mark.parametrize("bad", ["unknown", "mistyped", "malformed"])
 async def test_a_bad_key_is_let_in_nowhere(anyone: Client, scoped: dict[str, str], bad: str) -> None:
-    unknown = keys.mint(KeyKind.LIVE).text
+    unknown = keys.generate_secret(KeyKind.LIVE).text
     key = {"unknown": unknown, "mistyped": f"{unknown[:-1]}{'0' if unknown[-1] != '0' else '1'}"}.get(bad, bad)
     answers = {operation: await ask(anyone, operation, key) for operation in scoped}
 

@@ -29,7 +29,7 @@ MEANT = {
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",
     "builders/kit/events/dispatcher.py:LIST_SINCE": "as above, for what a subscriber has missed",
     "builders/identity/store/keys.py:FIND_HOLDER": "a key arrives without its account",
-    "builders/identity/store/grants.py:REDEEM_GRANT": "a grant arrives without its account",
+    "builders/identity/store/sessions.py:REDEEM_GRANT": "a grant arrives without its account",
     "builders/identity/store/sessions.py:PRUNE_SESSIONS": "sessions of all accounts grow old alike",
     "builders/mail/store.py:FIND_ORIGINS": "tracked links come without their accounts",
     "builders/tracking/store.py:INSERT": "hits of all accounts share a commit; each row says whose it is",

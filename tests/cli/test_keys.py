@@ -34,7 +34,7 @@ def test_a_key_of_each_kind_and_preset_is_minted(
     key = created(builders, account, "--kind", kind, "--preset", preset, "--label", " ci ")
 
     assert (key["key_kind"], key["preset"], key["label"]) == (kind, preset, "ci")
-    text = keys.parse(key["secret"])
+    text = keys.parse_secret(key["secret"])
     assert text is not None
     assert text.prefix == key["prefix"]
     with psycopg.connect(conninfo) as conn:
@@ -74,7 +74,7 @@ def test_a_limit_that_cannot_be_is_refused(builders: Cli, account: str, words: t
 def test_for_people_the_secret_alone_is_printed(builders: Cli, account: str) -> None:
     result = builders("keys", "create", "--account", account, "--kind", "test", "--preset", "developer_full")
 
-    assert keys.parse(result.stdout.strip()) is not None
+    assert keys.parse_secret(result.stdout.strip()) is not None
     assert result.stdout.count("\n") == 1
 
 

@@ -7,7 +7,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from builders.app import ROUTERS
-from builders.identity.scopes import IN_PERSON
+from builders.identity.scopes import OWNER_ONLY
 from builders.kit.http.routes import Route
 from tests.cast import Client, Person
 
@@ -60,7 +60,7 @@ def test_what_support_may_do_is_listed() -> None:
     found = {
         name: set(route.needs.support) & members(route)
         for name, route in writing().items()
-        if route.needs is not None and route.needs.support is not None and route.needs.scope not in IN_PERSON
+        if route.needs is not None and route.needs.support is not None and route.needs.scope not in OWNER_ONLY
     }
 
     assert found == ALLOWED

@@ -54,7 +54,7 @@ async def keys(database: Database, data_dir: Path) -> Sequence[DemoKey]:
 
 async def caller(database: Database, key: DemoKey) -> Caller:
     """Whom the key stands for."""
-    authenticate = identity.make_authenticator(database, cache_s=0)
+    authenticate = identity.Authenticator(database, cache_s=0)
     return await authenticate(Credential("api_key", key.key), fresh=True)
 
 

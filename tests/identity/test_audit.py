@@ -7,7 +7,7 @@ import pytest
 
 from builders.identity import service as identity
 from builders.identity.records import About, AuditAction
-from builders.identity.store import audit as store
+from builders.identity.store import accounts as store
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR, Actor
@@ -227,7 +227,7 @@ async def audit(conn: Conn, person: Person, action: AuditAction = AuditAction.SE
 
 async def buffers(conn: Conn, person: Person, action: AuditAction | None) -> int:
     """How many pages of the database a page of the list reads."""
-    query = store.LIST_ENTRIES if action is None else store.LIST_OF_ACTION
+    query = store.LIST_ENTRIES if action is None else store.LIST_ENTRIES_OF_ACTION
     row: dict[str, Any] = {
         "account_id": person.account.id,
         "action": action,

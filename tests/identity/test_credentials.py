@@ -5,7 +5,7 @@ from builders.identity.records import KeyKind
 from tests.cast import Client, Person
 from tests.identity.make import PATH, mint
 
-UNKNOWN = keys.mint(KeyKind.LIVE).text  # well-formed, and of nobody
+UNKNOWN = keys.generate_secret(KeyKind.LIVE).text  # well-formed, and of nobody
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl"
 
 
@@ -135,7 +135,7 @@ async def test_a_refusal_tells_nothing_of_the_key(alice: Person, anyone: Client)
         for secret in (revoked["secret"], forged, UNKNOWN)
     ]
 
-    assert keys.parse(forged) is not None
+    assert keys.parse_secret(forged) is not None
     assert said[0]["status"] == 401
     assert said[0] == said[1] == said[2]
 
@@ -145,5 +145,5 @@ async def test_a_made_up_secret_for_a_real_key_is_refused(alice: Person, anyone:
 
     answer = await anyone.get(PATH, headers={"X-API-Key": forged})
 
-    assert keys.parse(forged) is not None
+    assert keys.parse_secret(forged) is not None
     assert answer.status_code == 401

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity.jwts import TokenRefused, read
 from builders.identity.oidc import Issuer
+from builders.identity.tokens import TokenRefused, parse_token
 from builders.kit.http.credentials import IssuerUnavailable
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.issuers import OidcIssuer
@@ -36,7 +36,7 @@ async def verdict(issuer: Issuer, forger: Forger) -> str:
     """What becomes of a token that is good now."""
     moment = int(clock.now().timestamp())
     try:
-        await issuer.verify(read(forger.make(iat=moment, nbf=moment, exp=moment + 60)))
+        await issuer.verify(parse_token(forger.make(iat=moment, nbf=moment, exp=moment + 60)))
     except (TokenRefused, IssuerUnavailable) as refusal:
         return type(refusal).__name__
     return "good"

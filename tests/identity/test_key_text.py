@@ -20,9 +20,9 @@ def number(text: str) -> int:
 
 @given(KINDS)
 def test_a_minted_key_reads_as_it_was_written(kind: KeyKind) -> None:
-    minted = keys.mint(kind)
+    minted = keys.generate_secret(kind)
 
-    assert keys.parse(minted.text) == minted
+    assert keys.parse_secret(minted.text) == minted
     assert re.fullmatch(rf"svc_{kind}_[0-9A-Za-z]{{12}}_[0-9A-Za-z]{{38}}", minted.text)
     assert minted.prefix == f"svc_{kind}_{minted.public_id}"
     assert minted.text.startswith(f"{minted.prefix}_")
@@ -32,26 +32,26 @@ def test_a_minted_key_reads_as_it_was_written(kind: KeyKind) -> None:
 
 @given(KINDS)
 def test_the_last_six_characters_are_the_crc_of_all_before(kind: KeyKind) -> None:
-    text = keys.mint(kind).text
+    text = keys.generate_secret(kind).text
 
     assert number(text[-6:]) == zlib.crc32(text[:-6].encode())
 
 
 def test_two_keys_share_nothing_that_is_random() -> None:
-    minted = [keys.mint(KeyKind.LIVE) for _ in range(1000)]
+    minted = [keys.generate_secret(KeyKind.LIVE) for _ in range(1000)]
 
     assert len({key.public_id for key in minted}) == 1000
     assert len({key.digest for key in minted}) == 1000
 
 
 def test_every_character_of_the_alphabet_is_used() -> None:
-    drawn = "".join(keys.mint(KeyKind.TEST).text[9:] for _ in range(100))
+    drawn = "".join(keys.generate_secret(KeyKind.TEST).text[9:] for _ in range(100))
 
     assert set(drawn) == {*keys.ALPHABET, "_"}
 
 
 def test_every_change_of_one_character_is_noticed() -> None:
-    text = keys.mint(KeyKind.LIVE).text
+    text = keys.generate_secret(KeyKind.LIVE).text
     changed = [
         text[:at] + char + text[at + 1 :]
         for at in range(len(text))
@@ -60,30 +60,30 @@ def test_every_change_of_one_character_is_noticed() -> None:
     ]
 
     assert len(changed) > 60 * len(text)
-    assert [each for each in changed if keys.parse(each)] == []
+    assert [each for each in changed if keys.parse_secret(each)] == []
 
 
 def test_every_character_lost_doubled_or_swapped_is_noticed() -> None:
-    text = keys.mint(KeyKind.TEST).text
+    text = keys.generate_secret(KeyKind.TEST).text
     places = range(len(text))
     lost = [text[:at] + text[at + 1 :] for at in places]
     doubled = [text[:at] + text[at] + text[at:] for at in places]
     swapped = [text[:at] + text[at : at + 2][::-1] + text[at + 2 :] for at in places]
 
-    assert [each for each in (*lost, *doubled, *swapped) if each != text and keys.parse(each)] == []
+    assert [each for each in (*lost, *doubled, *swapped) if each != text and keys.parse_secret(each)] == []
 
 
 def test_a_test_key_does_not_pass_for_a_live_one() -> None:
-    assert keys.parse(keys.mint(KeyKind.TEST).text.replace("_test_", "_live_")) is None
+    assert keys.parse_secret(keys.generate_secret(KeyKind.TEST).text.replace("_test_", "_live_")) is None
 
 
-@given(st.text() | st.from_regex(keys._KEY, fullmatch=True))
+@given(st.text() | st.from_regex(keys._SECRET, fullmatch=True))
 def test_what_nobody_minted_is_no_key(text: str) -> None:
-    assert keys.parse(text) is None
+    assert keys.parse_secret(text) is None
 
 
 def test_the_secret_shows_in_no_repr() -> None:
-    minted = keys.mint(KeyKind.LIVE)
+    minted = keys.generate_secret(KeyKind.LIVE)
 
     assert minted.text not in repr(minted)
     assert minted.digest.hex() not in repr(minted)
@@ -91,7 +91,7 @@ def test_the_secret_shows_in_no_repr() -> None:
 
 
 async def test_a_typo_is_refused_without_a_look_up(stranded: Client) -> None:
-    good = keys.mint(KeyKind.LIVE).text
+    good = keys.generate_secret(KeyKind.LIVE).text
     typo = good[:30] + ("a" if good[30] != "a" else "b") + good[31:]
 
     assert await status(stranded, good) == 503  # nobody can say whether it is known

@@ -7,7 +7,7 @@ import pytest
 
 from builders.app import Service
 from builders.identity import service as identity
-from builders.identity.authenticator import NOTED_EVERY
+from builders.identity.authenticator import USE_INTERVAL
 from builders.identity.service import Authenticator
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy
@@ -80,7 +80,7 @@ async def test_a_busy_key_is_written_once_in_five_minutes(
     assert len(versions) == 1
     assert early is not None
     assert late is not None
-    assert datetime.fromisoformat(late) - datetime.fromisoformat(early) > NOTED_EVERY
+    assert datetime.fromisoformat(late) - datetime.fromisoformat(early) > USE_INTERVAL
 
 
 async def test_nothing_is_written_when_nobody_came(
@@ -100,7 +100,7 @@ async def test_two_processes_that_flush_at_once_write_it_once_and_do_not_wait(
     alice: Person, database: Database, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     key = await mint(alice)
-    processes = [identity.make_authenticator(database, cache_s=5) for _ in range(4)]
+    processes = [identity.Authenticator(database, cache_s=5) for _ in range(4)]
     for each in processes:
         await each(Credential("api_key", key["secret"]), fresh=False)
 
@@ -118,7 +118,7 @@ async def test_two_processes_that_flush_at_once_write_it_once_and_do_not_wait(
 async def test_a_use_outlives_a_flush_that_failed(alice: Person, settings: Settings, conninfo: str) -> None:
     key = await mint(alice)
     database = Database(conninfo, settings.model_copy(update={"pool_size": 1, "pool_timeout_s": 0.1}))
-    authenticator = identity.make_authenticator(database, cache_s=5)
+    authenticator = identity.Authenticator(database, cache_s=5)
     await database.open()
     await authenticator(Credential("api_key", key["secret"]), fresh=False)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders.identity.signing_in import ALPHABET, MOST_TRIES
+from builders.identity.login import ALPHABET, MAX_NETWORK_TRIES
 from builders.identity.store import sessions as session_store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseUnavailable
@@ -124,7 +124,7 @@ async def test_after_five_wrong_tries_the_right_code_is_refused_too(
 ) -> None:
     letter = await postbox.ask(anyone, alice.account.email)
     wrong = {"email": letter.to, "code": other(letter.code)}
-    tries = await asyncio.gather(*(anyone.post(REDEEM, json=wrong) for _ in range(MOST_TRIES)))
+    tries = await asyncio.gather(*(anyone.post(REDEEM, json=wrong) for _ in range(MAX_NETWORK_TRIES)))
 
     answer = await anyone.post(REDEEM, json=by_code(letter))
 
@@ -137,7 +137,7 @@ async def test_after_four_wrong_tries_the_right_code_is_taken(
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
     letter = await postbox.ask(anyone, alice.account.email)
-    for _ in range(MOST_TRIES - 1):
+    for _ in range(MAX_NETWORK_TRIES - 1):
         await anyone.post(REDEEM, json={"email": letter.to, "code": other(letter.code)})
 
     assert (await anyone.post(REDEEM, json=by_code(letter))).status_code == 200

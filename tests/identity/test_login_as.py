@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from builders.identity import grants, service as identity
+from builders.identity import login_as, service as identity
 from builders.identity.records import NewGrant
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -267,7 +267,7 @@ async def test_the_text_is_kept_nowhere(alice: Person, database: Database, conn:
     assert new.text not in repr(new)
     assert new.text.rpartition("_")[2] not in row
     assert len(new.text) == len("svc_grant_") + 12 + 1 + 32 + 6
-    assert timedelta(minutes=10) == grants.LIFE
+    assert timedelta(minutes=10) == login_as.GRANT_LIFETIME
 
 
 async def test_support_leaves_no_webhook_destination_behind(

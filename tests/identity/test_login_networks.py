@@ -7,15 +7,15 @@ import httpx
 import pytest
 
 from builders.app import Service
-from builders.identity import signing_in
-from builders.identity.signing_in import MOST_TRIES, MOST_TRIES_IN_ALL
+from builders.identity import login
+from builders.identity.login import MAX_NETWORK_TRIES, MAX_TRIES
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.identity.letters import Postbox
 from tests.identity.test_login import LOGIN, REDEEM, by_code, other
 
-SHORT, DAY = signing_in.CAPS
+SHORT, DAY = login.CODE_LIMITS
 TRIES = "SELECT tries FROM identity_sign_ins WHERE address = %s ORDER BY id DESC LIMIT 1"
 
 
@@ -30,7 +30,7 @@ async def test_a_network_gets_three_letters_for_an_address_in_a_quarter_of_an_ho
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
     address = alice.account.email
-    answers = [await anyone.post(LOGIN, json={"email": address}) for _ in range(SHORT.to_network + 3)]
+    answers = [await anyone.post(LOGIN, json={"email": address}) for _ in range(SHORT.one_network + 3)]
     sent = await postbox.all_for(address)
     clock.move(timedelta(minutes=5))
     await anyone.post(LOGIN, json={"email": address})
@@ -39,8 +39,8 @@ async def test_a_network_gets_three_letters_for_an_address_in_a_quarter_of_an_ho
     last = await postbox.ask(anyone, address)
 
     assert {(each.status_code, each.text) for each in answers} == {(200, answers[0].text)}
-    assert 1 <= len(sent) <= SHORT.to_network
-    assert len(later) <= SHORT.to_network
+    assert 1 <= len(sent) <= SHORT.one_network
+    assert len(later) <= SHORT.one_network
     assert last not in later
     assert (await anyone.post(REDEEM, json=by_code(last))).status_code == 200
 
@@ -48,10 +48,10 @@ async def test_a_network_gets_three_letters_for_an_address_in_a_quarter_of_an_ho
 async def test_asked_one_by_one_the_next_letter_is_not_sent_and_the_newest_stays_good(
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
-    letters = [await postbox.ask(anyone, alice.account.email) for _ in range(SHORT.to_network + 1)]
+    letters = [await postbox.ask(anyone, alice.account.email) for _ in range(SHORT.one_network + 1)]
 
     assert letters[-1] == letters[-2]
-    assert len({letter.code for letter in letters}) == SHORT.to_network
+    assert len({letter.code for letter in letters}) == SHORT.one_network
     assert (await anyone.post(REDEEM, json=by_code(letters[-1]))).status_code == 200
 
 
@@ -66,7 +66,7 @@ async def test_an_address_gets_twenty_letters_a_day(service: Service, alice: Per
         await postbox.all_for(address)
         clock.move(timedelta(minutes=16))
 
-    assert len(await postbox.all_for(address)) == DAY.in_all
+    assert len(await postbox.all_for(address)) == DAY.total
 
 
 async def test_strangers_do_not_keep_out_who_is_known(service: Service, alice: Person, postbox: Postbox) -> None:
@@ -81,7 +81,7 @@ async def test_strangers_do_not_keep_out_who_is_known(service: Service, alice: P
     strangers = await postbox.all_for(address)
     mine = await postbox.ask(at(service, "203.0.113.9"), address)
 
-    assert len(strangers) == 1 + DAY.to_strangers
+    assert len(strangers) == 1 + DAY.unknown_networks
     assert mine not in strangers
     assert (await home.post(REDEEM, json=by_code(mine))).status_code == 200
 
@@ -106,7 +106,7 @@ async def test_wrong_codes_from_elsewhere_leave_the_code_and_the_link_good(
     for proof in ("code", "link"):
         letter = await postbox.ask(home, alice.account.email)
         wrong = {"email": letter.to, "code": other(letter.code)}
-        await asyncio.gather(*(there.post(REDEEM, json=wrong) for _ in range(3 * MOST_TRIES)))
+        await asyncio.gather(*(there.post(REDEEM, json=wrong) for _ in range(3 * MAX_NETWORK_TRIES)))
 
         assert (await there.post(REDEEM, json=by_code(letter))).status_code == 400  # their tries are used up
         mine = by_code(letter) if proof == "code" else {"token": letter.token}
@@ -119,12 +119,12 @@ async def test_all_networks_together_have_fifty_tries_of_a_code(
     home = at(service, "203.0.113.7")
     letter = await postbox.ask(home, alice.account.email)
     wrong = {"email": letter.to, "code": other(letter.code)}
-    crowd = [at(service, f"198.51.{n}.7") for n in range(MOST_TRIES_IN_ALL // MOST_TRIES + 2)]
-    for _ in range(MOST_TRIES + 1):
+    crowd = [at(service, f"198.51.{n}.7") for n in range(MAX_TRIES // MAX_NETWORK_TRIES + 2)]
+    for _ in range(MAX_NETWORK_TRIES + 1):
         await asyncio.gather(*(each.post(REDEEM, json=wrong) for each in crowd))
 
     [[tries]] = await (await conn.execute(TRIES, [letter.to])).fetchall()
-    assert tries == MOST_TRIES_IN_ALL
+    assert tries == MAX_TRIES
     assert (await home.post(REDEEM, json=by_code(letter))).status_code == 400
     assert (await home.post(REDEEM, json={"token": letter.token})).status_code == 200
 
@@ -136,7 +136,7 @@ async def test_addresses_of_one_network_are_one_client(
     service: Service, alice: Person, postbox: Postbox, one: str, other_one: str
 ) -> None:
     letter = await postbox.ask(at(service, one), alice.account.email)
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_NETWORK_TRIES):
         await at(service, one).post(REDEEM, json={"email": letter.to, "code": other(letter.code)})
 
     assert (await at(service, other_one).post(REDEEM, json=by_code(letter))).status_code == 400

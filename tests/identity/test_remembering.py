@@ -12,7 +12,7 @@ from tests.identity.make import mint
 @pytest.fixture
 def authenticator(database: Database) -> Authenticator:
     """One that has seen nothing yet."""
-    return identity.make_authenticator(database, cache_s=60)
+    return identity.Authenticator(database, cache_s=60)
 
 
 async def refused(authenticator: Authenticator, text: str) -> str:
@@ -24,7 +24,7 @@ async def refused(authenticator: Authenticator, text: str) -> str:
 
 def kept(authenticator: Authenticator) -> tuple[int, int]:
     """How many good keys and how many bad ones it remembers."""
-    return len(authenticator._good), len(authenticator._bad)
+    return len(authenticator._accepted), len(authenticator._refused)
 
 
 def names(*texts: str) -> list[bytes]:
@@ -34,7 +34,7 @@ def names(*texts: str) -> list[bytes]:
 
 async def test_ten_thousand_mistyped_keys_leave_no_trace(authenticator: Authenticator) -> None:
     for _ in range(10_001):
-        text = keys.mint(KeyKind.LIVE).text
+        text = keys.generate_secret(KeyKind.LIVE).text
         assert "typo" in await refused(authenticator, text[:-1] + ("0" if text[-1] != "0" else "1"))
 
     assert kept(authenticator) == (0, 0)
@@ -46,13 +46,13 @@ async def test_a_flood_of_made_up_keys_is_forgotten_but_for_the_newest(
     monkeypatch.setattr(authenticators, "MAX_CACHED", 20)
     good = Credential("api_key", alice.key)
     caller = await authenticator(good, fresh=False)
-    flood = [keys.mint(KeyKind.LIVE).text for _ in range(100)]
+    flood = [keys.generate_secret(KeyKind.LIVE).text for _ in range(100)]
 
     for text in flood:
         assert "unknown" in await refused(authenticator, text)
 
     assert kept(authenticator) == (1, 20)
-    assert list(authenticator._bad) == names(*flood[-20:])
+    assert list(authenticator._refused) == names(*flood[-20:])
     assert await authenticator(good, fresh=False) is caller  # remembered through the flood
 
 
@@ -65,7 +65,7 @@ async def test_of_good_keys_too_the_oldest_go_first(
         await authenticator(Credential("api_key", secret), fresh=False)
     await authenticator(Credential("api_key", secrets[2]), fresh=True)  # which makes it the newest
 
-    assert list(authenticator._good) == names(*(secrets[at] for at in (3, 4, 2)))
+    assert list(authenticator._accepted) == names(*(secrets[at] for at in (3, 4, 2)))
 
 
 async def test_plain_keys_are_not_kept(alice: Person, authenticator: Authenticator) -> None:
@@ -94,7 +94,7 @@ async def test_one_text_is_a_credential_of_its_own_in_each_place(alice: Person) 
 
 
 async def test_without_a_cache_time_nothing_is_remembered(alice: Person, database: Database) -> None:
-    authenticator = identity.make_authenticator(database, cache_s=0)
+    authenticator = identity.Authenticator(database, cache_s=0)
     good = Credential("api_key", alice.key)
 
     first, second = await authenticator(good, fresh=False), await authenticator(good, fresh=False)

@@ -61,7 +61,7 @@ async def test_a_revoked_key_mints_nothing_even_while_it_is_remembered(alice: Pe
 async def test_another_process_feels_it_within_the_cache_time(alice: Person, database: Database) -> None:
     key = await mint(alice)
     credential = Credential("api_key", key["secret"])
-    elsewhere = identity.make_authenticator(database, cache_s=60)
+    elsewhere = identity.Authenticator(database, cache_s=60)
     assert str((await elsewhere(credential, fresh=False)).key_id) == key["id"]
     await alice.delete(f"{PATH}/{key['id']}")
 
@@ -76,7 +76,7 @@ async def test_another_process_feels_it_within_the_cache_time(alice: Person, dat
 async def test_what_asks_afresh_feels_it_at_once(alice: Person, database: Database) -> None:
     key = await mint(alice)
     credential = Credential("api_key", key["secret"])
-    elsewhere = identity.make_authenticator(database, cache_s=60)
+    elsewhere = identity.Authenticator(database, cache_s=60)
     await elsewhere(credential, fresh=False)
     await alice.delete(f"{PATH}/{key['id']}")
 

@@ -132,7 +132,7 @@ async def test_a_key_made_to_expire_ends_to_the_second_though_it_is_remembered(
             actor=OPERATOR,
             expires_at=clock.now() + timedelta(hours=1),
         )
-    authenticator = identity.make_authenticator(database, cache_s=60)
+    authenticator = identity.Authenticator(database, cache_s=60)
     clock.move(timedelta(minutes=59, seconds=30))
     await authenticator(Credential("api_key", new.secret), fresh=False)
     clock.move(timedelta(seconds=30))

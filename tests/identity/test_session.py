@@ -24,7 +24,7 @@ async def test_a_live_key_is_described_without_its_secret(alice: Person) -> None
         "actor": {"type": "key", "id": said["key"]["id"], "label": "alice live"},
         "key": {"id": said["key"]["id"], "label": "alice live", "kind": "live", "preset": "developer_full"},
         "session": None,
-        "scopes": scopes.of_preset(Preset.DEVELOPER_FULL),
+        "scopes": scopes.preset_scopes(Preset.DEVELOPER_FULL),
         "mode": "live",
         "livemode": True,
         "expires_at": None,
@@ -99,7 +99,7 @@ async def test_support_that_may_write_holds_all_but_what_is_done_in_person(alice
     async with Client(alice.service, token=new.token) as client:
         said = (await client.get(PATH)).json()
 
-    assert set(scopes.DESCRIPTIONS) - set(said["scopes"]) == scopes.IN_PERSON
+    assert set(scopes.DESCRIPTIONS) - set(said["scopes"]) == scopes.OWNER_ONLY
     assert said["impersonation"]["may_write"] is True
 
 

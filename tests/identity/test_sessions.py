@@ -8,7 +8,7 @@ import pytest
 
 from builders.identity import service as identity
 from builders.identity.records import SessionKind
-from builders.identity.sessions import KEPT
+from builders.identity.sessions import RETENTION
 from builders.kit.db.connections import Database
 from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.kit.values import clock
@@ -105,10 +105,10 @@ async def test_an_ended_session_is_refused_within_the_cache_time(alice: Person, 
 
 async def test_without_a_cache_time_it_is_refused_at_once(alice: Person, database: Database) -> None:
     new, state = await alice.sign_in(), alice.service.api.state
-    bearers = identity.make_bearers(
+    tokens = identity.TokenAuthenticator(
         database, keyring=state.keyring, settings=state.settings, outbound=state.outbound
     )
-    strict = identity.make_authenticator(database, cache_s=0, bearers=bearers)
+    strict = identity.Authenticator(database, cache_s=0, tokens=tokens)
     await strict(Credential("cookie", new.token), fresh=False)
 
     await alice.delete(f"{PATH}/{new.session.id}")
@@ -130,7 +130,7 @@ async def test_what_asks_afresh_feels_it_at_once(alice: Person, anyone: Client) 
 
 
 async def test_a_session_is_over_when_its_time_is(alice: Person, anyone: Client) -> None:
-    new = await alice.sign_in(kind=SessionKind.TOKEN, life=timedelta(seconds=60))
+    new = await alice.sign_in(kind=SessionKind.TOKEN, lifetime=timedelta(seconds=60))
     clock.move(timedelta(seconds=57))
     assert await status(anyone, new.token) == 200  # and now it is remembered, but no longer than it lasts
 
@@ -145,7 +145,7 @@ async def test_a_session_is_over_when_its_time_is(alice: Person, anyone: Client)
     [
         ({"kind": SessionKind.LOGIN}, 12 * 60),
         ({"kind": SessionKind.TOKEN}, 15),
-        ({"kind": SessionKind.TOKEN, "life": timedelta(hours=99)}, 12 * 60),
+        ({"kind": SessionKind.TOKEN, "lifetime": timedelta(hours=99)}, 12 * 60),
     ],
 )
 async def test_each_kind_lasts_its_time(alice: Person, options: dict[str, Any], minutes: int) -> None:
@@ -196,7 +196,7 @@ async def test_old_sessions_are_forgotten(
     alice: Person, database: Database, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     await alice.sign_in()
-    clock.move(KEPT)
+    clock.move(RETENTION)
     await alice.sign_in()
     clock.move(timedelta(days=1))
 

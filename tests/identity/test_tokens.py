@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.app import Service
-from builders.identity import jwts, service as identity, tokens
-from builders.identity.jwts import TokenRefused
+from builders.identity import service as identity, tokens
 from builders.identity.records import Session, SessionKind
 from builders.identity.scopes import DESCRIPTIONS
+from builders.identity.tokens import TokenRefused
 from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
@@ -151,20 +151,22 @@ async def test_a_refusal_shows_nothing_of_the_token(anyone: Client, forger: Forg
 
 
 def test_tokens_outlive_a_rotation_until_the_old_secret_goes() -> None:
-    token = tokens.sign(Keyring([OLD]), made(), issuer=ISSUER)
+    token = tokens.sign_token(Keyring([OLD]), made(), issuer=ISSUER)
 
     for ring in ([OLD], [OLD, NEW], [NEW, OLD]):
-        assert tokens.Verifier(Keyring(ring), issuer=ISSUER).verify(jwts.read(token))
+        assert tokens.SessionTokenVerifier(Keyring(ring), issuer=ISSUER).verify(tokens.parse_token(token))
     with pytest.raises(TokenRefused):
-        tokens.Verifier(Keyring([NEW]), issuer=ISSUER).verify(jwts.read(token))
+        tokens.SessionTokenVerifier(Keyring([NEW]), issuer=ISSUER).verify(tokens.parse_token(token))
 
 
 def test_a_secret_put_second_verifies_and_does_not_sign() -> None:
     before, after = Keyring([OLD, NEW]), Keyring([NEW, OLD])
 
-    assert parts(tokens.sign(before, made(), issuer=ISSUER))[0]["kid"] == next(iter(before.signing_keys("any")))
-    ahead = tokens.sign(after, made(), issuer=ISSUER)
-    assert tokens.Verifier(before, issuer=ISSUER).verify(jwts.read(ahead))
+    assert parts(tokens.sign_token(before, made(), issuer=ISSUER))[0]["kid"] == next(
+        iter(before.signing_keys("any"))
+    )
+    ahead = tokens.sign_token(after, made(), issuer=ISSUER)
+    assert tokens.SessionTokenVerifier(before, issuer=ISSUER).verify(tokens.parse_token(ahead))
 
 
 def test_keys_of_other_purposes_are_other_keys() -> None:
@@ -179,10 +181,10 @@ def test_keys_of_other_purposes_are_other_keys() -> None:
 async def test_a_token_is_for_the_service_that_made_it(service: Service, alice: Person) -> None:
     settings = service.api.state.settings.model_copy(update={"base_url": "https://another.example"})
     state = service.api.state
-    bearers = identity.make_bearers(
+    tokens = identity.TokenAuthenticator(
         state.database, keyring=state.keyring, settings=settings, outbound=state.outbound
     )
-    elsewhere = identity.make_authenticator(state.database, cache_s=5, bearers=bearers)
+    elsewhere = identity.Authenticator(state.database, cache_s=5, tokens=tokens)
 
     with pytest.raises(Exception, match="an issuer that is not accepted"):
         await elsewhere(Credential("bearer", (await alice.sign_in()).token), fresh=False)

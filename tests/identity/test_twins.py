@@ -1,6 +1,6 @@
 """Whose twin an account is."""
 
-from builders.identity import service as identity, twins
+from builders.identity import accounts, service as identity
 from builders.kit.db.connections import Database
 from builders.kit.values import ids
 from tests.cast import Person
@@ -10,7 +10,7 @@ async def test_a_twin_and_its_owner_are_both_the_owner(database: Database, alice
     asked = [alice.account.id, alice.account.sandbox_id, bob.account.sandbox_id, ids.new()]
     for _ in range(2):  # the second time from memory
         async with database.reading() as conn:
-            found = await identity.real_accounts(conn, account_ids=asked)
+            found = await identity.find_real_accounts(conn, account_ids=asked)
         assert found == {
             alice.account.id: alice.account.id,
             alice.account.sandbox_id: alice.account.id,
@@ -19,13 +19,13 @@ async def test_a_twin_and_its_owner_are_both_the_owner(database: Database, alice
 
 
 async def test_no_more_is_remembered_than_fits(database: Database, alice: Person, bob: Person) -> None:
-    before = twins.REMEMBERED
-    twins.REMEMBERED = 1
+    before = accounts.MAX_CACHED
+    accounts.MAX_CACHED = 1
     try:
         async with database.reading() as conn:
             for each in (alice, bob, alice):
-                found = await identity.real_accounts(conn, account_ids=[each.account.sandbox_id])
+                found = await identity.find_real_accounts(conn, account_ids=[each.account.sandbox_id])
                 assert found == {each.account.sandbox_id: each.account.id}
-        assert len(twins._known) == 1
+        assert len(accounts._real_ids) == 1
     finally:
-        twins.REMEMBERED = before
+        accounts.MAX_CACHED = before

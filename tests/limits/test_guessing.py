@@ -18,7 +18,7 @@ GUESSES = 30
 
 
 def made_up() -> dict[str, str]:
-    return {"X-API-Key": keys.mint(KeyKind.LIVE).text}
+    return {"X-API-Key": keys.generate_secret(KeyKind.LIVE).text}
 
 
 def questions(service: Service) -> int:

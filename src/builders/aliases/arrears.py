@@ -33,7 +33,7 @@ async def settle(conn: Conn, *, account_id: UUID, invoice_id: UUID, quarantine: 
         await _restore(conn, account_id, invoice_id)
     elif invoice.status is InvoiceStatus.UNCOLLECTIBLE:
         versions = await store.lock_names(conn, account_id=account_id, alias_ids=invoice.alias_ids)
-        real = await identity.real_accounts(conn, account_ids=[account_id])
+        real = await identity.find_real_accounts(conn, account_ids=[account_id])
         realm = LIVE if real.get(account_id, account_id) == account_id else account_id
         await claiming.release(conn, realm=realm, account_id=account_id, versions=versions, quarantine=quarantine)
         await periods.withdraw_charges(conn, account_id=account_id, alias_ids=versions)

@@ -66,5 +66,5 @@ async def list_domains(conn: Conn) -> Sequence[str]:
 async def _live(conn: Conn, page: Sequence[Entry]) -> Sequence[Entry]:
     """Without the names of sandboxes, which nobody else is to hear of."""
     owners = {each.account_id for each in page}
-    real = await identity.real_accounts(conn, account_ids=owners)
+    real = await identity.find_real_accounts(conn, account_ids=owners)
     return [each for each in page if real.get(each.account_id) == each.account_id]

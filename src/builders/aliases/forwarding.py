@@ -22,7 +22,7 @@ async def replace(conn: Conn, *, account_id: UUID, forwards: Sequence[AliasChang
     try:
         account = await identity.get_account(conn, account_id=account_id)
     except identity.AccountNotFound:
-        is_live, is_twin = False, account_id in await identity.real_accounts(conn, account_ids=[account_id])
+        is_live, is_twin = False, account_id in await identity.find_real_accounts(conn, account_ids=[account_id])
     else:
         own = account.email if account.email_verified_at else None
     await store.replace(

@@ -61,7 +61,7 @@ async def renew(conn: Conn, *, account_id: UUID, seller: Seller) -> int:
         for each in due
     }
     await store.advance(conn, account_id=account_id, due=due, until=until)
-    real = await identity.real_accounts(conn, account_ids=[account_id])
+    real = await identity.find_real_accounts(conn, account_ids=[account_id])
     if real.get(account_id) == account_id:
         await _bill(conn, account_id=account_id, seller=seller, due=due, until=until)
     return len(due)

@@ -39,7 +39,7 @@ def token(email: str, minutes: int, *, as_json: bool) -> None:
                 account_id=account.id,
                 kind=SessionKind.TOKEN,
                 actor=OPERATOR,
-                life=timedelta(minutes=minutes),
+                lifetime=timedelta(minutes=minutes),
             )
 
     new = run(work)

@@ -51,7 +51,7 @@ async def _load_catalog(database: Database, data_dir: Path) -> None:
 
 
 async def _are_good(database: Database, keys: Sequence[DemoKey]) -> bool:
-    authenticate = identity.make_authenticator(database, cache_s=0)
+    authenticate = identity.Authenticator(database, cache_s=0)
     try:
         for key in keys:
             await authenticate(Credential("api_key", key.key), fresh=True)

@@ -1,1 +1,1 @@
-"""Who is calling: accounts with their sandbox twins, API keys, scopes and presets."""
+"""Identity: accounts, API keys, sessions and access tokens; who makes a request, and with which scopes."""

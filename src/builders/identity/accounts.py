@@ -1,30 +1,44 @@
-"""Accounts are made with their sandbox twins."""
+"""Accounts: their email addresses, their sandbox accounts and their audit list."""
 
+from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
 from uuid import UUID
 
-from builders.identity.errors import EmailTaken
-from builders.identity.events import ACCOUNT_CREATED, AccountCreated
-from builders.identity.records import Account
+from structlog.contextvars import get_contextvars
+
+from builders.identity.errors import AccountNotFound, EmailTaken
+from builders.identity.events import (
+    ACCOUNT_CREATED,
+    EMAIL_CHANGED,
+    EMAIL_VERIFIED,
+    AccountCreated,
+    EmailChanged,
+    EmailVerified,
+)
+from builders.identity.records import About, Account, AuditAction
 from builders.identity.store import accounts as store
+from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
+from builders.kit.http.callers import Actor
+from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.values import clock, ids
 from builders.kit.values.emails import canonical
+from builders.mail import service as mail
 
+MAX_CACHED = 10_000  # accounts
+MAILBOX_OWNER = Actor(type="user")  # a person who proved with a code or a link to receive the mail of the address
 
-def kept_form(email: str) -> str:
-    """An address as accounts keep it, to be looked for by; what is none is looked for all the same."""
-    try:
-        return canonical(email)
-    except ValueError:
-        return email.strip().lower()
+partitions.declare("identity_audit", kept=timedelta(days=400))
+_real_ids: OrderedDict[UUID, UUID] = OrderedDict()  # by account id, the oldest entry first
 
 
 async def create_account(conn: Conn, *, email: str, name: str | None = None, verified: bool) -> Account:
-    """An account with its sandbox twin; publishes account.created. Raises EmailTaken."""
+    """Create an account with its sandbox account; publish account.created. Raises EmailTaken."""
     now = clock.now()
-    address = kept_form(email)
+    address = normalize_email(email)
     account = Account(
         id=ids.new(),
         sandbox_id=ids.new(),
@@ -33,7 +47,7 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
         email_verified_at=now if verified else None,
         created_at=now,
     )
-    made = await store.insert_account(
+    inserted = await store.insert_account(
         conn,
         account_id=account.id,
         sandbox_id=account.sandbox_id,
@@ -42,17 +56,133 @@ async def create_account(conn: Conn, *, email: str, name: str | None = None, ver
         verified_at=account.email_verified_at,
         now=now,
     )
-    if not made:
+    if not inserted:
         raise EmailTaken(f"An account has the address {address} already.")
     await outbox.publish(conn, ACCOUNT_CREATED, account_id=account.id, data=AccountCreated(verified=verified))
     return account
 
 
-async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Account]:
-    """Return the real accounts of these identifiers; unknown ones are left out."""
-    return await store.list_accounts_by_id(conn, account_ids=account_ids)
+async def get_account(conn: Conn, *, account_id: UUID) -> Account:
+    """Return a real account. Raises AccountNotFound."""
+    account = await store.find_account(conn, account_id=account_id)
+    if account is None:
+        raise AccountNotFound
+    return account
+
+
+async def get_account_by_email(conn: Conn, *, email: str) -> Account:
+    """Return the real account with this email address. Raises AccountNotFound."""
+    account = await store.find_account(conn, email=normalize_email(email))
+    if account is None:
+        raise AccountNotFound(f"There is no account with the address {email}.")
+    return account
+
+
+async def ensure_account(conn: Conn, *, email: str, verified: bool) -> Account:
+    """Return the account with this email address; create it when there is none."""
+    with suppress(EmailTaken):  # by an earlier call or by a concurrent one
+        await create_account(conn, email=email, verified=verified)
+    return await get_account_by_email(conn, email=email)
 
 
 async def list_accounts(conn: Conn, *, containing: str | None = None, limit: int) -> Sequence[Account]:
     """Return accounts whose address contains the text, newest first; for the operator."""
     return await store.list_accounts(conn, containing=containing and containing.lower(), limit=limit)
+
+
+async def list_accounts_by_id(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, Account]:
+    """Return the real accounts with these ids; omit unknown ones."""
+    return await store.list_accounts_by_id(conn, account_ids=account_ids)
+
+
+def normalize_email(email: str) -> str:
+    """Return the address as accounts store it. An invalid one is returned in lower case: no account has it."""
+    try:
+        return canonical(email)
+    except ValueError:
+        return email.strip().lower()
+
+
+async def verify_email(conn: Conn, *, account_id: UUID, email: str) -> bool:
+    """Mark the real account's address as verified if it is still this one; return whether it is.
+
+    The first time, publish email.verified and add an audit entry.
+    """
+    now, address = clock.now(), normalize_email(email)
+    if await store.verify_email(conn, account_id=account_id, email=address, now=now):
+        data = EmailVerified(email=address, verified_at=now)
+        await outbox.publish(conn, EMAIL_VERIFIED, account_id=account_id, data=data)
+        about = {"email": mail.mask(address)}
+        await record_audit(
+            conn, account_id=account_id, actor=MAILBOX_OWNER, action=AuditAction.EMAIL_VERIFIED, about=about
+        )
+        return True
+    account = await store.find_account(conn, account_id=account_id)
+    return account is not None and account.email == address
+
+
+async def change_email(conn: Conn, *, account_id: UUID, email: str) -> None:
+    """Give the real account another email address, which its owner has confirmed.
+
+    Publishes email.changed and email.verified. Raises AccountNotFound, and EmailTaken as the unique key decides.
+    """
+    now, address = clock.now(), normalize_email(email)
+    before = await store.find_account(conn, account_id=account_id)
+    if before is None:
+        raise AccountNotFound
+    if not await store.change_email(conn, account_id=account_id, email=address, now=now):
+        raise EmailTaken("An account has this address already.", next_action="Ask for a change to another one.")
+    changed = EmailChanged(email=address, previous_email=before.email)
+    await outbox.publish(conn, EMAIL_CHANGED, account_id=account_id, data=changed)
+    verified = EmailVerified(email=address, verified_at=now)
+    await outbox.publish(conn, EMAIL_VERIFIED, account_id=account_id, data=verified)
+
+
+async def find_real_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, UUID]:
+    """Return the real account of each: the owner of a sandbox account, or the account itself. Omit unknown ids.
+
+    Every event that leaves the service needs it, and it never changes: it is cached.
+    """
+    found = {each: _real_ids[each] for each in account_ids if each in _real_ids}
+    missing = set(account_ids) - found.keys()
+    if missing:
+        read = await store.list_real_accounts(conn, account_ids=missing)
+        found.update(read)
+        _real_ids.update(read)
+        while len(_real_ids) > MAX_CACHED:
+            _real_ids.popitem(last=False)
+    return found
+
+
+async def require_sandbox_account(conn: Conn, *, account_id: UUID) -> None:
+    """Raise ValueError unless it is a sandbox account. Call it before deleting all rows of an account."""
+    real = await find_real_accounts(conn, account_ids=[account_id])
+    if real.get(account_id, account_id) == account_id:
+        raise ValueError(f"{account_id} is not a sandbox account; its rows are not deleted")
+
+
+async def record_audit(conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAction, about: About) -> None:
+    """Add an entry to the real account's audit list, in the transaction of the action.
+
+    `about` is small and holds no secret: the account's owner can read it.
+    """
+    await store.insert_entry(
+        conn,
+        account_id=account_id,
+        entry_id=ids.new(),
+        action=action,
+        actor=actor,
+        request_id=get_contextvars().get("request_id"),
+        about=about,
+        now=clock.now(),
+    )
+
+
+async def list_audit(
+    conn: Conn, *, account_id: UUID, page: PageRequest, action: AuditAction | None = None
+) -> JsonPage:
+    """Return a page of the real account's audit list, newest first; only entries of `action` when given."""
+    items, last, more = await store.list_entries(
+        conn, account_id=account_id, action=action, after=page.before_id, limit=page.limit
+    )
+    return page.json(items, [last] if more else None)

@@ -1,7 +1,7 @@
-"""Whose credentials these are, remembered for seconds.
+"""Find the caller of a credential: an API key, a session token in a header or cookie, or another issuer's token.
 
-What was verified is cached by its digest, so a revocation is felt within the cache time in every process. What
-mints keys or promotes plans asks the database each time.
+Results are cached by a digest of the credential for a few seconds, so a revocation takes effect within the cache
+time in every process. Requests that mint keys or promote plans skip the cache.
 """
 
 import hashlib
@@ -11,117 +11,148 @@ from datetime import timedelta
 from typing import NoReturn
 from uuid import UUID
 
-from builders.identity import audit, keys, networks, scopes
-from builders.identity.bearers import Bearers
-from builders.identity.networks import Network
+from builders.identity import accounts, key_limits, keys, oidc, scopes, sessions, tokens
+from builders.identity.key_limits import Network
 from builders.identity.records import AuditAction, KeyKind, Preset
-from builders.identity.store import accounts as account_store, keys as key_store
+from builders.identity.store import accounts as account_store, keys as key_store, sessions as session_store
 from builders.identity.store.keys import Holder
+from builders.identity.tokens import TokenNotCurrent, TokenRefused, UnverifiedToken
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import Actor, Caller
 from builders.kit.http.credentials import AddressNotAllowed, Credential, KeyExpired, invalid_credentials
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
-MAX_CACHED = 10_000  # of each sort: good credentials, and bad ones of the right form
-MOST_SHOWN = 200  # characters of a request in the audit list
-NOTED_EVERY = timedelta(minutes=5)
-REFUSAL_NOTED_EVERY = timedelta(hours=1)
+MAX_CACHED = 10_000  # accepted credentials, and as many refused ones
+MAX_AUDIT_TEXT = 200  # characters of a request in the audit list
+USE_INTERVAL = timedelta(minutes=5)  # the precision of `last_used_at`
+REFUSAL_INTERVAL = timedelta(hours=1)  # between two audit entries about a refused key
 
-_PLACES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
+_KIND_PREFIXES = {"api_key": b"k", "bearer": b"b", "cookie": b"c"}
 _BAD_KEY = "The API key is unknown or revoked."
 _BAD_SESSION = "The session has ended."
 _SIGN_IN = "Sign in again, or have a new token made."
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What was found of a credential, and how long that holds."""
+class TokenAuthenticator:
+    """Find the callers of session tokens and of trusted issuers' tokens, for one process."""
 
-    caller: Caller | None  # None for one that is no good
+    def __init__(self, database: Database, *, keyring: Keyring, settings: Settings, outbound: Outbound) -> None:
+        self._database = database
+        self._own = tokens.SessionTokenVerifier(keyring, issuer=settings.issuer)
+        self._issuers = {each.issuer: oidc.Issuer(each, outbound) for each in settings.oidc_issuers}
+
+    async def find_caller(self, credential: Credential) -> Caller | None:
+        """Return the caller; None when the token is valid but its session has ended.
+
+        Raises CredentialsInvalid, and IssuerUnavailable when the issuer's keys are not available.
+        """
+        try:
+            token = tokens.parse_token(credential.text)
+            return await self._find_caller(token, in_cookie=credential.kind == "cookie")
+        except TokenRefused as refusal:
+            is_guess = not isinstance(refusal, TokenNotCurrent)
+            raise invalid_credentials(str(refusal), next_action=_SIGN_IN, is_guess=is_guess) from None
+
+    def is_own(self, credential: Credential) -> bool:
+        """Return whether this service signed the token, even if the token or its session has ended."""
+        try:
+            token = tokens.parse_token(credential.text)
+            if token.issuer == self._own.issuer:
+                self._own.verify(token)
+                return True
+        except TokenNotCurrent:
+            return True
+        except TokenRefused:
+            pass
+        return False
+
+    async def _find_caller(self, token: UnverifiedToken, *, in_cookie: bool) -> Caller | None:
+        if token.issuer == self._own.issuer:
+            return await self._find_session_caller(token, in_cookie=in_cookie)
+        issuer = self._issuers.get(token.issuer)
+        if issuer is None or in_cookie:  # the service sets the cookie, and only with its own tokens
+            raise TokenRefused("The token is of an issuer that is not accepted.")
+        return await self._get_linked_caller(token, issuer)
+
+    async def _find_session_caller(self, token: UnverifiedToken, *, in_cookie: bool) -> Caller | None:
+        claims = self._own.verify(token)
+        async with self._database.reading() as conn:
+            session = await session_store.find_session(
+                conn, account_id=claims.account_id, session_id=claims.session_id, now=clock.now()
+            )
+        return None if session is None else sessions.caller_of(session, method="cookie" if in_cookie else "jwt")
+
+    async def _get_linked_caller(self, token: UnverifiedToken, issuer: oidc.Issuer) -> Caller:
+        claims = await issuer.verify(token)  # may fetch keys: no connection is held during the request
+        account_id: UUID = await oidc.find_account_id(self._database, issuer=issuer.trusted, claims=claims)
+        return Caller(
+            account_id=account_id,
+            live_account_id=account_id,
+            mode="live",
+            method="jwt",
+            scopes=scopes.ALL,
+            key_id=None,
+            expires_at=tokens.expiry_of(claims),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _CacheEntry:
+    """The result for a credential."""
+
+    caller: Caller | None  # None: refused
     until: float  # monotonic
-    is_guess: bool = False  # was never any good
-    allowed_ips: tuple[Network, ...] | None = None  # that it is good from; None: any
-    expired: Holder | None = None  # whose key is no good only because it has expired
+    is_guess: bool = False  # was never valid
+    allowed_ips: tuple[Network, ...] | None = None  # None: any
+    expired: Holder | None = None  # the key, when it is refused only because it has expired
 
 
 class Authenticator:
-    """Turns a credential into its caller, for one process."""
+    """Find the callers of credentials, for one process. Without `tokens` only API keys are accepted."""
 
-    def __init__(self, database: Database, *, cache_s: float, bearers: Bearers | None) -> None:
+    def __init__(self, database: Database, *, cache_s: float, tokens: TokenAuthenticator | None = None) -> None:
         self._database = database
         self._cache_s = cache_s
-        self._bearers = bearers  # None where only keys are judged
-        # Apart, so that a flood of made-up keys pushes out no good one.
-        self._good: dict[bytes, _Answer] = {}
-        self._bad: dict[bytes, _Answer] = {}
-        self._noted: dict[UUID, float] = {}  # keys whose refused use was written down, until when (monotonic)
+        self._tokens = tokens
+        # Two caches: a flood of random keys evicts no accepted one.
+        self._accepted: dict[bytes, _CacheEntry] = {}
+        self._refused: dict[bytes, _CacheEntry] = {}
+        self._audited: dict[UUID, float] = {}  # when the next refusal of a key may be audited (monotonic)
         self._used: dict[bytes, Caller] = {}  # since the last flush, by digest
 
     async def __call__(self, credential: Credential, *, fresh: bool, address: str = "") -> Caller:
-        """Return the caller, who asks from `address`; `fresh` asks the database whatever is remembered.
+        """Return the caller, whose client has this address; `fresh` skips the cache.
 
         Raises CredentialsInvalid, AddressNotAllowed, IssuerUnavailable.
         """
         digest = _digest(credential)
-        answer = None if fresh else self._find(digest)
-        if answer is None:
-            answer = await (self._look_up if _is_key(credential) else self._look_up_token)(credential)
-            self._remember(digest, answer)
-        if answer.caller is None:
-            await self._refuse(credential, answer)
-        # What is remembered is the key; each request is judged on its own address.
-        if answer.allowed_ips is not None and not networks.contains(answer.allowed_ips, address):
-            await self._note_refusal(answer.caller.live_account_id, answer.caller.key_id, address=address)
+        entry = None if fresh else self._find(digest)
+        if entry is None:
+            entry = await (self._look_up_key if _is_key(credential) else self._look_up_token)(credential)
+            self._store(digest, entry)
+        if entry.caller is None:
+            await self._refuse(credential, entry)
+        # The key is cached, the address is checked for each request.
+        if entry.allowed_ips is not None and not key_limits.contains_address(entry.allowed_ips, address):
+            await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
             raise AddressNotAllowed(
                 "This API key does not work from the address of this request.",
                 next_action="Ask from a network in allowed_ips of the key, or with another key.",
             )
-        self._used[digest] = answer.caller
-        return answer.caller
-
-    async def _refuse(self, credential: Credential, answer: _Answer) -> NoReturn:
-        if answer.expired is not None:
-            await self._note_refusal(answer.expired.account_id, answer.expired.key_id)
-            raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
-        if _is_key(credential):
-            raise invalid_credentials(_BAD_KEY, is_guess=answer.is_guess)
-        raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=answer.is_guess)
-
-    async def _note_refusal(self, account_id: UUID, key_id: UUID | None, *, address: str | None = None) -> None:
-        """Write the refused use of a real key into the account's audit list, once in a while for each key.
-
-        An attacker with the key asks as often as he likes: the process remembers what it has noted.
-        """
-        now = clock.monotonic()
-        if key_id is None or now < self._noted.get(key_id, 0.0):
-            return
-        if len(self._noted) >= MAX_CACHED:
-            del self._noted[next(iter(self._noted))]
-        self._noted[key_id] = now + REFUSAL_NOTED_EVERY.total_seconds()
-        about = {"key_id": str(key_id), "reason": "expired"}
-        if address is not None:
-            about |= {"reason": "address_not_allowed", "address": address[:MOST_SHOWN]}
-        at = clock.now()
-        try:
-            async with self._database.transaction() as conn:
-                since = at - REFUSAL_NOTED_EVERY
-                if await key_store.note_refusal(conn, account_id=account_id, key_id=key_id, now=at, before=since):
-                    actor = Actor(type="key", id=key_id)
-                    await audit.record_audit(
-                        conn, account_id=account_id, actor=actor, action=AuditAction.API_KEY_REFUSED, about=about
-                    )
-        except BaseException:
-            self._noted.pop(key_id, None)
-            raise
+        self._used[digest] = entry.caller
+        return entry.caller
 
     def is_known_good(self, credential: Credential) -> bool:
-        """Whether it is surely no guess: it was found good lately, or is a token that we signed."""
-        if _digest(credential) in self._good:
+        """Return whether it is certainly not a guess: it was accepted recently, or this service signed it."""
+        if _digest(credential) in self._accepted:
             return True
-        return self._bearers is not None and not _is_key(credential) and self._bearers.signed(credential)
+        return self._tokens is not None and not _is_key(credential) and self._tokens.is_own(credential)
 
     async def find_other_mode(self, caller: Caller) -> Caller | None:
-        """Return the same caller in the other mode; None when the account is gone."""
+        """Return the same caller in the other mode; None when the account no longer exists."""
         if caller.mode == "test":
             return replace(caller, account_id=caller.live_account_id, mode="live")
         async with self._database.reading() as conn:
@@ -129,18 +160,18 @@ class Authenticator:
         return None if account is None else replace(caller, account_id=account.sandbox_id, mode="test")
 
     async def record_support_action(self, caller: Caller, *, what: str) -> None:
-        """Writes into the account's audit list what support is about to do as its holder."""
+        """Add an audit entry about a request of a support session, before the request is handled."""
         async with self._database.transaction() as conn:
-            await audit.record_audit(
+            await accounts.record_audit(
                 conn,
                 account_id=caller.live_account_id,
                 actor=caller.actor,
                 action=AuditAction.SUPPORT_ACTED,
-                about={"request": what[:MOST_SHOWN]},
+                about={"request": what[:MAX_AUDIT_TEXT]},
             )
 
     async def flush(self) -> None:
-        """Writes down which keys were used since the last flush; on failure they wait for the next one."""
+        """Write `last_used_at` of the keys used since the last flush; after a failure the next flush retries."""
         used, self._used = self._used, {}
         pairs = {(each.live_account_id, each.key_id) for each in used.values() if each.key_id is not None}
         if not pairs:
@@ -148,60 +179,95 @@ class Authenticator:
         now = clock.now()
         try:
             async with self._database.transaction() as conn:
-                await key_store.touch_keys(conn, used=pairs, now=now, before=now - NOTED_EVERY)
+                await key_store.touch_keys(conn, used=pairs, now=now, before=now - USE_INTERVAL)
         except BaseException:
             self._used = used | self._used
             raise
 
-    def _find(self, digest: bytes) -> _Answer | None:
-        answer = self._good.get(digest) or self._bad.get(digest)
-        return answer if answer is not None and clock.monotonic() < answer.until else None
+    async def _refuse(self, credential: Credential, entry: _CacheEntry) -> NoReturn:
+        if entry.expired is not None:
+            await self._audit_refusal(entry.expired.account_id, entry.expired.key_id)
+            raise invalid_credentials("The API key has expired.", kind=KeyExpired, is_guess=False)
+        if _is_key(credential):
+            raise invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
+        raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
 
-    def _remember(self, digest: bytes, answer: _Answer) -> None:
-        self._good.pop(digest, None)
-        self._bad.pop(digest, None)
-        kept = self._bad if answer.caller is None else self._good
-        if len(kept) >= MAX_CACHED:
-            del kept[next(iter(kept))]  # the oldest
-        kept[digest] = answer
+    async def _audit_refusal(self, account_id: UUID, key_id: UUID | None, *, address: str | None = None) -> None:
+        """Add an audit entry about the refused use of a real key, at most one per key and REFUSAL_INTERVAL.
 
-    async def _look_up(self, credential: Credential) -> _Answer:
-        presented = keys.parse(credential.text)
-        if presented is None:
+        An attacker can send the key at any rate: the process remembers which keys it has audited.
+        """
+        now = clock.monotonic()
+        if key_id is None or now < self._audited.get(key_id, 0.0):
+            return
+        if len(self._audited) >= MAX_CACHED:
+            del self._audited[next(iter(self._audited))]
+        self._audited[key_id] = now + REFUSAL_INTERVAL.total_seconds()
+        about = {"key_id": str(key_id), "reason": "expired"}
+        if address is not None:
+            about |= {"reason": "address_not_allowed", "address": address[:MAX_AUDIT_TEXT]}
+        at = clock.now()
+        try:
+            async with self._database.transaction() as conn:
+                since = at - REFUSAL_INTERVAL
+                if await key_store.note_refusal(conn, account_id=account_id, key_id=key_id, now=at, before=since):
+                    actor = Actor(type="key", id=key_id)
+                    await accounts.record_audit(
+                        conn, account_id=account_id, actor=actor, action=AuditAction.API_KEY_REFUSED, about=about
+                    )
+        except BaseException:
+            self._audited.pop(key_id, None)
+            raise
+
+    def _find(self, digest: bytes) -> _CacheEntry | None:
+        entry = self._accepted.get(digest) or self._refused.get(digest)
+        return entry if entry is not None and clock.monotonic() < entry.until else None
+
+    def _store(self, digest: bytes, entry: _CacheEntry) -> None:
+        self._accepted.pop(digest, None)
+        self._refused.pop(digest, None)
+        cache = self._refused if entry.caller is None else self._accepted
+        if len(cache) >= MAX_CACHED:
+            del cache[next(iter(cache))]  # the oldest
+        cache[digest] = entry
+
+    async def _look_up_key(self, credential: Credential) -> _CacheEntry:
+        secret = keys.parse_secret(credential.text)
+        if secret is None:
             raise invalid_credentials("This is no API key, or it has a typo: its checksum does not match.")
-        now, asked = clock.now(), clock.monotonic()
+        now, started = clock.now(), clock.monotonic()
         async with self._database.reading() as conn:
-            holder = await key_store.find_holder(conn, public_id=presented.public_id, now=now)
-        if holder is None or not hmac.compare_digest(holder.digest, presented.digest):
-            return _Answer(None, asked + self._cache_s, is_guess=True)
+            holder = await key_store.find_holder(conn, public_id=secret.public_id, now=now)
+        if holder is None or not hmac.compare_digest(holder.digest, secret.digest):
+            return _CacheEntry(None, started + self._cache_s, is_guess=True)
         if holder.is_revoked:
-            return _Answer(None, asked + self._cache_s)
+            return _CacheEntry(None, started + self._cache_s)
         if holder.is_expired:
-            return _Answer(None, asked + self._cache_s, expired=holder)
+            return _CacheEntry(None, started + self._cache_s, expired=holder)
         left = self._cache_s
         if holder.expires_at is not None:
             left = min(left, (holder.expires_at - now).total_seconds())
         allowed = None if holder.allowed_ips is None else tuple(holder.allowed_ips)
-        return _Answer(_caller(holder), asked + left, allowed_ips=allowed)
+        return _CacheEntry(_caller(holder), started + left, allowed_ips=allowed)
 
-    async def _look_up_token(self, credential: Credential) -> _Answer:
-        if self._bearers is None:
+    async def _look_up_token(self, credential: Credential) -> _CacheEntry:
+        if self._tokens is None:
             raise invalid_credentials("Tokens are not accepted here.")
-        now, asked = clock.now(), clock.monotonic()
-        caller = await self._bearers.find_caller(credential)
+        now, started = clock.now(), clock.monotonic()
+        caller = await self._tokens.find_caller(credential)
         left = self._cache_s
         if caller is not None and caller.expires_at is not None:
             left = min(left, (caller.expires_at - now).total_seconds())
-        return _Answer(caller, asked + left)
+        return _CacheEntry(caller, started + left)
 
 
 def _digest(credential: Credential) -> bytes:
-    """What it is remembered by. One text is three credentials: where it stands decides what it counts for."""
-    return hashlib.sha256(_PLACES[credential.kind] + credential.text.encode()).digest()
+    """Return the cache key. The same text as key, bearer token and cookie is three credentials."""
+    return hashlib.sha256(_KIND_PREFIXES[credential.kind] + credential.text.encode()).digest()
 
 
 def _is_key(credential: Credential) -> bool:
-    """Whether it can be an API key. A cookie never is: any page could have the browser send it along."""
+    """Return whether it can be an API key. A cookie cannot: browsers send it with requests of other sites."""
     if credential.kind == "bearer":
         return credential.text.startswith("svc_")
     return credential.kind == "api_key"

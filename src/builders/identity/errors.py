@@ -1,4 +1,4 @@
-"""Refusals of identity."""
+"""Errors of identity."""
 
 from builders.kit.errors import Problem
 
@@ -19,13 +19,13 @@ class KeyRevoked(Problem):
 
 
 class KeyLimit(Problem):
-    """The account has as many active API keys as it may have."""
+    """The account has the maximum number of active API keys."""
 
     status, code = 409, "api_key_limit"
 
 
 class KeyLimited(Problem):
-    """An API key makes no key that is less limited than itself."""
+    """An API key cannot create a key with weaker limits than its own."""
 
     status, code = 403, "api_key_limited"
 
@@ -52,7 +52,7 @@ class SessionNotFound(Problem):
 
 
 class NoSession(Problem):
-    """These credentials are no session."""
+    """These credentials do not belong to a session."""
 
     status, code = 409, "no_session"
 

@@ -1,4 +1,4 @@
-"""What identity tells."""
+"""Events of identity."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -11,7 +11,7 @@ from builders.kit.events.outbox import Event, declare
 
 
 class KeyChanged(BaseModel):
-    """An API key, without anything secret."""
+    """An API key, without its secret."""
 
     id: Annotated[UUID, Field(description="Identifier of the API key.")]
     label: Annotated[str, Field(description="Your name for the key.")]
@@ -26,27 +26,27 @@ class KeyChanged(BaseModel):
 
 
 class AccountCreated(BaseModel):
-    """An account is there."""
+    """An account was created."""
 
-    verified: bool  # its address is taken as confirmed, so no message need go to it
+    verified: bool  # its address counts as verified; no verification email is necessary
 
 
 class EmailVerified(BaseModel):
-    """An account's address was confirmed."""
+    """An account's email address was verified."""
 
-    email: Annotated[str, Field(description="The address that was confirmed.")]
-    verified_at: Annotated[datetime, Field(description="When it was confirmed.")]
+    email: Annotated[str, Field(description="The verified address.")]
+    verified_at: Annotated[datetime, Field(description="When it was verified.")]
 
 
 class EmailChanged(BaseModel):
-    """An account has another address, which was confirmed before."""
+    """An account has another email address, which was verified before the change."""
 
-    email: Annotated[str, Field(description="The address from now on.")]
-    previous_email: Annotated[str, Field(description="The address before.")]
+    email: Annotated[str, Field(description="The new address.")]
+    previous_email: Annotated[str, Field(description="The previous address.")]
 
 
 class SupportSignedIn(BaseModel):
-    """The vendor's support signed in as the account, by a login-as grant."""
+    """The vendor's support signed in as the account with a login-as grant."""
 
     session_id: Annotated[UUID, Field(description="Identifier of the support session.")]
     operator: Annotated[str, Field(description="Name of the vendor's employee.")]
@@ -67,7 +67,7 @@ KEY_CREATED = declare(
     Event(
         name="api_key.created",
         version=1,
-        description="An API key was minted, or made by a rotation.",
+        description="An API key was created, also by a rotation.",
         example=_EXAMPLE,
     )
 )
@@ -78,7 +78,7 @@ ACCOUNT_CREATED = declare(
     Event(
         name="account.created",
         version=1,
-        description="An account was made.",
+        description="An account was created.",
         example=AccountCreated(verified=True),
         internal=True,
     )
@@ -87,7 +87,7 @@ EMAIL_VERIFIED = declare(
     Event(
         name="email.verified",
         version=1,
-        description="The account's address was confirmed; told again for a new address.",
+        description="The account's email address was verified; published again for a new address.",
         example=EmailVerified(email="ada@example.net", verified_at=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)),
     )
 )
@@ -95,7 +95,7 @@ EMAIL_CHANGED = declare(
     Event(
         name="email.changed",
         version=1,
-        description="The account has another address.",
+        description="The account has another email address.",
         example=EmailChanged(email="ada@example.net", previous_email="ada.lovelace@example.net"),
     )
 )

@@ -1,18 +1,19 @@
-"""What identity does by itself: codes to sign in with are mailed, and what is over is forgotten."""
+"""Jobs of identity: emails of codes and of new keys, and deletion of old rows."""
 
 from procrastinate import JobContext
 
-from builders.identity import key_notices, service as identity, signing_in
+from builders.identity import keys, login, service as identity
 from builders.kit.jobs import queue
 
-mail_new_key = key_notices.mail_new_key
-mail_code = signing_in.mail_code  # declared beside what it does, since the door defers it
+# Defined beside the functions that enqueue them.
+mail_new_key = keys.mail_new_key
+mail_code = login.mail_code
 
 
 @queue.app.periodic(cron="43 * * * *")
 @queue.app.task(name="identity.prune_sign_ins", queueing_lock="identity.prune_sign_ins", pass_context=True)
 async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
-    """Forgets who asked to sign in a day ago."""
+    """Delete requests to sign in that are older than a day."""
     del timestamp
     await identity.prune_requests(queue.database(context))
 
@@ -20,6 +21,6 @@ async def prune_sign_ins(context: JobContext, timestamp: int) -> None:
 @queue.app.periodic(cron="51 3 * * *")
 @queue.app.task(name="identity.prune_sessions", queueing_lock="identity.prune_sessions", pass_context=True)
 async def prune_sessions(context: JobContext, timestamp: int) -> None:
-    """Forgets sessions that have been over for three months."""
+    """Delete sessions that ended three months ago."""
     del timestamp
     await identity.prune_sessions(queue.database(context))

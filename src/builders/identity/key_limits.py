@@ -1,42 +1,44 @@
-"""Limits of an API key that its minter sets: when it ends, and from where it works.
+"""Limits of an API key: when it expires, and the networks that it works from.
 
-A limited key makes no key that is less limited than itself, or its limits would bound nobody who holds it.
+A key with limits cannot create a key with weaker ones: its holder could avoid the limits that way.
+
+Networks are IPv4 or IPv6, in CIDR notation. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, the form of
+dual-stack sockets) is the IPv4 address, in networks and for clients. `::/0` is every IPv6 address, and no IPv4
+address.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from builders.identity import networks
 from builders.identity.errors import KeyLimited
 from builders.identity.records import MAX_NETWORKS, ApiKey
 from builders.kit.errors import Invalid
 
-LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)  # an offset can name a later one, which PostgreSQL keeps
+# With an offset, a client can send a later time: PostgreSQL stores it, but Python cannot read it.
+MAX_EXPIRES_AT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLimits:
-    """None in either place: no such limit."""
+    """The limits of a key; None: no such limit."""
 
     expires_at: datetime | None = None
     allowed_ips: tuple[str, ...] | None = None
 
 
 def limits_of(key: ApiKey) -> KeyLimits:
-    """Return what the key was minted with; not the end of an overlap, which rotation gives it."""
+    """Return the limits that the key was created with; the end of a rotation's overlap is not one of them."""
     allowed = None if key.allowed_ips is None else tuple(key.allowed_ips)
     return KeyLimits(expires_at=key.asked_expires_at, allowed_ips=allowed)
 
 
-def read(*, expires_at: datetime | None, allowed_ips: Sequence[str] | None, now: datetime) -> KeyLimits:
-    """Return the limits that are asked for, each network once and in its normal form. Raises Invalid.
-
-    An end in the past is refused, and one in a year that Python does not have.
-    """
+def parse_limits(*, expires_at: datetime | None, allowed_ips: Sequence[str] | None, now: datetime) -> KeyLimits:
+    """Return the requested limits, each network once and in its normal form. Raises Invalid."""
     if expires_at is not None and expires_at <= now:
         raise Invalid(("body", "expires_at"), "A key cannot end in the past.", "expires_at_past")
-    if expires_at is not None and expires_at > LAST:
+    if expires_at is not None and expires_at > MAX_EXPIRES_AT:
         raise Invalid(("body", "expires_at"), "A key ends in the year 9999 (UTC) at the latest.", "expires_at_far")
     allowed = None if allowed_ips is None else tuple(dict.fromkeys(_networks(allowed_ips)))
     return KeyLimits(expires_at=expires_at, allowed_ips=allowed)
@@ -45,39 +47,86 @@ def read(*, expires_at: datetime | None, allowed_ips: Sequence[str] | None, now:
 def _networks(texts: Sequence[str]) -> Iterator[str]:
     if not 0 < len(texts) <= MAX_NETWORKS:
         raise Invalid(("body", "allowed_ips"), f"A key has 1 to {MAX_NETWORKS} networks, or null for any.")
-    for at, text in enumerate(texts):
+    for index, text in enumerate(texts):
         try:
-            yield str(networks.parse(text))
+            yield str(parse_network(text))
         except ValueError as error:
-            raise Invalid(("body", "allowed_ips", at), str(error)) from None
+            raise Invalid(("body", "allowed_ips", index), str(error)) from None
 
 
-def inherit(asked: KeyLimits, *, minter: ApiKey) -> KeyLimits:
-    """Return the limits of a key that the minter makes: its own where none are asked for. Raises KeyLimited."""
+def inherit_limits(requested: KeyLimits, *, minter: ApiKey) -> KeyLimits:
+    """Return the requested limits, with those of the minter where none is requested. Raises KeyLimited."""
     own = limits_of(minter)
-    given = KeyLimits(
-        expires_at=asked.expires_at or own.expires_at,
-        allowed_ips=own.allowed_ips if asked.allowed_ips is None else asked.allowed_ips,
+    limits = KeyLimits(
+        expires_at=requested.expires_at or own.expires_at,
+        allowed_ips=own.allowed_ips if requested.allowed_ips is None else requested.allowed_ips,
     )
-    require_within(given, minter=minter)
-    return given
+    require_within(limits, minter=minter)
+    return limits
 
 
-def require_within(asked: KeyLimits, *, minter: ApiKey) -> None:
-    """Refuse limits that let a key do more than the minter. Raises KeyLimited."""
+def require_within(limits: KeyLimits, *, minter: ApiKey) -> None:
+    """Raise KeyLimited unless the limits are at least as strict as the minter's."""
     own = limits_of(minter)
-    is_longer = own.expires_at is not None and (asked.expires_at is None or asked.expires_at > own.expires_at)
-    if is_longer or not _is_covered(asked, own):
+    is_longer = own.expires_at is not None and (limits.expires_at is None or limits.expires_at > own.expires_at)
+    if is_longer or not _is_covered(limits, own):
         raise KeyLimited(
             "A key that expires or works from some networks only makes no key that is less limited.",
             next_action="Ask with a key without these limits, or within the limits of this one.",
         )
 
 
-def _is_covered(asked: KeyLimits, own: KeyLimits) -> bool:
+def _is_covered(limits: KeyLimits, own: KeyLimits) -> bool:
     if own.allowed_ips is None:
         return True
-    if asked.allowed_ips is None:
+    if limits.allowed_ips is None:
         return False
-    outer, inner = ([networks.parse(each) for each in of] for of in (own.allowed_ips, asked.allowed_ips))
-    return networks.covers(outer, inner)
+    outer, inner = ([parse_network(each) for each in of] for of in (own.allowed_ips, limits.allowed_ips))
+    return covers_networks(outer, inner)
+
+
+Network = IPv4Network | IPv6Network
+_IPV4_MAPPED = IPv6Network("::ffff:0:0/96")
+
+
+def parse_network(text: str) -> Network:
+    """Return the network of a CIDR or of a single address. Raises ValueError with a message for the client."""
+    if "%" in text:
+        raise ValueError("A network has no zone.")
+    try:
+        network = ip_network(text.strip(), strict=False)
+    except ValueError:
+        raise ValueError(
+            "Not a network in CIDR notation; send one such as 192.0.2.0/24 or 2001:db8::/32."
+        ) from None
+    if "/" in text and ip_address(text.strip().partition("/")[0]) != network.network_address:
+        raise ValueError(f"The address has bits beyond its prefix; did you mean {network}?")
+    if isinstance(network, IPv6Network) and network.subnet_of(_IPV4_MAPPED):
+        mapped = network.network_address.ipv4_mapped
+        return IPv4Network((int(mapped or 0), network.prefixlen - 96))
+    return network
+
+
+def contains_address(networks: Sequence[Network], address: str) -> bool:
+    """Return whether the client's address is in one of the networks; a malformed address is in none."""
+    found = _parse_address(address)
+    return found is not None and any(found.version == each.version and found in each for each in networks)
+
+
+def covers_networks(outer: Sequence[Network], inner: Sequence[Network]) -> bool:
+    """Return whether each of the inner networks lies in one of the outer ones."""
+    return all(any(_is_in(each, network) for network in outer) for each in inner)
+
+
+def _is_in(inner: Network, outer: Network) -> bool:
+    if isinstance(inner, IPv4Network):
+        return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
+    return isinstance(outer, IPv6Network) and inner.subnet_of(outer)
+
+
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

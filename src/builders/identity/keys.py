@@ -1,7 +1,8 @@
-"""The text of an API key: `svc_live_<12 id>_<32 secret><6 checksum>`, all base 62.
+"""API keys: created, listed, rotated and revoked.
 
-190 random bits make the secret, so a plain SHA-256 of the key is enough at rest. The checksum (CRC-32, as in
-GitHub's tokens) tells a typo without a look-up. The id is public and finds the row.
+The secret of a key is `svc_live_<12 id>_<32 secret><6 checksum>`, all base 62. The id is public and finds the row.
+The secret has 190 random bits, so a plain SHA-256 of it is safe to store. The checksum (CRC-32, as in GitHub's
+tokens) finds a typo without a query.
 """
 
 import hashlib
@@ -9,56 +10,250 @@ import re
 import secrets
 import string
 import zlib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
 
-from builders.identity.records import KeyKind
+from procrastinate import JobContext
+
+from builders.identity import accounts, key_limits
+from builders.identity.errors import KeyLimit, KeyNotFound, KeyRevoked
+from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
+from builders.identity.key_limits import KeyLimits
+from builders.identity.records import (
+    MAX_ACTIVE_KEYS,
+    ApiKey,
+    AuditAction,
+    KeyKind,
+    KeySecret,
+    NewApiKey,
+    Preset,
+)
+from builders.identity.store import accounts as account_store, keys as store
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.callers import Actor, LiveKeyRequired
+from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.jobs import queue
+from builders.kit.values import clock, ids
+from builders.mail import service as mail
+from builders.mail.records import ApiKeyCreated
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_KEY = re.compile(r"(svc_(?:live|test)_([0-9A-Za-z]{12}))_[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
-_CHECKSUM = 6
+_SECRET = re.compile(r"(svc_(?:live|test)_([0-9A-Za-z]{12}))_[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
+_CHECKSUM_LENGTH = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyText:
-    """A key's text taken apart."""
+class KeySpec:
+    """The fields of a key to create."""
 
-    text: str = field(repr=False)
-    public_id: str
-    prefix: str
-    last4: str
-    digest: bytes = field(repr=False)
+    label: str
+    kind: KeyKind
+    preset: Preset
+    limits: KeyLimits
+
+
+async def create_key(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    label: str,
+    kind: KeyKind,
+    preset: Preset,
+    minted_by: KeyKind,
+    actor: Actor,
+    minter_id: UUID | None = None,
+    expires_at: datetime | None = None,
+    allowed_ips: Sequence[str] | None = None,
+) -> NewApiKey:
+    """Create a key of a real account, with its limits; publish api_key.created and email the account.
+
+    The new key has at least the limits of the key that asks, `minter_id`. Raises Invalid for impossible limits,
+    LiveKeyRequired when a test key asks for a live one, KeyLimited, KeyLimit.
+    """
+    limits = key_limits.parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
+    if minter_id is not None:
+        minter = await get_key(conn, account_id=account_id, key_id=minter_id)
+        limits = key_limits.inherit_limits(limits, minter=minter)
+    spec = KeySpec(label=label, kind=kind, preset=preset, limits=limits)
+    return await _insert(conn, spec, account_id=account_id, minted_by=minted_by, actor=actor, replaces=None)
+
+
+async def get_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey:
+    """Return a key of the account, active or not. Raises KeyNotFound."""
+    return _require_found(await store.find_key(conn, account_id=account_id, key_id=key_id))
+
+
+async def list_keys(conn: Conn, *, account_id: UUID, page: PageRequest) -> JsonPage:
+    """Return a page of the account's keys, active or not, newest first."""
+    items, last, more = await store.list_keys(conn, account_id=account_id, after=page.before_id, limit=page.limit)
+    return page.json(items, [last] if more else None)
+
+
+async def revoke_key(conn: Conn, *, account_id: UUID, key_id: UUID, revoked_by: KeyKind, actor: Actor) -> ApiKey:
+    """Revoke a key and publish api_key.revoked; leave a revoked key as it is.
+
+    Raises KeyNotFound, and LiveKeyRequired when a test key asks to revoke a live one.
+    """
+    now, any_kind = clock.now(), revoked_by is KeyKind.LIVE
+    before = await get_key(conn, account_id=account_id, key_id=key_id)
+    key = await store.revoke_key(conn, account_id=account_id, key_id=before.id, any_kind=any_kind, now=now)
+    if key is None:
+        raise LiveKeyRequired("A test key revokes only test keys.", next_action="Ask with a live key.")
+    revoked = _require_found(key)
+    if revoked.revoked_at == now:  # else an earlier or concurrent request revoked it, and published the event
+        await outbox.publish(conn, KEY_REVOKED, account_id=account_id, data=_event_data(revoked))
+        await _record_audit(conn, revoked, account_id, actor, AuditAction.API_KEY_REVOKED)
+    return revoked
+
+
+async def rotate_key(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    key_id: UUID,
+    overlap: timedelta,
+    rotated_by: KeyKind,
+    actor: Actor,
+    rotator_id: UUID | None = None,
+) -> NewApiKey:
+    """Create a key like an old one, with its limits; the old one works until the end of the overlap.
+
+    Raises KeyNotFound, KeyRevoked for a key that is revoked or expired, LiveKeyRequired, KeyLimit, and KeyLimited
+    when the key that asks, `rotator_id`, has stricter limits.
+    """
+    now = clock.now()
+    before = await get_key(conn, account_id=account_id, key_id=key_id)
+    limits = key_limits.limits_of(before)
+    if rotator_id is not None:
+        rotator = await get_key(conn, account_id=account_id, key_id=rotator_id)
+        key_limits.require_within(limits, minter=rotator)
+    # The old key first: without an overlap it no longer counts towards the maximum.
+    old = await store.expire_key(conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now)
+    if old is None:
+        raise KeyRevoked("This key is over; there is nothing to rotate.", next_action="Mint a new key.")
+    spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
+    new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before.id)
+    await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))
+    return new
+
+
+@queue.app.task(name="identity.mail_new_key", retry=queue.RETRY, pass_context=True)
+async def mail_new_key(context: JobContext, account_id: str, key_id: str, replaced_id: str) -> None:
+    """Notify the account of its new API key by email, if its address is verified."""
+    owner = UUID(account_id)
+    async with queue.database(context).transaction() as conn:
+        account = await account_store.find_account(conn, account_id=owner)
+        key = await store.find_key(conn, account_id=owner, key_id=UUID(key_id))
+        # A stranger may own a mailbox that was never verified.
+        if account is None or key is None or account.email_verified_at is None:
+            return
+        replaced = None
+        if replaced_id:
+            replaced = await store.find_key(conn, account_id=owner, key_id=UUID(replaced_id))
+        message = ApiKeyCreated(
+            label=key.label,
+            kind=key.key_kind.value,
+            preset=key.preset.value,
+            prefix=key.prefix,
+            replaced=None if replaced is None else replaced.prefix,
+            made_at=f"{key.created_at:%Y-%m-%d %H:%M} UTC",
+        )
+        await mail.send(conn, keyring=queue.keyring(context), account_id=owner, to=account.email, letter=message)
 
 
 def random_text(length: int) -> str:
-    """So many random characters of the alphabet."""
+    """Return this many random characters of the alphabet."""
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
 def checksum(text: str) -> str:
-    """What follows a text of ours, to tell a typo."""
+    """Return the checksum that a secret ends with."""
     number, digits = zlib.crc32(text.encode()), ""
     while number:
         number, digit = divmod(number, len(ALPHABET))
         digits = ALPHABET[digit] + digits
-    return digits.rjust(_CHECKSUM, ALPHABET[0])
+    return digits.rjust(_CHECKSUM_LENGTH, ALPHABET[0])
 
 
 def digest(text: str) -> bytes:
-    """What is stored of a key."""
+    """Return what is stored instead of the secret."""
     return hashlib.sha256(text.encode()).digest()
 
 
-def mint(kind: KeyKind) -> KeyText:
-    """A new key."""
+def generate_secret(kind: KeyKind) -> KeySecret:
+    """Return a random secret."""
     body = f"svc_{kind}_{random_text(12)}_{random_text(32)}"
-    parsed = parse(body + checksum(body))
-    assert parsed is not None, "a minted key reads as one"  # noqa: S101 - our own invariant, not input
+    parsed = parse_secret(body + checksum(body))
+    assert parsed is not None, "a generated secret is valid"  # noqa: S101 - our own invariant, not input
     return parsed
 
 
-def parse(text: str) -> KeyText | None:
-    """The key's parts, or None when it is not of the form or its checksum is wrong."""
-    match = _KEY.fullmatch(text)
-    if match is None or checksum(text[:-_CHECKSUM]) != match[3]:
+def parse_secret(text: str) -> KeySecret | None:
+    """Return the parts of a secret, or None when its format or its checksum is wrong."""
+    match = _SECRET.fullmatch(text)
+    if match is None or checksum(text[:-_CHECKSUM_LENGTH]) != match[3]:
         return None
-    return KeyText(text=text, public_id=match[2], prefix=match[1], last4=text[-4:], digest=digest(text))
+    return KeySecret(text=text, public_id=match[2], prefix=match[1], last4=text[-4:], digest=digest(text))
+
+
+async def _insert(
+    conn: Conn, spec: KeySpec, *, account_id: UUID, minted_by: KeyKind, actor: Actor, replaces: UUID | None
+) -> NewApiKey:
+    if spec.kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
+        raise LiveKeyRequired("A test key mints only test keys.", next_action="Ask with a live key.")
+    secret = generate_secret(spec.kind)
+    key = await store.insert_key(
+        conn,
+        account_id=account_id,
+        key_id=ids.new(),
+        secret=secret,
+        label=spec.label,
+        kind=spec.kind,
+        preset=spec.preset,
+        created_by=str(actor),
+        expires_at=spec.limits.expires_at,
+        allowed_ips=spec.limits.allowed_ips,
+        max_active=MAX_ACTIVE_KEYS,
+        now=clock.now(),
+    )
+    if key is None:
+        raise KeyLimit(
+            f"The account has {MAX_ACTIVE_KEYS} active API keys.",
+            next_action="Revoke a key that is not used (GET /v1/api-keys), or rotate one with overlap_hours 0.",
+        )
+    await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_event_data(key, replaces=replaces))
+    replaced_id = "" if replaces is None else str(replaces)
+    await queue.defer(conn, mail_new_key, account_id=str(account_id), key_id=str(key.id), replaced_id=replaced_id)
+    await _record_audit(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
+    return NewApiKey(key=key, secret=secret.text)
+
+
+def _require_found(key: ApiKey | None) -> ApiKey:
+    if key is None:
+        raise KeyNotFound
+    return key
+
+
+async def _record_audit(
+    conn: Conn, key: ApiKey, account_id: UUID, actor: Actor, action: AuditAction, **more: str
+) -> None:
+    about = {"key_id": str(key.id), "label": key.label, "key_kind": key.key_kind, "preset": key.preset, **more}
+    if key.allowed_ips is not None:
+        about["allowed_ips"] = ", ".join(key.allowed_ips)
+    await accounts.record_audit(conn, account_id=account_id, actor=actor, action=action, about=about)
+
+
+def _event_data(key: ApiKey, *, replaces: UUID | None = None) -> KeyChanged:
+    return KeyChanged(
+        id=key.id,
+        label=key.label,
+        key_kind=key.key_kind,
+        preset=key.preset,
+        prefix=key.prefix,
+        expires_at=key.expires_at,
+        allowed_ips=None if key.allowed_ips is None else list(key.allowed_ips),
+        replaces=replaces,
+    )

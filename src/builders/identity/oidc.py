@@ -1,7 +1,7 @@
-"""The tokens of other issuers (OpenID Connect): their keys, fetched and kept, and what their tokens say.
+"""Tokens of other issuers (OpenID Connect): their keys, their verification, and the linked accounts.
 
-Keys are fetched when they are ten minutes old, or when a token names an unknown one, which happens when an issuer
-has just rotated: at most once a minute, one fetch at a time. While the issuer is away the old ones serve a day.
+Keys are fetched when they are ten minutes old, or when a token names an unknown one, as after a rotation: at most
+once a minute, one fetch at a time. While the issuer is unavailable, cached keys are used for up to a day.
 """
 
 import asyncio
@@ -9,39 +9,57 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import jwt
 
-from builders.identity import jwts
-from builders.identity.jwts import Claims, Presented, TokenRefused
+from builders.identity import accounts, tokens
+from builders.identity.errors import EmailTaken, IdentityNotFound, IdentityTaken
+from builders.identity.records import AuditAction, Identity
+from builders.identity.store import accounts as store
+from builders.identity.tokens import Claims, TokenRefused, UnverifiedToken
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import Actor
 from builders.kit.http.credentials import IssuerUnavailable
 from builders.kit.outbound.client import Outbound, OutboundFailed
 from builders.kit.process import log
 from builders.kit.process.issuers import OidcIssuer
 from builders.kit.values import clock
+from builders.kit.values.emails import canonical
 
-KEPT_S = 10 * 60
-STALE_S = 24 * 60 * 60
-AGAIN_S = 60
-RETRY_S = 10  # after a fetch that failed
-FETCH_S = 5.0
+MAX_AGE_S = 10 * 60
+MAX_STALE_S = 24 * 60 * 60
+MIN_INTERVAL_S = 60
+RETRY_INTERVAL_S = 10  # after a failed fetch
+FETCH_TIMEOUT_S = 5.0
 MAX_BYTES = 256 * 1024
 MAX_KEYS = 100
-RSA_BITS = range(2048, 8192 + 1)  # fewer are weak, more only cost us time
-_KINDS = {"", "jwt", "at+jwt"}  # of the header typ; what is made for another use says so
-# Of a token that is for no access, or counts only with a proof that we do not ask for (RFC 8417, RFC 7800).
-_FOREIGN = frozenset({"events", "cnf"})
-_KEYS = {"RS256": ("RSA", None), "PS256": ("RSA", None), "ES256": ("EC", "P-256"), "EdDSA": ("OKP", "Ed25519")}
-_CONFIGURATION = "/.well-known/openid-configuration"
+RSA_BITS = range(2048, 8192 + 1)  # shorter keys are weak, longer ones are slow
+MAX_LISTED = 500
+MAX_SUBJECT = 255  # ASCII characters (OpenID Connect Core 1.0, 2)
+_TOKEN_TYPES = {
+    "",
+    "jwt",
+    "at+jwt",
+}  # accepted values of the header typ; tokens for other purposes have another one
+# Claims of tokens that grant no access, or only together with a proof of possession (RFC 8417, RFC 7800).
+_REFUSED_CLAIMS = frozenset({"events", "cnf"})
+_KEY_TYPES = {
+    "RS256": ("RSA", None),
+    "PS256": ("RSA", None),
+    "ES256": ("EC", "P-256"),
+    "EdDSA": ("OKP", "Ed25519"),
+}
+_DISCOVERY_PATH = "/.well-known/openid-configuration"
 
-PublicKey = Any  # cryptography has a type for each sort
+PublicKey = Any  # cryptography has one type per algorithm
 KeySet = Mapping[tuple[str, str], PublicKey]  # by key id and algorithm
 
 _log = log.get_logger()
 
 
 class Issuer:
-    """One trusted issuer and its keys, for one process."""
+    """A trusted issuer and its keys, for one process."""
 
     def __init__(self, trusted: OidcIssuer, outbound: Outbound) -> None:
         self.trusted = trusted
@@ -49,38 +67,39 @@ class Issuer:
         self._keys: KeySet = {}
         self._fetched_at = -math.inf
         self._next_fetch = -math.inf
-        self._is_away = True
+        self._has_failed = True  # the last fetch
         self._fetching = asyncio.Lock()
 
-    async def verify(self, presented: Presented) -> Claims:
-        """What the token says. Raises TokenRefused, and IssuerUnavailable when the keys cannot be had."""
-        if presented.kind not in _KINDS or presented.algorithm not in self.trusted.algorithms:
+    async def verify(self, token: UnverifiedToken) -> Claims:
+        """Return the claims. Raises TokenRefused, and IssuerUnavailable when the keys are not available."""
+        if token.kind not in _TOKEN_TYPES or token.algorithm not in self.trusted.algorithms:
             raise TokenRefused("The token is of a kind that is not accepted.")
-        key = await self._find_key((presented.kid, presented.algorithm))
+        key = await self._find_key((token.kid, token.algorithm))
         if key is None:
             raise TokenRefused("The issuer has no such key.")
-        claims = jwts.verify(
-            presented,
+        claims = tokens.verify_token(
+            token,
             key=key,
-            algorithms=[presented.algorithm],
+            algorithms=[token.algorithm],
             issuer=self.trusted.issuer,
             audience=self.trusted.audience,
             sole_audience=False,
         )
-        if _FOREIGN & claims.keys():
+        if _REFUSED_CLAIMS & claims.keys():
             raise TokenRefused("The token is of a kind that is not accepted.")
         return claims
 
     async def _find_key(self, name: tuple[str, str]) -> PublicKey | None:
-        if name in self._keys and (self._age() < KEPT_S or (self._age() < STALE_S and self._fetching.locked())):
+        is_usable = self._age() < MAX_AGE_S or (self._age() < MAX_STALE_S and self._fetching.locked())
+        if name in self._keys and is_usable:
             return self._keys[name]
         async with self._fetching:
-            if clock.monotonic() >= self._next_fetch and (self._age() >= KEPT_S or name not in self._keys):
+            if clock.monotonic() >= self._next_fetch and (self._age() >= MAX_AGE_S or name not in self._keys):
                 await self._fetch()
-        if self._age() >= STALE_S or (self._is_away and name not in self._keys):
+        if self._age() >= MAX_STALE_S or (self._has_failed and name not in self._keys):
             raise IssuerUnavailable(
-                f"The keys of {self.trusted.issuer} cannot be had, so its tokens cannot be judged.",
-                retry_after=RETRY_S,
+                f"The keys of {self.trusted.issuer} are not available, so its tokens cannot be verified.",
+                retry_after=RETRY_INTERVAL_S,
             )
         return self._keys.get(name)
 
@@ -88,74 +107,168 @@ class Issuer:
         return clock.monotonic() - self._fetched_at
 
     async def _fetch(self) -> None:
-        # Set first: whatever becomes of this fetch, the next one is not before that.
-        self._next_fetch, self._is_away = clock.monotonic() + RETRY_S, True
+        # Set first: a cancelled fetch also delays the next one.
+        self._next_fetch, self._has_failed = clock.monotonic() + RETRY_INTERVAL_S, True
         try:
-            keys = read_keys(await self._get(await self._address()), self.trusted.algorithms)
+            keys = parse_keys(await self._get(await self._find_url()), self.trusted.algorithms)
         except (OutboundFailed, ValueError, LookupError) as error:
             _log.warning("issuer_away", issuer=self.trusted.issuer, error=str(error))
-            self._next_fetch = clock.monotonic() + RETRY_S
+            self._next_fetch = clock.monotonic() + RETRY_INTERVAL_S
             return
-        self._keys, self._fetched_at, self._is_away = keys, clock.monotonic(), False
-        self._next_fetch = clock.monotonic() + AGAIN_S
+        self._keys, self._fetched_at, self._has_failed = keys, clock.monotonic(), False
+        self._next_fetch = clock.monotonic() + MIN_INTERVAL_S
 
-    async def _address(self) -> str:
-        """Where the keys are: as set, or as the issuer says of itself (OpenID Connect Discovery 1.0, 4)."""
+    async def _find_url(self) -> str:
+        """Return the URL of the keys: as configured, or as discovered (OpenID Connect Discovery 1.0, 4)."""
         if self.trusted.jwks_uri is not None:
             return self.trusted.jwks_uri
-        said = _read_object(await self._get(self.trusted.issuer.rstrip("/") + _CONFIGURATION))
-        if said.get("issuer") != self.trusted.issuer:
+        document = _parse_object(await self._get(self.trusted.issuer.rstrip("/") + _DISCOVERY_PATH))
+        if document.get("issuer") != self.trusted.issuer:
             raise ValueError("its discovery document is another issuer's")
-        # Validated as if it had been set.
-        found = OidcIssuer(issuer=self.trusted.issuer, audience=self.trusted.audience, jwks_uri=said["jwks_uri"])
+        # OidcIssuer validates the discovered URL like a configured one.
+        found = OidcIssuer(
+            issuer=self.trusted.issuer, audience=self.trusted.audience, jwks_uri=document["jwks_uri"]
+        )
         return found.jwks_uri or ""
 
     async def _get(self, url: str) -> bytes:
-        response = await self._outbound.request("GET", url, max_bytes=MAX_BYTES, total_s=FETCH_S)
+        response = await self._outbound.request("GET", url, max_bytes=MAX_BYTES, total_s=FETCH_TIMEOUT_S)
         if response.status != 200:  # noqa: PLR2004 - OK
             raise ValueError(f"{url} answered {response.status}")
         return response.body
 
 
-def _read_object(body: bytes) -> dict[str, Any]:
-    try:
-        said = json.loads(body)
-    except RecursionError:
-        raise ValueError("a document that is too deep") from None
-    if not isinstance(said, dict):
-        raise ValueError("not a JSON object")  # noqa: TRY004 - a wrong text
-    return said
-
-
-def read_keys(body: bytes, algorithms: Sequence[str]) -> KeySet:
-    """The usable keys of a JWK set (RFC 7517); others are passed over. Raises ValueError when it is none."""
-    listed = _read_object(body).get("keys")
+def parse_keys(body: bytes, algorithms: Sequence[str]) -> KeySet:
+    """Return the usable keys of a JWK set (RFC 7517); skip others. Raises ValueError when it is malformed."""
+    listed = _parse_object(body).get("keys")
     if not isinstance(listed, list):
         raise ValueError("not a set of keys")  # noqa: TRY004 - a wrong text
     found: dict[tuple[str, str], PublicKey] = {}
     for each in listed[:MAX_KEYS]:
-        for name in _names(each, algorithms) if isinstance(each, dict) else ():
-            key = _read_key(each, name[1])
+        for name in _key_names(each, algorithms) if isinstance(each, dict) else ():
+            key = _parse_key(each, name[1])
             if key is not None:
                 found[name] = key
     return found
 
 
-def _names(jwk: Mapping[str, Any], algorithms: Sequence[str]) -> Sequence[tuple[str, str]]:
-    """The key's id with its algorithm: its own, or each accepted one that it fits when it names none."""
-    sort = (jwk.get("kty"), jwk.get("crv") if jwk.get("kty") != "RSA" else None)
-    fits = [each for each in algorithms if _KEYS[each] == sort and jwk.get("alg", each) == each]
+def _parse_object(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except RecursionError:
+        raise ValueError("a document that is too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - a wrong text
+    return value
+
+
+def _key_names(jwk: Mapping[str, Any], algorithms: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """Return the key's id with each accepted algorithm that it can verify; with `alg` only with that one."""
+    key_type = (jwk.get("kty"), jwk.get("crv") if jwk.get("kty") != "RSA" else None)
+    fits = [each for each in algorithms if _KEY_TYPES[each] == key_type and jwk.get("alg", each) == each]
     kid, operations = jwk.get("kid"), jwk.get("key_ops", ["verify"])
-    is_for_us = jwk.get("use", "sig") == "sig" and isinstance(operations, list) and "verify" in operations
-    if not fits or not is_for_us or not isinstance(kid, str) or "d" in jwk:
+    verifies = jwk.get("use", "sig") == "sig" and isinstance(operations, list) and "verify" in operations
+    if not fits or not verifies or not isinstance(kid, str) or "d" in jwk:
         return ()
     return [(kid, each) for each in fits]
 
 
-def _read_key(jwk: dict[str, Any], algorithm: str) -> PublicKey | None:
+def _parse_key(jwk: dict[str, Any], algorithm: str) -> PublicKey | None:
     try:
         key = jwt.PyJWK(jwk, algorithm).key
-    except jwts.HOSTILE:
+    except tokens.PARSE_ERRORS:
         return None
-    is_weak = jwk["kty"] == "RSA" and key.key_size not in RSA_BITS
-    return None if is_weak else key
+    has_bad_size = jwk["kty"] == "RSA" and key.key_size not in RSA_BITS
+    return None if has_bad_size else key
+
+
+async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Claims) -> UUID:
+    """Return the account that the token's subject is linked to; link a new subject as the issuer's settings allow.
+
+    `sign_up` creates an account, `link_by_email` links the one with the verified address. Raises TokenRefused.
+    """
+    subject = _subject(claims["sub"])
+    async with database.reading() as conn:
+        linked = await store.find_identity(conn, issuer=issuer.issuer, subject=subject)
+    if linked is not None:
+        return linked
+    if not issuer.sign_up and not issuer.link_by_email:
+        raise TokenRefused("No account is linked to the subject of this token.")
+    email = _verified_email(claims)
+    try:
+        async with database.transaction() as conn:
+            account_id = await _find_or_create_account(conn, email, issuer)
+            actor = Actor(type="user", label=issuer.issuer)
+            await link_identity(conn, account_id=account_id, issuer=issuer.issuer, subject=subject, actor=actor)
+    except (EmailTaken, IdentityTaken):  # by a concurrent request with this token, or by somebody else
+        async with database.reading() as conn:
+            linked = await store.find_identity(conn, issuer=issuer.issuer, subject=subject)
+        if linked is None:
+            raise TokenRefused("An account has this address; the operator can link it.") from None
+        return linked
+    return account_id
+
+
+async def link_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: str, actor: Actor) -> None:
+    """Link an issuer's subject to the account. Raises IdentityTaken when it is linked to any account."""
+    linked = await store.insert_identity(
+        conn, issuer=issuer, subject=subject, account_id=account_id, now=clock.now()
+    )
+    if not linked:
+        raise IdentityTaken(f"The subject {subject!r} of {issuer} is linked to an account already.")
+    about = {"issuer": issuer, "subject": subject}
+    await accounts.record_audit(
+        conn, account_id=account_id, actor=actor, action=AuditAction.IDENTITY_LINKED, about=about
+    )
+
+
+async def unlink_identity(conn: Conn, *, account_id: UUID, issuer: str, subject: str, actor: Actor) -> None:
+    """Remove a link; its tokens are refused within the cache time. Raises IdentityNotFound."""
+    if not await store.delete_identity(conn, issuer=issuer, subject=subject, account_id=account_id):
+        raise IdentityNotFound(f"The subject {subject!r} of {issuer} is not linked to this account.")
+    about = {"issuer": issuer, "subject": subject}
+    await accounts.record_audit(
+        conn, account_id=account_id, actor=actor, action=AuditAction.IDENTITY_UNLINKED, about=about
+    )
+
+
+async def list_identities(conn: Conn, *, account_id: UUID) -> Sequence[Identity]:
+    """Return the subjects that are linked to the account, the newest links first."""
+    return await store.list_identities(conn, account_id=account_id, limit=MAX_LISTED)
+
+
+async def _find_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) -> UUID:
+    """Return a new account, or the one with this email address if that account has verified it.
+
+    Raises TokenRefused, and EmailTaken when the existing account must not be linked.
+    """
+    if issuer.sign_up:
+        try:
+            return (await accounts.create_account(conn, email=email, verified=True)).id
+        except EmailTaken:
+            if not issuer.link_by_email:
+                raise
+    account = await store.find_account(conn, email=email)
+    if account is None:
+        raise TokenRefused("No account is linked to the subject of this token, and none has its address.")
+    if account.email_verified_at is None:
+        raise TokenRefused("An account has this address, which it did not verify yet.")
+    return account.id
+
+
+def _subject(subject: Any) -> str:
+    if not (isinstance(subject, str) and subject.isascii() and subject.isprintable()):
+        raise TokenRefused("The token's subject is not printable ASCII.")
+    if not 0 < len(subject) <= MAX_SUBJECT:
+        raise TokenRefused(f"A subject has 1 to {MAX_SUBJECT} characters.")
+    return subject
+
+
+def _verified_email(claims: Claims) -> str:
+    email = claims.get("email")
+    if claims.get("email_verified") is not True or not isinstance(email, str):
+        raise TokenRefused("No account is linked to the subject of this token, which has no verified address.")
+    try:
+        return canonical(email)
+    except ValueError:
+        raise TokenRefused("The token's email address is not valid.") from None

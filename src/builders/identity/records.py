@@ -1,4 +1,4 @@
-"""What crosses the door of identity."""
+"""Records of identity, and the bounds of their fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ MAX_ACTIVE_KEYS = 100  # of an account
 
 
 class KeyKind(StrEnum):
-    """What an API key acts on."""
+    """Whether an API key acts on the account or on its sandbox account."""
 
     LIVE = "live"
     TEST = "test"
@@ -29,10 +29,10 @@ class Preset(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A customer, a person or a company."""
+    """One customer, a person or a company; the tenant of every row."""
 
     id: UUID
-    sandbox_id: UUID  # its twin, which test keys act on
+    sandbox_id: UUID  # the sandbox account, which test keys act on
     email: str
     name: str
     email_verified_at: datetime | None
@@ -47,20 +47,31 @@ class ApiKey:
     label: str
     key_kind: KeyKind
     preset: Preset
-    prefix: str  # the part that may be shown
+    prefix: str  # the part of the secret that may be shown
     last4: str
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
-    asked_expires_at: datetime | None = None  # what rotation keeps; `expires_at` may be the end of an overlap
+    asked_expires_at: datetime | None = None  # as requested; a rotation can make `expires_at` earlier
     allowed_ips: Sequence[str] | None = None  # networks in CIDR notation; None: any
     scopes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeySecret:
+    """The secret of an API key and its parts."""
+
+    text: str = field(repr=False)
+    public_id: str
+    prefix: str
+    last4: str
+    digest: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewApiKey:
-    """An API key just made, with the secret that is shown once and kept nowhere."""
+    """A new API key with its secret, which is shown once and not stored."""
 
     key: ApiKey
     secret: str = field(repr=False)
@@ -68,7 +79,7 @@ class NewApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """A right, and the presets that hold it."""
+    """A scope, and the presets that include it."""
 
     scope: str
     description: str
@@ -76,16 +87,16 @@ class Scope:
 
 
 class SessionKind(StrEnum):
-    """How a session came to be, which decides how long it may last and what it may do."""
+    """How a session was opened, which decides its lifetime and its scopes."""
 
-    LOGIN = "login"  # a person proved to have the account's mailbox
-    TOKEN = "token"  # noqa: S105 - the operator made one on the command line
-    LOGIN_AS = "login_as"  # support redeemed a grant
+    LOGIN = "login"  # a person signed in with a code or a link from the account's mailbox
+    TOKEN = "token"  # noqa: S105 - the operator created a token on the command line
+    LOGIN_AS = "login_as"  # support redeemed a login-as grant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What stands behind a token of ours: it is good while this lives."""
+    """A session: its access token is valid until the session ends."""
 
     id: UUID  # the token's jti
     account_id: UUID
@@ -95,20 +106,20 @@ class Session:
     revoked_at: datetime | None = None
     address: str | None = None
     user_agent: str | None = None
-    impersonation: Impersonation | None = None  # of login_as alone
+    impersonation: Impersonation | None = None  # set for LOGIN_AS only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSession:
-    """A session just opened, with its token, which is kept nowhere."""
+    """A new session with its token, which is not stored."""
 
     session: Session
     token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """Whom credentials stand for, as far as the database knows."""
+class Principal:
+    """The account that credentials belong to, with the API key or the session that was used."""
 
     account: Account
     key: ApiKey | None
@@ -117,14 +128,14 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn(NewSession):
-    """A session that a person has just opened, and for whom it stands."""
+    """A new session with its principal."""
 
-    standing: Standing
+    principal: Principal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """That the tokens of an issuer's subject speak for an account."""
+    """A subject of another issuer, linked to an account: its tokens authenticate as the account."""
 
     issuer: str
     subject: str
@@ -133,7 +144,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicKey:
-    """The public half of a key that signs our tokens (Ed25519, RFC 8037)."""
+    """The public key of a key that signs access tokens (Ed25519, RFC 8037)."""
 
     kid: str
     x: str  # base64url
@@ -141,7 +152,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailedCode:
-    """What a person types from the message that signs them in."""
+    """The code from a sign-in email, with the address that it was sent to."""
 
     email: str
     code: str = field(repr=False)
@@ -149,14 +160,14 @@ class MailedCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailedLink:
-    """What the link in that message brings."""
+    """The token of the link in a sign-in email."""
 
     token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """The operator's leave to sign in as an account, once."""
+    """A login-as grant: support may sign in as the account once."""
 
     account_id: UUID
     id: UUID
@@ -171,19 +182,19 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewGrant:
-    """A grant just made, with the text that redeems it."""
+    """A new grant with the text that redeems it, which is not stored."""
 
     grant: Grant
     text: str = field(repr=False)
 
 
 class AuditAction(StrEnum):
-    """What stands in an account's audit list."""
+    """The actions in an account's audit list."""
 
     API_KEY_MINTED = "api_key.minted"
     API_KEY_ROTATED = "api_key.rotated"
     API_KEY_REVOKED = "api_key.revoked"
-    API_KEY_REFUSED = "api_key.refused"  # used after it expired or from an address that it is not allowed from
+    API_KEY_REFUSED = "api_key.refused"  # after its expiry, or from an address outside allowed_ips
     SESSION_OPENED = "session.opened"
     SESSION_ENDED = "session.ended"
     IDENTITY_LINKED = "identity.linked"
@@ -191,16 +202,16 @@ class AuditAction(StrEnum):
     LOGIN_AS_GRANTED = "login_as.granted"
     LOGIN_AS_REDEEMED = "login_as.redeemed"
     LOGIN_AS_REVOKED = "login_as.revoked"
-    SUPPORT_ACTED = "support.acted"  # asked for a change, whether or not it came about
+    SUPPORT_ACTED = "support.acted"  # a support session requested a change, even if it failed
     PLAN_PROMOTED = "plan.promoted"
     EMAIL_CHANGE_REQUESTED = "email.change_requested"
     EMAIL_CHANGED = "email.changed"
     EMAIL_VERIFIED = "email.verified"
-    PROFILE_CHANGED = "profile.changed"  # by support; what the holder does to it is no news to them
+    PROFILE_CHANGED = "profile.changed"  # by support only, not by the owner
     TEAM_ROLE_CHANGED = "team.role_changed"
     TEAM_MEMBER_INVITED = "team.member_invited"
     TEAM_MEMBER_REMOVED = "team.member_removed"
     REGISTRAR_CREDENTIAL_CHANGED = "registrar.credential_changed"
 
 
-About = Mapping[str, str | int | bool | None]  # what an audit entry says of the thing that was acted on
+About = Mapping[str, str | int | bool | None]  # the details of an audit entry

@@ -1,4 +1,4 @@
-"""The catalog of scopes and the two presets (SPEC.md, "Authentication"; `write` implies `read`)."""
+"""The scopes and the two presets (SPEC.md, "Authentication"). `area:write` implies `area:read`."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -41,7 +41,7 @@ def _of_areas(areas: Iterable[str]) -> frozenset[str]:
     return frozenset(scope for scope in DESCRIPTIONS if scope.partition(":")[0] in wanted)
 
 
-# A preset is expanded when a key is checked, so that a scope added later reaches the keys of today.
+# Presets are expanded when a key is verified: a new scope also applies to existing keys.
 PRESETS: Mapping[Preset, frozenset[str]] = {
     Preset.DOMAINER_FULL: _of_areas(_DOMAINER) | {"sandbox:read"},
     Preset.DEVELOPER_FULL: _of_areas(_DEVELOPER),
@@ -49,43 +49,42 @@ PRESETS: Mapping[Preset, frozenset[str]] = {
 
 
 def expand(scopes: Iterable[str]) -> frozenset[str]:
-    """The scopes and what they imply: `area:write` holds `area:read`."""
+    """Return the scopes and those that they imply."""
     held = set(scopes)
     implied = {f"{scope.partition(':')[0]}:read" for scope in held if scope.endswith(":write")}
     return frozenset(held | (implied & DESCRIPTIONS.keys()))
 
 
 ALL = expand(DESCRIPTIONS)
-# What the account's holder does in person: whoever signs in as them must not leave with keys, names, money's
-# ways or company of their own, nor with the account's news. Support's session never holds these, whatever the
-# grant says.
-IN_PERSON = frozenset(
+# Only the account's owner may do these. A support session never has them, even when its grant allows writes: it
+# must not obtain keys, names or auth codes, change the team or the registrars, or receive the account's events.
+OWNER_ONLY = frozenset(
     {
         *("keys:write", "sandbox:promote", "team:write", "transfers:write", "registrars:write"),
-        "notifications:write",  # a webhook destination comes with its secret, and goes on telling
+        "notifications:write",  # a new webhook destination gets a secret, and events after the session
     }
 )
 
 
-def of_session(impersonation: Impersonation | None) -> frozenset[str]:
-    """The scopes of who signed in: all. Of support the reading ones; if it `may_write`, all but IN_PERSON."""
+def session_scopes(impersonation: Impersonation | None) -> frozenset[str]:
+    """Return the scopes of a session: all for the owner; for support the read scopes, or all but OWNER_ONLY."""
     if impersonation is None:
         return ALL
     if impersonation.may_write:
-        return ALL - IN_PERSON
+        return ALL - OWNER_ONLY
     return frozenset(scope for scope in ALL if scope.endswith(":read"))
 
 
 _ORDERED = {preset: [scope for scope in DESCRIPTIONS if scope in expand(PRESETS[preset])] for preset in Preset}
 
 
-def of_preset(preset: Preset) -> list[str]:
-    """The scopes of a preset in the catalog's order."""
+def preset_scopes(preset: Preset) -> list[str]:
+    """Return the scopes of a preset, sorted as in DESCRIPTIONS."""
     return list(_ORDERED[preset])
 
 
 def list_scopes() -> list[Scope]:
-    """Every scope, with the presets that hold it."""
+    """Return every scope with the presets that include it."""
     return [
         Scope(
             scope=scope,
@@ -96,6 +95,6 @@ def list_scopes() -> list[Scope]:
     ]
 
 
-def in_order(held: Collection[str]) -> list[str]:
-    """The scopes in the catalog's order."""
+def sort_scopes(held: Collection[str]) -> list[str]:
+    """Return the scopes, sorted as in DESCRIPTIONS."""
     return [scope for scope in DESCRIPTIONS if scope in held]

@@ -1,36 +1,142 @@
-"""Our own access tokens (RFC 9068): signed with Ed25519 by a key that is derived from the secret keys.
+"""JSON Web Tokens: strict parsing (RFC 7519, RFC 8725), and this service's own access tokens (RFC 9068).
 
-Every process derives the same keys, so none is stored or handed about; the first secret signs, all verify.
+Any exception that hostile input causes in a parser becomes TokenRefused. Times are checked here, not by PyJWT:
+PyJWT does not use `clock`, and accepts strings of digits and numbers beyond any date.
+
+The service signs with Ed25519. Every process derives the same keys from the secret keys, so none is stored. The
+first secret key signs, all of them verify.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import jwt
 from jwt.algorithms import OKPAlgorithm
+from jwt.types import Options
 
-from builders.identity import jwts, scopes
-from builders.identity.jwts import Presented, TokenRefused
+from builders.identity import scopes
 from builders.identity.records import PublicKey, Session
 from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
 
 PURPOSE = "access token"
-KIND = "at+jwt"
+JWT_TYPE = "at+jwt"
+MAX_TOKEN = 8 * 1024  # characters; a longer token is refused before it is decoded
+MAX_KID = 128
+LEEWAY_S = 30
+_MAX_TIME = 253_402_300_799  # the end of the year 9999, the last year of both PostgreSQL and Python
+# Headers that contain or locate a key: with them a token could choose the key that verifies it.
+_KEY_HEADERS = frozenset({"jku", "jwk", "x5u", "x5c"})
+_UNVERIFIED: Options = {"verify_signature": False}
+# Exceptions of PyJWT, json and cryptography for malformed input.
+PARSE_ERRORS = (
+    jwt.PyJWTError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+Claims = Mapping[str, Any]  # what JSON can hold
+
+
+class TokenRefused(Exception):
+    """The token is not valid. Its text may be shown to the client."""
+
+
+class TokenNotCurrent(TokenRefused):
+    """The token is signed and for this service, but has expired or is not valid yet. It is not a guess."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """What a good token of ours says: which session of which account. Whether that lives, the database knows."""
+class UnverifiedToken:
+    """The parts of a token that are needed to find its key. Its signature is not verified."""
+
+    text: str = field(repr=False)
+    algorithm: str
+    kid: str
+    kind: str  # the header typ in lower case, without `application/`; empty when it has none
+    issuer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionToken:
+    """The claims of a verified access token. The session may have ended since."""
 
     account_id: UUID
     session_id: UUID
     expires_at: datetime
 
 
-def sign(keyring: Keyring, session: Session, *, issuer: str) -> str:
-    """The token of a session."""
+def parse_token(text: str) -> UnverifiedToken:
+    """Return the token's parts. Raises TokenRefused when it is malformed, too long, or contains a key."""
+    if len(text) > MAX_TOKEN:
+        raise TokenRefused(f"A token has up to {MAX_TOKEN} characters.")
+    try:
+        found = jwt.decode_complete(text, options=_UNVERIFIED)
+        header, issuer = found["header"], found["payload"].get("iss")
+        algorithm, kid, kind = header.get("alg"), header.get("kid"), header.get("typ", "")
+    except PARSE_ERRORS:
+        raise TokenRefused("This is not a token.") from None
+    if _KEY_HEADERS & header.keys() or "crit" in header or "b64" in header:
+        raise TokenRefused("The token's header has a parameter that is not supported.")
+    if not (isinstance(algorithm, str) and isinstance(kind, str) and isinstance(issuer, str)):
+        raise TokenRefused("The token has no issuer or no algorithm, or its type is malformed.")
+    if not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID:
+        raise TokenRefused("The token has no key id.")
+    kind = kind.lower().removeprefix("application/")
+    return UnverifiedToken(text=text, algorithm=algorithm, kid=kid, kind=kind, issuer=issuer)
+
+
+def verify_token(
+    token: UnverifiedToken,
+    *,
+    key: Any,  # a public key of cryptography, which has one type per algorithm
+    algorithms: Sequence[str],
+    issuer: str,
+    audience: str,
+    required: Collection[str] = (),
+    sole_audience: bool,
+) -> Claims:
+    """Return the claims of a current token that the key signed for this audience. Raises TokenRefused."""
+    options: Options = {
+        "require": ["exp", "iat", "iss", "aud", "sub", *required],
+        "strict_aud": sole_audience,
+        "verify_exp": False,
+        "verify_iat": False,
+        "verify_nbf": False,
+        "enforce_minimum_key_length": True,
+    }
+    try:
+        claims = jwt.decode(
+            token.text,
+            key,
+            algorithms=algorithms,
+            issuer=issuer,
+            audience=audience,
+            options=options,
+        )
+    except jwt.InvalidAudienceError:
+        raise TokenRefused("The token is for another audience than this service.") from None
+    except PARSE_ERRORS:
+        raise TokenRefused("The token is not valid.") from None
+    _require_current(claims)
+    return claims
+
+
+def expiry_of(claims: Claims) -> datetime:
+    """Return when the token expires."""
+    return datetime.fromtimestamp(claims["exp"], UTC)
+
+
+def sign_token(keyring: Keyring, session: Session, *, issuer: str) -> str:
+    """Return the access token of a session."""
     grant = session.impersonation
     claims = {
         "iss": issuer,
@@ -40,28 +146,28 @@ def sign(keyring: Keyring, session: Session, *, issuer: str) -> str:
         "iat": int(session.created_at.timestamp()),
         "nbf": int(session.created_at.timestamp()),
         "exp": int(session.expires_at.timestamp()),
-        "scope": " ".join(scopes.in_order(scopes.of_session(grant))),
+        "scope": " ".join(scopes.sort_scopes(scopes.session_scopes(grant))),
     }
     if grant is not None:
         claims["act"] = {"sub": grant.operator}  # RFC 8693, 4.1
     kid, key = next(iter(keyring.signing_keys(PURPOSE).items()))
-    return jwt.encode(claims, key, algorithm="EdDSA", headers={"typ": KIND, "kid": kid})
+    return jwt.encode(claims, key, algorithm="EdDSA", headers={"typ": JWT_TYPE, "kid": kid})
 
 
-class Verifier:
-    """Knows our tokens, for one process."""
+class SessionTokenVerifier:
+    """Verify access tokens of this service, for one process."""
 
     def __init__(self, keyring: Keyring, *, issuer: str) -> None:
         self.issuer = issuer
         self._keys = {kid: key.public_key() for kid, key in keyring.signing_keys(PURPOSE).items()}
 
-    def verify(self, presented: Presented) -> Claimed:
-        """What the token says. Raises TokenRefused."""
-        key = self._keys.get(presented.kid)
-        if key is None or presented.kind != KIND:
+    def verify(self, token: UnverifiedToken) -> SessionToken:
+        """Return the claims of the token. Raises TokenRefused."""
+        key = self._keys.get(token.kid)
+        if key is None or token.kind != JWT_TYPE:
             raise TokenRefused("The token is not valid.")
-        claims = jwts.verify(
-            presented,
+        claims = verify_token(
+            token,
             key=key,
             algorithms=["EdDSA"],
             issuer=self.issuer,
@@ -73,13 +179,25 @@ class Verifier:
             account_id, session_id = UUID(claims["sub"]), UUID(claims["jti"])
         except ValueError:
             raise TokenRefused("The token is not valid.") from None
-        return Claimed(account_id=account_id, session_id=session_id, expires_at=jwts.expiry(claims))
+        return SessionToken(account_id=account_id, session_id=session_id, expires_at=expiry_of(claims))
 
 
 def list_public_keys(keyring: Keyring) -> Sequence[PublicKey]:
-    """The public halves of the keys that sign our tokens (RFC 8037), the one that signs now first."""
-    published = (
+    """Return the public keys of access tokens (RFC 8037); the first one belongs to the key that signs."""
+    public_keys = (
         (kid, OKPAlgorithm.to_jwk(key.public_key(), as_dict=True))
         for kid, key in keyring.signing_keys(PURPOSE).items()
     )
-    return [PublicKey(kid=kid, x=key["x"]) for kid, key in published]
+    return [PublicKey(kid=kid, x=key["x"]) for kid, key in public_keys]
+
+
+def _require_current(claims: Claims) -> None:
+    now = clock.now().timestamp()
+    for name in ("exp", "iat", "nbf"):
+        value = claims.get(name)
+        if name in claims and (type(value) is not int or not 0 <= value <= _MAX_TIME):
+            raise TokenRefused(f"The token's {name} is not a time.")
+    if claims["exp"] <= now - LEEWAY_S:
+        raise TokenNotCurrent("The token has expired.")
+    if max(claims["iat"], claims.get("nbf", 0)) > now + LEEWAY_S:
+        raise TokenNotCurrent("The token is not valid yet.")

@@ -38,5 +38,5 @@ async def get_buyer(conn: Conn, *, account_id: UUID) -> Buyer:
 
 async def get_holder(conn: Conn, *, account_id: UUID) -> Account:
     """The real account, also of its sandbox twin."""
-    owners = await identity.real_accounts(conn, account_ids=[account_id])
+    owners = await identity.find_real_accounts(conn, account_ids=[account_id])
     return await identity.get_account(conn, account_id=owners.get(account_id, account_id))

@@ -12,5 +12,5 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
 
     Raises ValueError for a live account, whose invoices are kept for ever.
     """
-    await identity.require_twin(conn, account_id=account_id)
+    await identity.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)

@@ -144,7 +144,7 @@ async def note_step(
 async def lacks(conn: Conn, *, claims: Sequence[tuple[UUID, Proof]]) -> Sequence[bool]:
     """Of each account, whether its profile lacks what is proved of it; False for a sandbox's twin."""
     account_ids = {account_id for account_id, _ in claims}
-    real = await identity.real_accounts(conn, account_ids=account_ids)
+    real = await identity.find_real_accounts(conn, account_ids=account_ids)
     found = await store.find_done(conn, account_ids=account_ids)
     return [
         real.get(account_id) == account_id and not found.get(account_id, frozenset()) >= proof.names

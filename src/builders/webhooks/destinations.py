@@ -244,5 +244,5 @@ async def clear_destinations(conn: Conn, *, account_id: UUID) -> tuple[int, int]
 
     What is being sent right now arrives, and is written down nowhere. Raises ValueError for a live account.
     """
-    await identity.require_twin(conn, account_id=account_id)
+    await identity.require_sandbox_account(conn, account_id=account_id)
     return await store.clear(conn, account_id=account_id)

@@ -58,7 +58,7 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
         raise LookupError(f"no room of this revision declares {', '.join(sorted(unknown))}")
     leaving = [each for each in heard if not known[each.name].internal]
     if leaving:
-        real = await identity.real_accounts(conn, account_ids={each.account_id for each in leaving})
+        real = await identity.find_real_accounts(conn, account_ids={each.account_id for each in leaving})
         outgoing = [_outgoing_event(each, real[each.account_id]) for each in leaving]
         await fanout.insert_deliveries(conn, events=outgoing, now=clock.now())
 
@@ -92,7 +92,7 @@ async def send_disabled_email(context: JobContext, account_id: str, webhook_id: 
         reason = REASONS.get(found.disabled_reason) if found and found.disabled_reason else None
         if found is None or reason is None:
             return
-        real = await identity.real_accounts(conn, account_ids=[owner])
+        real = await identity.find_real_accounts(conn, account_ids=[owner])
         account = await identity.get_account(conn, account_id=real[owner])
         sandbox = account.id != owner
         letter = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)

@@ -118,7 +118,7 @@ def _default_event(destination: Destination, prefer: Sequence[str]) -> Event:
 async def insert_test_delivery(conn: Conn, *, destination: Destination, event: Event) -> UUID:
     """A delivery of the event's example, for `deliver_now`; should nobody come, the sender sends it later."""
     now, event_id, account_id = clock.now(), ids.new(), destination.account_id
-    real = (await identity.real_accounts(conn, account_ids=[account_id]))[account_id]
+    real = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
     body = catalog.render_payload(
         event_id=event_id,
         name=event.name,
@@ -206,7 +206,7 @@ def _unknown() -> Invalid:
 
 
 async def _message(conn: Conn, *, account_id: UUID, event: Event, data: str, seed: str | None) -> _Message:
-    real = (await identity.real_accounts(conn, account_ids=[account_id]))[account_id]
+    real = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
     event_id, at = (ids.new(), clock.now()) if seed is None else _seeded_id(event.name, seed)
     body = catalog.render_payload(
         event_id=event_id,

@@ -1,1 +1,1 @@
-"""Handlers of identity, a file for each part of its paths."""
+"""Handlers of identity."""

@@ -26,7 +26,7 @@ Minter = Annotated[Caller, needs("keys:write", fresh=True)]
 MINT = declare(
     Policy(name="mint", quota=30, window_s=600, by="account", counts="API keys that are minted or replaced.")
 )
-# What follows a new key, for clients that can follow (OpenAPI 3.1, "Link Object").
+# A link to the rotation of the new key (OpenAPI 3.1, "Link Object").
 ROTATION: dict[int | str, dict[str, Any]] = {
     200: {"links": {"rotate": {"operationId": "api_keys_rotate", "parameters": {"key_id": "$response.body#/id"}}}}
 }
@@ -39,7 +39,7 @@ ROTATION: dict[int | str, dict[str, Any]] = {
     dependencies=[rate_limit(MINT)],
 )
 async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schemas.ApiKeyCreated:
-    """Mint an API key. The secret is in this answer and nowhere else."""
+    """Mint an API key. Only this answer contains the secret."""
     new = await identity.create_key(
         conn,
         account_id=caller.live_account_id,
@@ -52,13 +52,13 @@ async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schema
         expires_at=body.expires_at,
         allowed_ips=body.allowed_ips,
     )
-    return schemas.created(new)
+    return schemas.created_reply(new)
 
 
 @router.get("/scopes", response_model=Listing[schemas.ScopeReply])
 async def list_scopes(caller: Reader) -> Listing[Scope]:
     """List every scope and the presets that hold it."""
-    del caller  # the scope to read keys is enough
+    del caller  # every caller with the scope gets the same list
     return Listing(items=identity.list_scopes())
 
 
@@ -83,7 +83,7 @@ async def get(key_id: KeyId, caller: Reader, conn: Reads) -> ApiKey:
     openapi_extra=BEYOND_SPEC,
 )
 async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
-    """Revoke an API key; refused everywhere within the cache time of keys."""
+    """Revoke an API key; it is refused within the cache time of credentials."""
     return await identity.revoke_key(
         conn,
         account_id=caller.live_account_id,
@@ -103,7 +103,7 @@ async def revoke(key_id: KeyId, caller: Minter, conn: Tx) -> ApiKey:
 async def rotate(
     key_id: KeyId, caller: Minter, conn: Tx, body: schemas.ApiKeyRotate | None = None
 ) -> schemas.ApiKeyCreated:
-    """Replace an API key; the old one goes on for the overlap."""
+    """Replace an API key; the old key works until the end of the overlap."""
     new = await identity.rotate_key(
         conn,
         account_id=caller.live_account_id,
@@ -113,4 +113,4 @@ async def rotate(
         rotator_id=caller.key_id,
         actor=caller.actor,
     )
-    return schemas.created(new)
+    return schemas.created_reply(new)

@@ -1,1 +1,1 @@
-"""What goes over the wire at identity, a file for each file of handlers."""
+"""Requests and replies of identity, one file for each file of handlers."""

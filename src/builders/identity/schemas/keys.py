@@ -1,4 +1,4 @@
-"""What goes over the wire at identity."""
+"""Requests and replies of API keys."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,9 +9,9 @@ from uuid import UUID
 from pydantic import AwareDatetime, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
 
-from builders.identity import networks
+from builders.identity import key_limits
 from builders.identity.records import MAX_LABEL, MAX_NETWORKS, ApiKey, KeyKind, NewApiKey, Preset
-from builders.identity.scopes import DESCRIPTIONS, of_preset
+from builders.identity.scopes import DESCRIPTIONS, preset_scopes
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.values import texts
 from builders.kit.values.texts import checked
@@ -29,43 +29,45 @@ _ITEM: JsonDict = {
     "last_used_at": None,
     "allowed_ips": ["192.0.2.0/24", "2001:db8::/48"],
 }
-_KEY: JsonDict = {**_ITEM, "scopes": [*of_preset(Preset.DEVELOPER_FULL)]}
+_KEY: JsonDict = {**_ITEM, "scopes": [*preset_scopes(Preset.DEVELOPER_FULL)]}
 
 _BY_PRESET = (
     "Callers do not choose scopes: the preset decides what a key may do. GET /v1/api-keys/scopes lists them."
 )
-_WHOLE = "A key reaches the whole account; it cannot be limited to a part of it. allowed_ips says where it works."
-# A credential that is less limited than its holder believes is a hole: more names than elsewhere are refused here.
-_NOT_CHOSEN: Mapping[str, str] = MappingProxyType(
+_ALL_RESOURCES = (
+    "A key reaches the whole account; it cannot be limited to a part of it. allowed_ips limits its networks."
+)
+# A client that sends one of these believes that it limits the key: refuse them instead of a warning.
+_NOT_OFFERED: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(
             ("scope", "scopes", "permissions", "role", "roles", "access", "policy", "policies"), _BY_PRESET
         ),
-        **dict.fromkeys(("project", "projects", "project_id", "project_ids", "domain", "domains"), _WHOLE),
-        **dict.fromkeys(("alias", "aliases", "resource", "resources"), _WHOLE),
+        **dict.fromkeys(("project", "projects", "project_id", "project_ids", "domain", "domains"), _ALL_RESOURCES),
+        **dict.fromkeys(("alias", "aliases", "resource", "resources"), _ALL_RESOURCES),
         **dict.fromkeys(("ip", "ips", "ip_addresses", "cidr", "cidrs", "source_ips"), "Use allowed_ips."),
     }
 )
 
 
 def _cidr(text: str) -> str:
-    return str(networks.parse(text))
+    return str(key_limits.parse_network(text))
 
 
 class ApiKeyCreate(Body):
-    """A request for an API key: the preset decides what it may do."""
+    """An API key to create. The preset sets its scopes."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"label": "ci", "key_kind": "test", "preset": "developer_full"})
     )
 
-    not_offered = _NOT_CHOSEN
+    not_offered = _NOT_OFFERED
 
     label: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
         texts.Plain,
-        Field(description="What you call it."),
+        Field(description="Your name for the key."),
     ]
     key_kind: Annotated[
         KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
@@ -78,7 +80,7 @@ class ApiKeyCreate(Body):
         ),
     ]
     expires_at: Annotated[
-        AwareDatetime | None, Field(description="When the key ends, in the future; null: never.")
+        AwareDatetime | None, Field(description="When the key expires, in the future; null: never.")
     ] = None
     allowed_ips: Annotated[
         list[Annotated[str, checked(_cidr, "network")]] | None,
@@ -91,9 +93,9 @@ class ApiKeyCreate(Body):
 
 
 class ApiKeyRotate(Body):
-    """How long the old key goes on."""
+    """The overlap of a rotation, in which the old key still works."""
 
-    not_offered = _NOT_CHOSEN
+    not_offered = _NOT_OFFERED
 
     model_config = ConfigDict(json_schema_extra=by_example({"overlap_hours": 48}))
 
@@ -114,12 +116,14 @@ class ApiKeyItem(Reply):
         KeyKind, Field(description="`live` keys have real effects; `test` keys work on the sandbox.")
     ]
     preset: Annotated[Preset, Field(description="Role preset that sets the scopes.")]
-    prefix: Annotated[str, Field(description="The public start of the key.")]
+    prefix: Annotated[str, Field(description="The public beginning of the secret.")]
     last4: Annotated[str, Field(description="Last four characters of the secret, to recognize the key.")]
     created_at: Annotated[datetime, Field(description="When the key was minted.")]
-    expires_at: Annotated[datetime | None, Field(description="From when the key is refused; null: never.")]
+    expires_at: Annotated[datetime | None, Field(description="When the key expires; null: never.")]
     revoked_at: Annotated[datetime | None, Field(description="When the key was revoked; null while it works.")]
-    last_used_at: Annotated[datetime | None, Field(description="To within five minutes.")]
+    last_used_at: Annotated[
+        datetime | None, Field(description="When the key was last used, to within five minutes.")
+    ]
     allowed_ips: Annotated[list[str] | None, Field(description="The networks that the key works from; null: any.")]
 
 
@@ -159,11 +163,11 @@ class ScopeReply(Reply):
     presets: Annotated[list[Preset], Field(description="Role presets that include it.")]
 
 
-def created(new: NewApiKey) -> ApiKeyCreated:
-    """The answer that shows the secret."""
-    return ApiKeyCreated(**shown(new.key).model_dump(), secret=new.secret)
+def created_reply(new: NewApiKey) -> ApiKeyCreated:
+    """Return the reply with the secret."""
+    return ApiKeyCreated(**key_reply(new.key).model_dump(), secret=new.secret)
 
 
-def shown(key: ApiKey) -> ApiKeyReply:
-    """The answer without it."""
+def key_reply(key: ApiKey) -> ApiKeyReply:
+    """Return the reply without the secret."""
     return ApiKeyReply.model_validate(key)

@@ -1,4 +1,4 @@
-"""What goes over the wire of signing in."""
+"""Requests and replies of the login."""
 
 from typing import Annotated, Literal
 
@@ -6,8 +6,8 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from builders.identity.records import MailedCode, MailedLink, Standing
-from builders.identity.schemas.sessions import CURRENT, SessionReply, current
+from builders.identity.records import MailedCode, MailedLink, Principal
+from builders.identity.schemas.account import SESSION_EXAMPLE, SessionReply, session_reply
 from builders.kit.http import forms
 from builders.kit.http.bodies import Body, WriteReply, by_example
 from builders.kit.http.callers import Caller
@@ -40,12 +40,12 @@ def _own_path(text: str) -> str:
 ReturnTo = Annotated[
     str,
     AfterValidator(_own_path),
-    Field(description="The path of this service that the mailed link leads to once a browser is signed in."),
+    Field(description="The path of this service that the emailed link opens after the login."),
 ]
 
 
 class LoginRequest(Body):
-    """A request for a code to sign in with."""
+    """A request for a one-time code."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"email": "ada@example.net"}))
 
@@ -57,7 +57,7 @@ class LoginRequest(Body):
 
 
 class LoginReply(WriteReply):
-    """A code is on its way, if an account has the address."""
+    """The code was sent, if an account has the address."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"status": "sent", "expires_in_s": 900, "warnings": []})
@@ -66,11 +66,11 @@ class LoginReply(WriteReply):
     status: Annotated[
         Literal["sent"], Field(description="Always `sent`, whether the address has an account or not.")
     ] = "sent"
-    expires_in_s: Annotated[int, Field(description="For so long the code is good, from when it is made.")]
+    expires_in_s: Annotated[int, Field(description="Lifetime of the code, from its creation.")]
 
 
 class LoginRedeem(Body):
-    """What was mailed: the code with the address it was mailed to, or the token of the link."""
+    """The code with the email address that it was sent to, or the token of the link."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"email": "ada@example.net", "code": "7KQX-M2PD"}, _TOKEN)
@@ -78,7 +78,7 @@ class LoginRedeem(Body):
 
     email: Annotated[Address | None, Field(description="Address of the account; send it with `code`.")] = None
     code: Annotated[
-        str | None, Field(max_length=40, description="In either case, with or without the hyphen.")
+        str | None, Field(max_length=40, description="In upper or lower case, with or without the hyphen.")
     ] = None
     token: Annotated[
         str | None,
@@ -86,20 +86,20 @@ class LoginRedeem(Body):
     ] = None
 
     @model_validator(mode="after")
-    def _whole(self) -> "LoginRedeem":
+    def _require_one_proof(self) -> "LoginRedeem":
         if (self.token is None) == (self.code is None) or (self.code is None) != (self.email is None):
             raise PydanticCustomError("login_form", "Send email and code, or token alone.")
         return self
 
     def proof(self) -> MailedCode | MailedLink:
-        """What it proves to have."""
+        """Return the code or the token."""
         if self.token is not None:
             return MailedLink(token=self.token)
         return MailedCode(email=self.email or "", code=self.code or "")
 
 
 class LoginAsRedeemRequest(Body):
-    """A login-as grant, as the operator was shown it."""
+    """The text of a login-as grant."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"grant": "svc_grant_4fGh7Kq2LmN8_onlyAnExample"}))
 
@@ -111,11 +111,11 @@ class LoginAsRedeemRequest(Body):
 
 
 class SignedInReply(SessionReply, WriteReply):
-    """The session just opened. Its token is in the cookie alone; programs use API keys."""
+    """The new session. Only the cookie contains its token; programs use API keys."""
 
-    model_config = ConfigDict(json_schema_extra=by_example({**CURRENT, "warnings": []}))
+    model_config = ConfigDict(json_schema_extra=by_example({**SESSION_EXAMPLE, "warnings": []}))
 
 
-def signed_in(standing: Standing, caller: Caller) -> SignedInReply:
-    """The answer to who has just signed in."""
-    return SignedInReply(**current(standing, caller).model_dump())
+def signed_in_reply(principal: Principal, caller: Caller) -> SignedInReply:
+    """Return the reply to a login."""
+    return SignedInReply(**session_reply(principal, caller).model_dump())

@@ -1,1 +1,1 @@
-"""All SQL of identity, a file for each family of tables."""
+"""All SQL of identity."""

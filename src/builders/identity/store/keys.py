@@ -1,4 +1,4 @@
-"""API keys. Statements name the account, but for the look-up of a key, which brings none."""
+"""API keys. Every statement names the account, except the query for a key's account."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,14 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from builders.identity import scopes
-from builders.identity.keys import KeyText
-from builders.identity.networks import Network
-from builders.identity.records import ApiKey, KeyKind, Preset
+from builders.identity.key_limits import Network
+from builders.identity.records import ApiKey, KeyKind, KeySecret, Preset
 from builders.kit.db.connections import Conn
 
 _KINDS = {kind.value: kind for kind in KeyKind}
 _PRESETS = {preset.value: preset for preset in Preset}
 
-# Keys of an account are made one at a time, or two would each count the other's as not yet there.
+# Without the lock, concurrent transactions would not count each other's keys.
 LOCK_KEYS = "SELECT FROM identity_accounts WHERE id = %(account_id)s FOR NO KEY UPDATE"
 INSERT_KEY = """
     WITH key AS (
@@ -26,7 +25,7 @@ INSERT_KEY = """
              asked_expires_at, allowed_ips)
         SELECT %(account_id)s, %(id)s, %(label)s, %(kind)s, %(preset)s, %(prefix)s, %(last4)s, %(now)s,
                %(created_by)s, %(expires_at)s, %(expires_at)s, %(allowed_ips)s::cidr[]
-        WHERE %(most)s > (
+        WHERE %(max_active)s > (
             SELECT count(*) FROM identity_keys
             WHERE account_id = %(account_id)s AND revoked_at IS NULL
               AND (expires_at IS NULL OR expires_at > %(now)s)
@@ -44,7 +43,7 @@ FIND_KEY = """
            asked_expires_at, allowed_ips
     FROM identity_keys WHERE account_id = %(account_id)s AND id = %(key_id)s
 """
-# Rendered by PostgreSQL: measured at half the cost of fifty records.
+# PostgreSQL renders the JSON: half the cost of reading fifty records.
 LIST_KEYS = """
     SELECT coalesce(json_agg(json_build_object(
                'id', id, 'label', label, 'key_kind', kind, 'preset', preset, 'prefix', prefix, 'last4', last4,
@@ -74,21 +73,21 @@ EXPIRE_KEY = """
            asked_expires_at, allowed_ips
 """
 FIND_HOLDER = """
-    SELECT known.digest, key.account_id, twin.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,
+    SELECT known.digest, key.account_id, sandbox.id AS sandbox_id, key.id AS key_id, key.kind, key.preset,
            key.expires_at, key.revoked_at IS NOT NULL AS is_revoked,
            coalesce(key.expires_at <= %(now)s, false) AS is_expired, key.allowed_ips
     FROM identity_key_ids AS known
     JOIN identity_keys AS key ON key.account_id = known.account_id AND key.id = known.key_id
-    JOIN identity_accounts AS twin ON twin.sandbox_of = key.account_id
+    JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = key.account_id
     WHERE known.public_id = %(public_id)s
 """
-# Of many at once one notes it, and none again before the time is over.
+# One of many concurrent statements updates the row.
 NOTE_REFUSAL = """
     UPDATE identity_keys SET refusal_noted_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(key_id)s
       AND (refusal_noted_at IS NULL OR refusal_noted_at <= %(before)s)
 """
-# SKIP LOCKED: whoever else holds the row is writing it now, and two flushes never wait for each other.
+# SKIP LOCKED: another process that holds the row updates the same column; concurrent flushes do not wait.
 TOUCH_KEYS = """
     UPDATE identity_keys AS key SET last_used_at = %(now)s
     FROM (
@@ -103,7 +102,7 @@ TOUCH_KEYS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Whom a key belongs to."""
+    """A key as authentication needs it."""
 
     digest: bytes
     account_id: UUID
@@ -118,11 +117,11 @@ class Holder:
 
 
 def _api_key(_: object) -> Callable[[Sequence[Any]], ApiKey]:
-    # By position, and with no look at the names of columns: programs read their keys by the million.
-    return _made
+    # By position, without a look at column names: clients read keys very often.
+    return _read_row
 
 
-def _made(row: Sequence[Any]) -> ApiKey:
+def _read_row(row: Sequence[Any]) -> ApiKey:
     preset = _PRESETS[row[3]]
     return ApiKey(
         id=row[0],
@@ -137,7 +136,7 @@ def _made(row: Sequence[Any]) -> ApiKey:
         last_used_at=row[9],
         asked_expires_at=row[10],
         allowed_ips=None if row[11] is None else [str(each) for each in row[11]],
-        scopes=scopes.of_preset(preset),
+        scopes=scopes.preset_scopes(preset),
     )
 
 
@@ -146,31 +145,31 @@ async def insert_key(
     *,
     account_id: UUID,
     key_id: UUID,
-    text: KeyText,
+    secret: KeySecret,
     label: str,
     kind: KeyKind,
     preset: Preset,
     created_by: str,
     expires_at: datetime | None,
     allowed_ips: Sequence[str] | None,
-    most: int,
+    max_active: int,
     now: datetime,
 ) -> ApiKey | None:
-    """Insert the key with its global look-up row; None when the account has `most` active keys already."""
+    """Insert the key with its row in the global table; None when the account has `max_active` active keys."""
     row = {
         "account_id": account_id,
         "id": key_id,
         "label": label,
         "kind": kind,
         "preset": preset,
-        "prefix": text.prefix,
-        "last4": text.last4,
-        "public_id": text.public_id,
-        "digest": text.digest,
+        "prefix": secret.prefix,
+        "last4": secret.last4,
+        "public_id": secret.public_id,
+        "digest": secret.digest,
         "created_by": created_by,
         "expires_at": expires_at,
         "allowed_ips": None if allowed_ips is None else list(allowed_ips),
-        "most": most,
+        "max_active": max_active,
         "now": now,
     }
     await conn.execute(LOCK_KEYS, row)
@@ -180,14 +179,14 @@ async def insert_key(
 
 
 async def find_key(conn: Conn, *, account_id: UUID, key_id: UUID) -> ApiKey | None:
-    """One key of the account."""
+    """Return a key of the account, or None."""
     cursor = conn.cursor(row_factory=_api_key)
     await cursor.execute(FIND_KEY, {"account_id": account_id, "key_id": key_id})
     return await cursor.fetchone()
 
 
 async def list_keys(conn: Conn, *, account_id: UUID, after: UUID, limit: int) -> tuple[str, str, bool]:
-    """The JSON of up to `limit` keys older than `after`, the last one's id, and whether more follow."""
+    """Return the JSON of up to `limit` keys before the id `after`, the last id, and whether more follow."""
     async with conn.cursor() as cursor:
         await cursor.execute(LIST_KEYS, {"account_id": account_id, "after": after, "limit": limit})
         row = await cursor.fetchone()
@@ -197,7 +196,7 @@ async def list_keys(conn: Conn, *, account_id: UUID, after: UUID, limit: int) ->
 async def revoke_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, any_kind: bool, now: datetime
 ) -> ApiKey | None:
-    """The revoked key; None when it is not there, or live and only test keys may go."""
+    """Revoke a key and return it; None when it does not exist, or is live and `any_kind` is false."""
     async with conn.cursor(row_factory=_api_key) as cursor:
         row = {"account_id": account_id, "key_id": key_id, "any_kind": any_kind, "now": now}
         await cursor.execute(REVOKE_KEY, row)
@@ -207,7 +206,7 @@ async def revoke_key(
 async def expire_key(
     conn: Conn, *, account_id: UUID, key_id: UUID, expires_at: datetime, now: datetime
 ) -> ApiKey | None:
-    """The key, which now ends by then; None when it is not there or already over."""
+    """Make the key expire by then and return it; None when it does not exist, or is revoked or expired."""
     async with conn.cursor(row_factory=_api_key) as cursor:
         row = {"account_id": account_id, "key_id": key_id, "expires_at": expires_at, "now": now}
         await cursor.execute(EXPIRE_KEY, row)
@@ -215,19 +214,19 @@ async def expire_key(
 
 
 async def find_holder(conn: Conn, *, public_id: str, now: datetime) -> Holder | None:
-    """Whom a key belongs to, one that is over too."""
+    """Return a key, active or not, by the id in its secret; None when it is unknown."""
     async with conn.cursor(row_factory=class_row(Holder)) as cursor:
         await cursor.execute(FIND_HOLDER, {"public_id": public_id, "now": now})
         return await cursor.fetchone()
 
 
 async def touch_keys(conn: Conn, *, used: Collection[tuple[UUID, UUID]], now: datetime, before: datetime) -> None:
-    """Notes that these keys (account, key) were used, where that is not known since `before`."""
+    """Set `last_used_at` of the keys (account, key) where it is older than `before`."""
     row = {"account_ids": [account for account, _ in used], "key_ids": [key for _, key in used]}
     await conn.execute(TOUCH_KEYS, {**row, "now": now, "before": before})
 
 
 async def note_refusal(conn: Conn, *, account_id: UUID, key_id: UUID, now: datetime, before: datetime) -> bool:
-    """Return whether a refused use of the key is to be noted: none was since `before`."""
+    """Record a refused use of the key; return False if one was recorded since `before`."""
     row = {"account_id": account_id, "key_id": key_id, "now": now, "before": before}
     return (await conn.execute(NOTE_REFUSAL, row)).rowcount == 1

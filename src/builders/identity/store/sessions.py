@@ -1,4 +1,4 @@
-"""Sessions: the rows behind our tokens."""
+"""Sessions and login-as grants. Every statement names the account, except the query for a grant's account."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from builders.identity.records import Session, SessionKind
+from builders.identity.records import Grant, Session, SessionKind
 from builders.kit.db.connections import Conn
 from builders.kit.http.callers import Impersonation
 
@@ -30,13 +30,13 @@ LIST_SESSIONS = """
     WHERE account_id = %(account_id)s AND id < %(before)s AND revoked_at IS NULL AND expires_at > %(now)s
     ORDER BY id DESC LIMIT %(limit)s
 """
-# From which a person signed in: a token of the operator's and support's sessions say nothing of the holder.
+# Only logins of a person: the operator's tokens and support sessions are not the owner's.
 LIST_ADDRESSES = """
     SELECT address FROM identity_sessions
     WHERE account_id = %(account_id)s AND kind = 'login' AND address IS NOT NULL AND created_at > %(since)s
     GROUP BY address ORDER BY max(created_at) DESC LIMIT %(limit)s
 """
-# Only what lives is ended, so that of two who end it at once one is told that they did.
+# Only an active session is ended: of two concurrent statements one returns it.
 END_SESSION = """
     UPDATE identity_sessions SET revoked_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(session_id)s AND revoked_at IS NULL AND expires_at > %(now)s
@@ -66,7 +66,7 @@ class _Row:
     may_write: bool | None
 
     def session(self) -> Session:
-        """The record: what is login-as's alone stands together."""
+        """Return the row as a record."""
         impersonation = None
         if self.grant_id is not None:
             impersonation = Impersonation(
@@ -89,7 +89,7 @@ class _Row:
 
 
 async def insert_session(conn: Conn, *, session: Session) -> None:
-    """A live session."""
+    """Insert an active session."""
     grant = session.impersonation
     row = {
         "account_id": session.account_id,
@@ -108,7 +108,7 @@ async def insert_session(conn: Conn, *, session: Session) -> None:
 
 
 async def find_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: datetime) -> Session | None:
-    """A session that lives."""
+    """Return an active session, or None."""
     async with conn.cursor(row_factory=class_row(_Row)) as cursor:
         await cursor.execute(FIND_SESSION, {"account_id": account_id, "session_id": session_id, "now": now})
         row = await cursor.fetchone()
@@ -118,7 +118,7 @@ async def find_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: d
 async def list_sessions(
     conn: Conn, *, account_id: UUID, before: UUID, limit: int, now: datetime
 ) -> Sequence[Session]:
-    """Up to `limit` sessions that live and are older than `before`, newest first."""
+    """Return up to `limit` active sessions before the id `before`, newest first."""
     async with conn.cursor(row_factory=class_row(_Row)) as cursor:
         row = {"account_id": account_id, "before": before, "limit": limit, "now": now}
         await cursor.execute(LIST_SESSIONS, row)
@@ -126,7 +126,7 @@ async def list_sessions(
 
 
 async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: datetime) -> Session | None:
-    """The session that ended by this; None when it is not there or over already."""
+    """End a session and return it; None when it does not exist or has ended."""
     async with conn.cursor(row_factory=class_row(_Row)) as cursor:
         await cursor.execute(END_SESSION, {"account_id": account_id, "session_id": session_id, "now": now})
         row = await cursor.fetchone()
@@ -134,11 +134,101 @@ async def end_session(conn: Conn, *, account_id: UUID, session_id: UUID, now: da
 
 
 async def prune_sessions(conn: Conn, *, before: datetime, batch: int) -> int:
-    """Forgets sessions that were over by then, up to a batch; gives how many."""
+    """Delete up to `batch` sessions that ended before then; return their number."""
     return (await conn.execute(PRUNE_SESSIONS, {"before": before, "batch": batch})).rowcount
 
 
 async def list_addresses(conn: Conn, *, account_id: UUID, since: datetime, limit: int) -> list[str]:
-    """Return the addresses from which the account's holder signed in since then, the latest first."""
+    """Return the IP addresses of the owner's logins since then, the latest first."""
     row = {"account_id": account_id, "since": since, "limit": limit}
     return [address for (address,) in await (await conn.execute(LIST_ADDRESSES, row)).fetchall()]
+
+
+INSERT_GRANT = """
+    WITH granted AS (
+        INSERT INTO identity_grants
+            (account_id, id, operator, reason, may_write, created_at, expires_at)
+        VALUES (%(account_id)s, %(id)s, %(operator)s, %(reason)s, %(may_write)s, %(created_at)s, %(expires_at)s)
+    )
+    INSERT INTO identity_grant_ids (public_id, digest, account_id, grant_id)
+    VALUES (%(public_id)s, %(digest)s, %(account_id)s, %(id)s)
+"""
+# One of two concurrent statements succeeds.
+REDEEM_GRANT = """
+    UPDATE identity_grants AS granted SET redeemed_at = %(now)s
+    FROM identity_grant_ids AS known
+    WHERE known.public_id = %(public_id)s AND known.digest = %(digest)s
+      AND granted.account_id = known.account_id AND granted.id = known.grant_id
+      AND granted.redeemed_at IS NULL AND granted.revoked_at IS NULL AND granted.expires_at > %(now)s
+    RETURNING granted.account_id, granted.id, operator, reason, may_write, created_at, expires_at, redeemed_at,
+              revoked_at
+"""
+FIND_GRANT_ACCOUNT = "SELECT account_id FROM identity_grant_ids WHERE grant_id = %(grant_id)s"
+FIND_GRANT = """
+    SELECT account_id, id, operator, reason, may_write, created_at, expires_at, redeemed_at, revoked_at
+    FROM identity_grants WHERE account_id = %(account_id)s AND id = %(grant_id)s
+"""
+LIST_GRANTS = """
+    SELECT account_id, id, operator, reason, may_write, created_at, expires_at, redeemed_at, revoked_at
+    FROM identity_grants WHERE account_id = %(account_id)s ORDER BY id DESC LIMIT %(limit)s
+"""
+REVOKE_GRANT = """
+    UPDATE identity_grants SET revoked_at = %(now)s
+    WHERE account_id = %(account_id)s AND id = %(grant_id)s AND revoked_at IS NULL
+"""
+FIND_GRANT_SESSION = """
+    SELECT id FROM identity_sessions WHERE account_id = %(account_id)s AND grant_id = %(grant_id)s
+"""
+
+
+async def insert_grant(conn: Conn, *, grant: Grant, public_id: str, digest: bytes) -> None:
+    """Insert a grant with its row in the global table of grants."""
+    row = {
+        "account_id": grant.account_id,
+        "id": grant.id,
+        "operator": grant.operator,
+        "reason": grant.reason,
+        "may_write": grant.may_write,
+        "created_at": grant.created_at,
+        "expires_at": grant.expires_at,
+        "public_id": public_id,
+        "digest": digest,
+    }
+    await conn.execute(INSERT_GRANT, row)
+
+
+async def redeem_grant(conn: Conn, *, public_id: str, digest: bytes, now: datetime) -> Grant | None:
+    """Mark the grant as redeemed and return it; None when it is unknown, used, revoked or expired."""
+    async with conn.cursor(row_factory=class_row(Grant)) as cursor:
+        await cursor.execute(REDEEM_GRANT, {"public_id": public_id, "digest": digest, "now": now})
+        return await cursor.fetchone()
+
+
+async def find_grant(conn: Conn, *, grant_id: UUID) -> Grant | None:
+    """Return a grant of any account, or None."""
+    owner = await (await conn.execute(FIND_GRANT_ACCOUNT, {"grant_id": grant_id})).fetchone()
+    if owner is None:
+        return None
+    async with conn.cursor(row_factory=class_row(Grant)) as cursor:
+        await cursor.execute(FIND_GRANT, {"account_id": owner[0], "grant_id": grant_id})
+        return await cursor.fetchone()
+
+
+async def list_grants(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[Grant]:
+    """Return the account's newest grants."""
+    async with conn.cursor(row_factory=class_row(Grant)) as cursor:
+        await cursor.execute(LIST_GRANTS, {"account_id": account_id, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def revoke_grant(conn: Conn, *, account_id: UUID, grant_id: UUID, now: datetime) -> bool:
+    """Revoke the grant; return False when it is already revoked."""
+    row = {"account_id": account_id, "grant_id": grant_id, "now": now}
+    return (await conn.execute(REVOKE_GRANT, row)).rowcount == 1
+
+
+async def find_grant_session(conn: Conn, *, account_id: UUID, grant_id: UUID) -> UUID | None:
+    """Return the id of the session that was opened with the grant, or None."""
+    row = {"account_id": account_id, "grant_id": grant_id}
+    found = await (await conn.execute(FIND_GRANT_SESSION, row)).fetchone()
+    return None if found is None else UUID(str(found[0]))

@@ -147,7 +147,7 @@ async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str
     found = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
     if found is None:
         raise TokenInvalid("There is no invitation with this token.", next_action="Ask for a new invitation.")
-    owners = await identity.real_accounts(conn, account_ids=[found.account_id])
+    owners = await identity.find_real_accounts(conn, account_ids=[found.account_id])
     owner_id = owners.get(found.account_id, found.account_id)
     access = Access(
         portfolio_id=found.account_id,

@@ -31,7 +31,7 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     """Return the team as the caller sees it, and the caller's memberships in other teams."""
     members = await store.list_members(conn, account_id=access.portfolio_id)
     memberships = await store.list_memberships(conn, account_id=access.member_id)
-    owners = await identity.real_accounts(conn, account_ids={each.portfolio_id for each in memberships})
+    owners = await identity.find_real_accounts(conn, account_ids={each.portfolio_id for each in memberships})
     # A sandbox team and a live one of the same owner are told apart by the mode of the key.
     same_mode = [
         each for each in memberships if (owners.get(each.portfolio_id) != each.portfolio_id) == access.is_sandbox

@@ -1,4 +1,4 @@
-"""What goes over the wire of sessions."""
+"""Replies of sessions, of the audit list and of the public keys."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -8,8 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.identity import scopes
-from builders.identity.records import KeyKind, Preset, PublicKey, Session, SessionKind, Standing
-from builders.identity.schemas.audit import ActorReply
+from builders.identity.records import AuditAction, KeyKind, Preset, Principal, PublicKey, Session, SessionKind
 from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.callers import Caller, Impersonation
 from builders.kit.http.fields import Livemode
@@ -34,7 +33,7 @@ _ITEM: JsonDict = {
     "current": True,
     "impersonation": None,
 }
-CURRENT: JsonDict = {
+SESSION_EXAMPLE: JsonDict = {
     "authenticated": True,
     "method": "cookie",
     "account": {
@@ -46,7 +45,7 @@ CURRENT: JsonDict = {
     "actor": {"type": "user", "id": _SESSION_ID, "label": "Ada"},
     "key": None,
     "session": {"id": _SESSION_ID, "created_at": "2026-01-05T09:30:00Z"},
-    "scopes": [*scopes.in_order(scopes.ALL)],
+    "scopes": [*scopes.sort_scopes(scopes.ALL)],
     "mode": "live",
     "livemode": True,
     "expires_at": "2026-01-05T21:30:00Z",
@@ -61,14 +60,63 @@ _JWK: JsonDict = {
     "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
 }
 
+_ACTOR: JsonDict = {"type": "key", "id": "0193a1b2-0000-7000-8000-000000000001", "label": None}
+_ENTRY: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-0000000000a1",
+    "at": "2026-01-05T09:30:00Z",
+    "action": "api_key.minted",
+    "actor": _ACTOR,
+    "request_id": "9f8c1d2e3b4a59687786958473625140",
+    "about": {
+        "key_id": "0193a1b2-0000-7000-8000-000000000002",
+        "label": "ci",
+        "key_kind": "test",
+        "preset": "developer_full",
+    },
+}
+
+
+class ActorReply(Reply):
+    """Who performed an action."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ACTOR))
+
+    type: Annotated[
+        Literal["key", "user", "support", "operator"],
+        Field(
+            description="An API key, a person who signed in, the vendor's support signed in as the account, "
+            "or the operator at the command line."
+        ),
+    ]
+    id: Annotated[UUID | None, Field(description="Identifier of the key, the session or the login-as grant.")]
+    label: Annotated[str | None, Field(description="Name or address of support or the operator.")]
+
+
+class AuditEntryReply(Reply):
+    """An entry of the audit list."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ENTRY))
+
+    id: Annotated[UUID, Field(description="Identifier of the entry.")]
+    at: Annotated[datetime, Field(description="When it happened.")]
+    action: Annotated[AuditAction, Field(description="What was done. More values can be added.")]
+    actor: Annotated[ActorReply, Field(description="The person, key or employee who did it.")]
+    request_id: Annotated[
+        str | None, Field(description="Identifier of the request; null for actions at the command line.")
+    ]
+    about: Annotated[
+        dict[str, str | int | bool | None],
+        Field(description="Details; the members depend on the action. Never a secret."),
+    ]
+
 
 class SessionAccount(Reply):
-    """Whom the caller acts for; also with a test key the real account."""
+    """The account of the caller; with a test key also the real account."""
 
     id: Annotated[UUID, Field(description="Identifier of the account.")]
     name: Annotated[str, Field(description="Name of the account.")]
     email: Annotated[str, Field(description="Email address of the account.")]
-    email_verified: Annotated[bool, Field(description="Whether the address is confirmed.")]
+    email_verified: Annotated[bool, Field(description="Whether the address is verified.")]
 
 
 class SessionKey(Reply):
@@ -81,20 +129,20 @@ class SessionKey(Reply):
 
 
 class SessionStart(Reply):
-    """The session behind the token."""
+    """The session of the token."""
 
     id: Annotated[UUID, Field(description="Identifier of the session.")]
     created_at: Annotated[datetime, Field(description="When the session was opened.")]
 
 
 class SessionAct(Reply):
-    """Who really acts (RFC 8693, 4.1)."""
+    """Who acts for the account (RFC 8693, 4.1)."""
 
     sub: Annotated[str, Field(description="Name of the vendor's employee (RFC 8693, `act`).")]
 
 
 class SessionImpersonation(Reply):
-    """The vendor's support signed in as the account, by a grant."""
+    """The vendor's support signed in as the account with a login-as grant."""
 
     grant_id: Annotated[UUID, Field(description="Identifier of the login-as grant.")]
     operator: Annotated[str, Field(description="Name of the vendor's employee.")]
@@ -105,9 +153,9 @@ class SessionImpersonation(Reply):
 
 
 class SessionReply(Reply):
-    """Who is asking, and what they may do."""
+    """The caller: the account, its credentials and their scopes."""
 
-    model_config = ConfigDict(json_schema_extra=by_example(CURRENT))
+    model_config = ConfigDict(json_schema_extra=by_example(SESSION_EXAMPLE))
 
     authenticated: Annotated[
         Literal[True], Field(description="Always true; without valid credentials the answer is 401.")
@@ -115,7 +163,7 @@ class SessionReply(Reply):
     method: Annotated[
         Literal["api_key", "jwt", "cookie"], Field(description="Which form of credentials was used.")
     ]
-    account: Annotated[SessionAccount, Field(description="The account; the real one also with a test key.")]
+    account: Annotated[SessionAccount, Field(description="The account; with a test key also the real account.")]
     actor: Annotated[ActorReply, Field(description="Who makes the request: a person, an API key or support.")]
     key: Annotated[SessionKey | None, Field(description="The API key that was used; null with other credentials.")]
     session: Annotated[
@@ -144,20 +192,20 @@ class SessionItem(Reply):
         Field(description="A person's login, a token made by the operator, or support signed in as the account."),
     ]
     created_at: Annotated[datetime, Field(description="When the session was opened.")]
-    expires_at: Annotated[datetime, Field(description="When the session ends by itself.")]
-    ended_at: Annotated[datetime | None, Field(description="When it was ended before its time.")]
-    address: Annotated[str | None, Field(description="Where it was opened from.")]
+    expires_at: Annotated[datetime, Field(description="When the session expires.")]
+    ended_at: Annotated[datetime | None, Field(description="When it was ended before its expiry.")]
+    address: Annotated[str | None, Field(description="IP address of the client that opened it.")]
     user_agent: Annotated[
         str | None, Field(description="`User-Agent` of the browser that opened it; null when unknown.")
     ]
-    current: Annotated[bool, Field(description="Whether it is the one that asks.")]
+    current: Annotated[bool, Field(description="Whether it is the session of this request.")]
     impersonation: Annotated[
         SessionImpersonation | None, Field(description="Set when the vendor's support opened it; null otherwise.")
     ]
 
 
 class LogoutReply(Reply):
-    """The session is over."""
+    """The session has ended."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"authenticated": False}))
 
@@ -165,7 +213,7 @@ class LogoutReply(Reply):
 
 
 class JwkReply(Reply):
-    """The public half of a key that signs our tokens (RFC 8037)."""
+    """The public key of a key that signs access tokens (RFC 8037)."""
 
     kty: Annotated[Literal["OKP"], Field(description="Key type (RFC 8037).")] = "OKP"
     crv: Annotated[Literal["Ed25519"], Field(description="Curve of the key.")] = "Ed25519"
@@ -176,16 +224,16 @@ class JwkReply(Reply):
 
 
 class JwksReply(Reply):
-    """A set of keys (RFC 7517), the one that signs now first."""
+    """A set of public keys (RFC 7517); the first one belongs to the key that signs."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"keys": [_JWK]}))
 
     keys: Annotated[list[JwkReply], Field(description="The current key and those whose tokens are still valid.")]
 
 
-def current(standing: Standing, caller: Caller) -> SessionReply:
-    """The answer to who is asking."""
-    account, key, session, actor = standing.account, standing.key, standing.session, caller.actor
+def session_reply(principal: Principal, caller: Caller) -> SessionReply:
+    """Return the reply for the caller."""
+    account, key, session, actor = principal.account, principal.key, principal.session, caller.actor
     return SessionReply(
         method=caller.method,
         account=SessionAccount(
@@ -199,7 +247,7 @@ def current(standing: Standing, caller: Caller) -> SessionReply:
         ),
         key=key and SessionKey(id=key.id, label=key.label, kind=KeyKind(key.key_kind), preset=Preset(key.preset)),
         session=session and SessionStart(id=session.id, created_at=session.created_at),
-        scopes=scopes.in_order(caller.scopes),
+        scopes=scopes.sort_scopes(caller.scopes),
         mode=caller.mode,
         livemode=caller.mode == "live",
         expires_at=caller.expires_at,
@@ -207,8 +255,8 @@ def current(standing: Standing, caller: Caller) -> SessionReply:
     )
 
 
-def listed(session: Session, caller: Caller) -> SessionItem:
-    """A session as a list shows it."""
+def session_item(session: Session, caller: Caller) -> SessionItem:
+    """Return the session as an item of the list."""
     return SessionItem(
         id=session.id,
         kind=session.kind,
@@ -222,8 +270,8 @@ def listed(session: Session, caller: Caller) -> SessionItem:
     )
 
 
-def published(key: PublicKey) -> JwkReply:
-    """A key as a set of keys shows it."""
+def jwk_reply(key: PublicKey) -> JwkReply:
+    """Return the key as a member of the set."""
     return JwkReply(kid=key.kid, x=key.x)
 
 
