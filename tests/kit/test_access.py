@@ -94,11 +94,11 @@ async def test_nothing_is_held_back_at_a_level_that_shows_nothing(logged: String
 
 
 async def test_a_long_path_is_not_kept_in_memory(logged: StringIO) -> None:
-    access_log._asked.cache_clear()
+    access_log._constant_parts.cache_clear()
     await note(request_id="request1", path="/" + "a" * 60_000)
     access_log.flush()
     assert len(events(logged)) == 1
-    assert access_log._asked.cache_info().currsize == 0
+    assert access_log._constant_parts.cache_info().currsize == 0
 
 
 @pytest.mark.parametrize("secret", SECRETS)

@@ -34,7 +34,7 @@ async def processes(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
                 redis.url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 1)
             )
             await stack.enter_async_context(cache)
-            made.append(RateLimiter(factor=1, grants=DistributedQuota(cache)))
+            made.append(RateLimiter(factor=1, quota_source=DistributedQuota(cache)))
         yield made
 
 

@@ -155,7 +155,7 @@ async def test_many_addresses_take_bounded_memory(kept: RateLimiter, monkeypatch
     assert not await spend(kept, BY_ADDRESS, asked("198.51.100.1"))  # is still known
     for n in range(1_000):
         await spend(kept, BY_ADDRESS, asked(f"10.1.{n // 250}.{n % 250}"))
-    assert len(kept._meters[THREE].windows) <= 100
+    assert len(kept._counters[THREE].windows) <= 100
 
 
 async def test_windows_that_have_ended_go_as_new_ones_come(kept: RateLimiter) -> None:
@@ -164,7 +164,7 @@ async def test_windows_that_have_ended_go_as_new_ones_come(kept: RateLimiter) ->
     clock.move(timedelta(seconds=61))
     for n in range(60):
         await spend(kept, BY_ADDRESS, asked(f"10.0.1.{n}"))
-    assert len(kept._meters[THREE].windows) == 60
+    assert len(kept._counters[THREE].windows) == 60
 
 
 @pytest.mark.parametrize(("factor", "let_through"), [(0.001, 1), (0.5, 2), (2, 10), (1_000_000, 50)])

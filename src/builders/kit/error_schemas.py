@@ -1,4 +1,4 @@
-"""The form of errors in the OpenAPI document: RFC 9457 problems, and FastAPI's 422 with what ours adds."""
+"""Schemas of errors in the OpenAPI document: RFC 9457 problems, and FastAPI's 422 with additional members."""
 
 from collections.abc import Mapping
 from typing import Any

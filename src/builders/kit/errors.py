@@ -1,6 +1,6 @@
-"""Refusals: a class for each, which knows its status and its code; RFC 9457 bodies for all but 422.
+"""Errors of the API: a class for each, with its status and code; RFC 9457 bodies for all but 422.
 
-422 keeps the shape that FastAPI calls HTTPValidationError, also for rules beyond the schema, with members added.
+422 keeps the shape of FastAPI's HTTPValidationError, also for rules beyond the schema, with additional members.
 """
 
 import json
@@ -11,12 +11,12 @@ from starlette.responses import Response
 from structlog.contextvars import get_contextvars
 
 PROBLEM_JSON = "application/problem+json"
-MAX_NAME_LENGTH = 80  # characters of a member's name that are shown
-MAX_LOC_PARTS = 16  # parts of a place that are shown; no body of ours has as many
-CODES_KEY = "x-codes"  # of a response in `responses`; kit/http/openapi.py makes examples of them
-MAX_ERRORS = 100  # of one 422; a hostile body can hold a hundred thousand
+MAX_NAME_LENGTH = 80  # characters of a member's name in an error
+MAX_LOC_PARTS = 16  # parts of a `loc`; no valid body is nested as deeply
+CODES_KEY = "x-codes"  # key of a response in `responses`; kit/http/openapi.py writes an example for each code
+MAX_ERRORS = 100  # in one 422; a hostile body can cause a hundred thousand
 MIXED_CODE = "validation_failed"  # the code of a 422 whose errors are of several types
-_NAMED = 3  # places that the next action of a 422 names
+_NAMED = 3  # errors that the `next_action` of a 422 names
 
 
 class Problem(Exception):
@@ -28,11 +28,11 @@ class Problem(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal_error"
-    # What to do about it, where a refusal itself says nothing else. Each 404, 405 and 410 has one.
+    # The default of `next_action`. Each 404, 405 and 410 has one.
     remedy: ClassVar[str | None] = None
     # What it says where the raiser says nothing; None: its title.
     default_detail: ClassVar[str | None] = None
-    # Of a 404 for an id: the path below which `GET /{id}` reads one; see kit/http/mode_hints.py.
+    # Of a 404 for an id: the path prefix of `GET /{id}`; see kit/http/mode_hints.py.
     collection: ClassVar[str | None] = None
 
     def __init__(
@@ -42,7 +42,7 @@ class Problem(Exception):
         next_action: str | None = None,
         retry_after: int | None = None,
         headers: Mapping[str, str] | None = None,
-        **members: Any,  # JSON values of the refusal's own making
+        **members: Any,  # JSON values
     ) -> None:
         self.detail = (self.default_detail or f"{self.title()}.") if detail is None else detail
         super().__init__(self.detail)
@@ -56,16 +56,16 @@ class Problem(Exception):
 
     @classmethod
     def title(cls) -> str:
-        """The refusal in a few words, the same for each occurrence."""
+        """Return the title, the same for each occurrence (RFC 9457, 3.1.3)."""
         return (cls.__doc__ or cls.__name__).splitlines()[0].rstrip(".")
 
     @classmethod
     def type_uri(cls) -> str:
-        """Return the identifier of the kind of refusal (RFC 9457, 3.1.1)."""
+        """Return the identifier of the problem type (RFC 9457, 3.1.1)."""
         return f"urn:builders:problem:{cls.code}"
 
     def response(self) -> Response:
-        """The problem+json answer (seconds in `retry_after`)."""
+        """Return the problem+json response."""
         body = {
             "type": self.type_uri(),
             "title": self.title(),
@@ -155,9 +155,9 @@ class Invalid(Exception):
 
     @classmethod
     def many(cls, errors: Sequence[Mapping[str, Any]]) -> "Invalid":
-        """From the first of pydantic's errors; what was sent is not echoed: it may hold a secret.
+        """Return the exception for pydantic's errors, at most MAX_ERRORS of them.
 
-        Of further members `did_you_mean` alone is shown.
+        The input is left out: it may hold a secret. Of additional members only `did_you_mean` remains.
         """
         invalid = cls((), "The request is not valid.")
         invalid.errors = [
@@ -168,13 +168,13 @@ class Invalid(Exception):
 
     @property
     def code(self) -> str:
-        """The type of the errors when all have the same."""
+        """Return the type of the errors; `validation_failed` when they differ."""
         kinds = {error["type"] for error in self.errors}
         return kinds.pop() if len(kinds) == 1 else MIXED_CODE
 
     @property
     def next_action(self) -> str:
-        """What to change, by the places of the first errors."""
+        """Return what to change: the locations of the first errors."""
         named = [
             f"{_place(error['loc'])} (did you mean {error['did_you_mean']}?)"
             if "did_you_mean" in error
@@ -184,7 +184,7 @@ class Invalid(Exception):
         return f"Correct {', '.join(named)} as `detail` says, and send the request again."
 
     def response(self) -> Response:
-        """Return the HTTPValidationError answer, with what every refusal has besides."""
+        """Return the HTTPValidationError response with `code`, `request_id` and `next_action`."""
         own = {
             "code": self.code,
             "request_id": get_contextvars().get("request_id"),
@@ -194,30 +194,30 @@ class Invalid(Exception):
 
 
 def _hint(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `did_you_mean`, which a validator of pydantic's gives in the context of its error."""
+    """Return `did_you_mean`, which a pydantic validator puts into the context of its error."""
     meant = error.get("did_you_mean", error.get("ctx", {}).get("did_you_mean"))
     return {} if meant is None else {"did_you_mean": meant}
 
 
 def _place(loc: Sequence[str | int]) -> str:
-    """Write a place as a path: `body.items.3.name`."""
+    """Return a `loc` as a path: `body.items.3.name`."""
     return ".".join(map(str, loc)) or "the request"
 
 
 def _shown_loc(loc: Sequence[str | int]) -> list[str | int]:
-    """Return a place, shortened in the middle: unknown members can be nested deeply, and errors repeat it."""
+    """Return a `loc`, shortened in the middle: a hostile body can be nested deeply."""
     if len(loc) > MAX_LOC_PARTS:
         loc = (*loc[: MAX_LOC_PARTS // 2], "...", *loc[-MAX_LOC_PARTS // 2 + 1 :])
     return [_shown(each) for each in loc]
 
 
 def _shown(name: str | int) -> str | int:
-    """A member's name, shortened: an unknown one can be as long as a body."""
+    """Return a part of a `loc`, shortened: an unknown name can be as long as the body."""
     return f"{name[:MAX_NAME_LENGTH]}..." if isinstance(name, str) and len(name) > MAX_NAME_LENGTH else name
 
 
 def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route that can be refused so, for the OpenAPI document."""
+    """Return the `responses` of a route for these problems, for the OpenAPI document."""
     by_status: dict[int | str, list[type[Problem]]] = {}
     for refusal in refusals:
         by_status.setdefault(refusal.status, []).append(refusal)
@@ -231,10 +231,10 @@ def problems(*refusals: type[Problem]) -> dict[int | str, dict[str, Any]]:
     }
 
 
-# What may be answered by whatever asks the database.
+# The responses of every operation that uses the database.
 UNAVAILABLE = problems(DatabaseUnavailable, DatabaseBusy, RequestTimeout)
 
-# The 422, for what FastAPI does not see can be invalid.
+# The 422 of routes whose validation FastAPI does not see.
 INVALID: Mapping[int | str, dict[str, Any]] = {
     422: {
         "description": "Validation Error",
@@ -244,7 +244,7 @@ INVALID: Mapping[int | str, dict[str, Any]] = {
 
 
 def list_problem_types(root: type[Problem] = Problem) -> Iterator[type[Problem]]:
-    """Every refusal that the imported rooms declare."""
+    """Yield every problem type that the imported packages declare."""
     for each in root.__subclasses__():
         yield each
         yield from list_problem_types(each)

@@ -1,7 +1,7 @@
-"""The line of each request, written together some times a second, as a buffered access log of nginx is.
+"""The access log: one line for each request, written in batches as nginx writes a buffered access log.
 
-Measured under load: a line by itself takes 20 µs of a request's 200, one among others 4. A kill -9 loses what was
-not yet written.
+Measured under load: a line written by itself takes 20 µs of a request's 200, one in a batch 4. A kill -9 loses the
+lines of the last batch.
 """
 
 import asyncio
@@ -15,66 +15,65 @@ from builders.kit.process import log
 from builders.kit.values import clock
 
 FLUSH_INTERVAL = timedelta(milliseconds=50)
-_LOST_S = 2 * FLUSH_INTERVAL.total_seconds()  # after which a timer will not come
-_MOST = 1_000  # lines held back
-_PLAIN = 512  # characters of a request's texts that are written without more ado
+_LOST_S = 2 * FLUSH_INTERVAL.total_seconds()  # a timer this late was lost with its event loop
+_MAX_BUFFERED = 1_000  # lines
+_PLAIN = 512  # characters of a request's texts that the fast path writes
 
 _quoted = json.JSONEncoder().encode  # ASCII only, so control characters are escaped
 
 
-# When it ended (seconds since 1970), request id, method, path, status, milliseconds, client; a plain tuple, since
-# one is made for each.
+# End (seconds since 1970), request id, method, path, status, milliseconds, client. A plain tuple is the cheapest.
 _Request = tuple[float, str, str, str, int, float, str | None]
 
 
 def _line(request: _Request) -> str:
-    """What the logger would write, at a tenth of its cost where there is nothing to mask."""
+    """Return the line as the logger writes it, at a tenth of the cost when nothing needs masking."""
     at, request_id, method, path, status, ms, client = request
     is_plain = request_id.isalnum() and request_id.isascii()
-    is_short = len(request_id) <= _PLAIN and len(path) <= _PLAIN  # a path may have 64 KiB: not kept
+    is_short = len(request_id) <= _PLAIN and len(path) <= _PLAIN  # a path can have 64 KiB, too long for the cache
     is_json = log.lines.console is None
-    asked = _asked(method, path, client) if is_json and is_plain and is_short else None
+    parts = _constant_parts(method, path, client) if is_json and is_plain and is_short else None
     timestamp = log.stamp(at)
-    if asked is None:
-        said = {"request_id": request_id, "method": method, "path": path, "status": status, "ms": ms}
+    if parts is None:
+        fields = {"request_id": request_id, "method": method, "path": path, "status": status, "ms": ms}
         head = {"timestamp": timestamp, "level": "info", "event": "request"}
-        return log.line(None, "info", {**head, **said, "client": client})
+        return log.line(None, "info", {**head, **fields, "client": client})
     return (
         f'{{"timestamp":"{timestamp}","level":"info","event":"request","request_id":"{request_id}",'
-        f'{asked[0]},"status":{status},"ms":{ms},{asked[1]}}}'
+        f'{parts[0]},"status":{status},"ms":{ms},{parts[1]}}}'
     )
 
 
 @lru_cache(maxsize=4_096)
-def _asked(method: str, path: str, client: str | None) -> tuple[str, str] | None:
-    """The parts of a line before and after the answer's; None when there is something to mask or to cut."""
+def _constant_parts(method: str, path: str, client: str | None) -> tuple[str, str] | None:
+    """Return the parts of a line around status and time; None when a text needs masking or shortening."""
     texts = f"{method} {path} {client}"
     if len(texts) > _PLAIN or log.redact(texts) != texts:
         return None
     return f'"method":{_quoted(method)},"path":{_quoted(path)}', f'"client":{_quoted(client)}'
 
 
-_held: list[_Request] = []  # in the order of their ends
+_buffer: list[_Request] = []  # in the order of their ends
 
 
 def log_request(request_id: str, method: str, path: str, status: int, ms: float, client: str | None) -> None:
-    """Keeps the line of a request that has ended, to be written within WRITTEN_EVERY."""
+    """Buffer the line of a request that has ended; it is written within WRITTEN_EVERY."""
     if log.lines.threshold > logging.INFO:
         return
     at = clock.epoch()
-    # The second condition: a timer can be lost with its event loop.
-    if not _held or at - _held[0][0] > _LOST_S:
+    # A timer can be lost with its event loop: the second condition sets a new one.
+    if not _buffer or at - _buffer[0][0] > _LOST_S:
         asyncio.get_running_loop().call_later(FLUSH_INTERVAL.total_seconds(), flush)
-    _held.append((at, request_id, method, path, status, round(ms, 2), client))
-    if len(_held) >= _MOST:
+    _buffer.append((at, request_id, method, path, status, round(ms, 2), client))
+    if len(_buffer) >= _MAX_BUFFERED:
         flush()
 
 
 def flush() -> None:
-    """Writes the lines that were held back."""
-    if _held:
-        text = "\n".join(map(_line, _held))
-        _held.clear()
+    """Write the buffered lines."""
+    if _buffer:
+        text = "\n".join(map(_line, _buffer))
+        _buffer.clear()
         log.lines.write(text)
 
 

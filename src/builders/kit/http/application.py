@@ -1,4 +1,4 @@
-"""The application of FastAPI with our error form, and the pages that show the document, without the internet."""
+"""The FastAPI application: its error responses, and the documentation pages, whose files are local."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from builders.kit.http.openapi import TITLE
 from builders.kit.process.version import REVISION
 
 ASSETS = "/docs/assets"
-# The pages run their own inline start script and the package's files, and ask this service only.
+# The pages run their inline script and the files of the package, and call only this service.
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src blob:; "
@@ -32,7 +32,7 @@ _OF_STATUS: dict[int, type[Problem]] = {404: NotFound, 405: MethodNotAllowed, 40
 
 
 def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
-    """A FastAPI with our documents, and our form for the refusals that FastAPI itself makes."""
+    """Return a FastAPI application with the documentation pages and with problem+json for its own errors."""
     app = FastAPI(
         title=TITLE,
         version=REVISION,
@@ -49,7 +49,7 @@ def make_app(**options: Any) -> FastAPI:  # FastAPI's own options
 
 
 class _Shared(State):
-    """What all requests share, as plain attributes: to find one in Starlette's takes ten times as long."""
+    """The shared state as plain attributes: Starlette's look-up takes ten times as long."""
 
     def __init__(self) -> None:
         super().__init__(self.__dict__)
@@ -113,15 +113,15 @@ class _Document:
 
 
 async def _without_slash(request: Request) -> Response:
-    """To the page that is meant."""
+    """Redirect to the path without the slash."""
     return RedirectResponse(request.url.path.rstrip("/"), 308)
 
 
 class _Assets(StaticFiles):
-    """The files of the package, a megabyte and more, which stay the same until its next version."""
+    """The static files of the package, more than a megabyte, which change only with its version."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:  # Starlette's own
-        """The file, which a browser may keep for a day."""
+        """Return the file with a cache lifetime of a day."""
         response = super().file_response(*args, **kwargs)
         response.headers["Cache-Control"] = "public, max-age=86400"
         return response

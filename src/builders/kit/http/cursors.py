@@ -1,7 +1,7 @@
 """Opaque, signed cursors of keyset pages.
 
-A cursor holds the sort values of the last row shown and is good only for the list it was made for. It is
-base64url without padding of a version byte, a signature (20 bytes) and the values as compact JSON.
+A cursor holds the sort values of the last row of a page and is valid only for its list. It is unpadded base64url
+of a version byte, a signature (20 bytes) and the values as compact JSON.
 """
 
 import binascii
@@ -27,9 +27,9 @@ class CursorInvalid(ValueError):
 
 
 def encode(keyring: Keyring, *, scope: str, values: Sequence[Value]) -> str:
-    """The cursor after the row with these sort values; the scope names the list, its filters and owner.
+    """Return the cursor after the row with these sort values; `scope` names the list, its filters and its owner.
 
-    Raises ValueError when it would be longer than decode takes: such a column is none to sort a list by.
+    Raise ValueError when the cursor would be longer than `decode` accepts.
     """
     body = _written(list(values)).encode()
     text = _text(_VERSION + keyring.sign(_PURPOSE, _signed(scope, body)) + body)
@@ -39,7 +39,7 @@ def encode(keyring: Keyring, *, scope: str, values: Sequence[Value]) -> str:
 
 
 def decode(keyring: Keyring, *, scope: str, text: str) -> tuple[Value, ...]:
-    """The values that were encoded for this scope; raises CursorInvalid for whatever encode did not write."""
+    """Return the values that `encode` wrote for this scope. Raise CursorInvalid for any other text."""
     raw = _bytes(text)
     signature, body = raw[len(_VERSION) : _VALUES_AT], raw[_VALUES_AT:]
     if raw[:1] != _VERSION or not keyring.verify(_PURPOSE, _signed(scope, body), signature):
@@ -48,7 +48,7 @@ def decode(keyring: Keyring, *, scope: str, text: str) -> tuple[Value, ...]:
 
 
 def _signed(scope: str, body: bytes) -> bytes:
-    # The length in front keeps what is scope and what is values apart.
+    # The length separates the scope from the values.
     name = scope.encode("utf-8", "surrogatepass")
     return _VERSION + len(name).to_bytes(4, "big") + name + body
 
@@ -64,7 +64,7 @@ def _bytes(text: str) -> bytes:
         raw = binascii.a2b_base64(text.translate(_TO_STANDARD) + "=" * (-len(text) % 4))
     except ValueError:
         raise CursorInvalid("The cursor is not well formed.") from None
-    # Base64 is lenient about strange characters and spare bits: one cursor has one spelling.
+    # Base64 ignores invalid characters and unused bits; a cursor has exactly one spelling.
     if _text(raw) != text:
         raise CursorInvalid("The cursor is not well formed.")
     return raw

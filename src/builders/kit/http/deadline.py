@@ -1,7 +1,8 @@
-"""A bound on the time of each request, kept by one timer for all of them.
+"""Request deadlines, with one timer for all requests.
 
-A timer for each, as asyncio.timeout sets, takes 10 µs of a request's 200 (measured under load). This one goes off
-at the earliest end of those that ran when it was set, and that is seldom: most have long been answered then.
+A timer for each request, as asyncio.timeout sets it, takes 10 µs of a request's 200 (measured under load). This
+timer fires at the earliest deadline of the requests that ran when it was set, which is seldom: most have ended by
+then.
 """
 
 import asyncio
@@ -14,29 +15,31 @@ T = TypeVar("T")
 
 
 class Deadlines:
-    """Ends what takes too long; for one event loop at a time."""
+    """Cancels coroutines at their deadline; for one event loop at a time."""
 
     def __init__(self) -> None:
-        self._ends: dict[asyncio.Task[Any], float] = {}  # on the clock of the loop
+        self._ends: dict[asyncio.Task[Any], float] = {}  # deadlines by the clock of the loop
         self._late: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, work: Coroutine[Any, Any, T], *, timeout_s: float) -> T:
-        """What the work gives. Cancels it and raises RequestTimeout when it takes longer."""
+        """Return the result of `work`. Cancel it and raise RequestTimeout when it takes longer."""
         loop, task = self._loop, None if self._loop is None else asyncio.current_task(self._loop)
-        if loop is None or task is None:  # the first of this loop; Python 3.11 asks the system who runs (1 µs)
+        if (
+            loop is None or task is None
+        ):  # first on this loop; get_running_loop takes 1 µs
             loop, task = asyncio.get_running_loop(), asyncio.current_task()
             self._loop, self._timer = loop, None
         assert task is not None  # noqa: S101 - a coroutine of asyncio runs in one
         before, end = task.cancelling(), loop.time() + timeout_s
         self._ends[task] = end
         if self._timer is None or end < self._timer.when():
-            self._set(loop, end)
+            self._set_timer(loop, end)
         try:
             return await work
         except asyncio.CancelledError:
-            # By us alone: whoever else cancelled the task gets what he asked for.
+            # Only for the cancellation by the timer; another one is passed on.
             if task in self._late and task.cancelling() == before + 1:
                 raise RequestTimeout(f"No answer within {timeout_s} seconds; repeat it.", retry_after=5) from None
             raise
@@ -46,12 +49,12 @@ class Deadlines:
                 self._late.remove(task)
                 task.uncancel()
 
-    def _set(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = loop.call_at(at, self._look, loop)
+        self._timer = loop.call_at(at, self._cancel_late, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _cancel_late(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = loop.time()
         for task, end in self._ends.items():
@@ -60,4 +63,4 @@ class Deadlines:
                 task.cancel()
         waiting = [end for task, end in self._ends.items() if task not in self._late]
         if waiting:
-            self._set(loop, min(waiting))
+            self._set_timer(loop, min(waiting))

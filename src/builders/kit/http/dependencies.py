@@ -1,4 +1,4 @@
-"""What a handler may ask for besides the caller and a connection: write it as the type of a parameter."""
+"""Dependencies of handlers besides the caller and a connection: the type of a parameter requests one."""
 
 from typing import Annotated
 
@@ -11,25 +11,25 @@ from builders.kit.process.settings import Settings
 
 
 def keyring(request: Request) -> Keyring:
-    """The keyring of the process."""
+    """Return the keyring of the process."""
     found: Keyring = request.app.state.keyring
     return found
 
 
 def settings(request: Request) -> Settings:
-    """The settings of the process."""
+    """Return the settings of the process."""
     found: Settings = request.app.state.settings
     return found
 
 
 def outbound(request: Request) -> Outbound:
-    """The HTTP client of the process."""
+    """Return the HTTP client of the process."""
     found: Outbound = request.app.state.outbound
     return found
 
 
 def client_address(request: Request) -> str:
-    """Where the request comes from: the client's address, or empty when the server does not say."""
+    """Return the address of the client; empty when the server does not know it."""
     return request.client.host if request.client else ""
 
 
@@ -38,7 +38,7 @@ def optional_credentials(
     x_api_key: XApiKey = None,
     svc_access_token: AccessToken = None,
 ) -> None:
-    """Credentials that may come along where none are needed: documented, and not looked at."""
+    """Declare optional credentials in the OpenAPI document; they are ignored."""
     del authorization, x_api_key, svc_access_token
 
 

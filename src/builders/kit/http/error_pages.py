@@ -1,4 +1,4 @@
-"""Refusals as pages: a person's browser gets HTML that says what to do next, a program its JSON."""
+"""Error responses by content negotiation: a browser gets an HTML page with next steps, a program JSON."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from builders.kit.http import forms, html
 from builders.kit.http.html import Form, Input, Link
 
 DOCS = Link(href="/docs", label="API documentation")
-# What a person can do, by status. The `next_action` of a refusal is written for programs.
+# What a person can do, by status. The `next_action` of an error addresses programs.
 _STEPS: Mapping[int, str] = {
     400: "Check the address, or open the link in the message again.",
     403: "Another account, or the holder of this one, may be allowed to.",
@@ -23,13 +23,13 @@ _STEPS: Mapping[int, str] = {
     413: "Send less at once.",
 }
 _LATER = "Try again {when}."
-_TOLD_IN_SECONDS = 90  # a longer wait is told in minutes
+_MAX_SECONDS_SHOWN = 90  # a longer wait is shown in minutes
 SIGN_IN_TITLE = "Sign in to Builders"
 MAX_ERRORS_SHOWN = 10  # errors of one form
 
 
 def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
-    """The refusal in the form that the request asks for."""
+    """Return the error in the media type that the request prefers."""
     response = _page(scope, refusal) if html.is_browser_navigation(scope) else refusal.response()
     if scope["method"] in {"GET", "HEAD"}:
         response.headers["Vary"] = "Accept"
@@ -37,7 +37,7 @@ def respond(scope: Scope, refusal: Problem | Invalid) -> Response:
 
 
 def sign_in_form(return_to: str | None, *, email: str = "") -> Form:
-    """The form that has a code and a link mailed; they lead back to the path."""
+    """Return the form that mails a sign-in code and link; both return to the path."""
     return Form(
         action=forms.SIGN_IN_PATH,
         label="Email me a sign-in code",
@@ -81,18 +81,18 @@ def _sign_in(scope: Scope, refusal: Problem) -> Response:
 
 def _invalid(scope: Scope, refusal: Invalid) -> Response:
     if all(error["loc"][:1] == ["query"] for error in refusal.errors):
-        said = [
+        lines = [
             "A mail program may have cut it short, or broken it over two lines.",
             "Copy the whole link from the message into the address bar, or ask for a new one.",
         ]
-        return html.page("This link is not complete", said, links=[html.HOME_LINK], status=422)
-    said = [_said(error) for error in refusal.errors[:MAX_ERRORS_SHOWN]]
+        return html.page("This link is not complete", lines, links=[html.HOME_LINK], status=422)
+    lines = [_error_line(error) for error in refusal.errors[:MAX_ERRORS_SHOWN]]
     sent: Mapping[str, str] | None = scope.get(forms.FORM_FIELDS)
     if sent is not None and scope["path"].startswith(forms.SIGN_IN_PATH):
         form = sign_in_form(forms.local_path(sent.get("return_to")), email=sent.get("email", ""))
-        return html.page(SIGN_IN_TITLE, alert=" ".join(said), button=form, links=[html.HOME_LINK], status=422)
+        return html.page(SIGN_IN_TITLE, alert=" ".join(lines), button=form, links=[html.HOME_LINK], status=422)
     links = [_back(scope) or html.HOME_LINK]
-    return html.page("Something in the request is not right", said, links=links, status=422)
+    return html.page("Something in the request is not right", lines, links=links, status=422)
 
 
 def _back(scope: Scope) -> Link | None:
@@ -102,7 +102,7 @@ def _back(scope: Scope) -> Link | None:
     return Link(href=path, label="Back to the form") if path is not None and has_form else None
 
 
-def _said(error: Mapping[str, Any]) -> str:
+def _error_line(error: Mapping[str, Any]) -> str:
     place = ".".join(str(each) for each in error["loc"][1:])
     return f"{place}: {error['msg']}" if place else str(error["msg"])
 
@@ -118,7 +118,7 @@ def _steps(refusal: Problem) -> Sequence[str]:
 
 
 def _in_words(seconds: int) -> str:
-    if seconds < _TOLD_IN_SECONDS:
+    if seconds < _MAX_SECONDS_SHOWN:
         return f"in {seconds} second{'s' if seconds != 1 else ''}"
     return f"in {-(-seconds // 60)} minutes"
 
@@ -131,7 +131,7 @@ def _links(scope: Scope, refusal: Problem) -> Sequence[Link]:
 
 
 def _path(scope: Scope) -> str | None:
-    """The address that was opened, to come back to; None for a form that was posted."""
+    """Return the local path to return to after signing in; None for a posted form."""
     if scope["method"] == "POST":
         return None
     raw = scope.get("raw_path") or scope["path"].encode()

@@ -1,7 +1,7 @@
-"""A 404 for an id that the account has in its other mode says so: test keys and live keys see different data.
+"""A hint in a 404 for an id that the account has in its other mode: test keys and live keys see different data.
 
-The collection that the refusal names is read as the caller's own counterpart: the sandbox account of a live
-caller, the live account of a test key. What another account has is never read.
+The collection of the error is read as the account's caller in the other mode: the sandbox account for a live
+caller, the live account for a test key. Another account's data is never read.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -18,29 +18,29 @@ from builders.kit.http.callers import CALLER, Authenticate, Caller
 from builders.kit.http.path_table import PathTable
 from builders.kit.values import ids
 
-MAX_IDS = 3  # of one request that are looked for
-_ELSEWHERE = {
+MAX_IDS = 3  # of one request that are looked up
+_NEXT_ACTIONS = {
     "live": "The id is of your live data, and this is a test key. Use a live key.",
     "test": "The id is of your sandbox data, which only test keys see. Use a test key.",
 }
 
 
 async def add_mode_hint(refusal: Problem, request: Request, *, has_body: bool) -> None:
-    """Add to a 404 that the account's other mode has the id, when it does."""
+    """Add `exists_in_mode` to a 404 when the account has the id in its other mode."""
     caller: Caller | None = request.scope.get(CALLER)
     if caller is None or refusal.collection is None:
         return
-    # The 404 stands, whatever keeps us from saying more.
+    # An error of the look-up must not replace the 404.
     with suppress(Problem, Invalid):
-        sought = [each async for each in _sought(request, has_body=has_body)]
+        ids_sent = [each async for each in _ids(request, has_body=has_body)]
         authenticate: Authenticate = request.app.state.authenticate
-        other = await authenticate.find_other_mode(caller) if sought else None
-        if other is not None and await _has_any(request, other, refusal.collection, sought[:MAX_IDS]):
-            refusal.members |= {"exists_in_mode": other.mode, "next_action": _ELSEWHERE[other.mode]}
+        other = await authenticate.find_other_mode(caller) if ids_sent else None
+        if other is not None and await _has_any(request, other, refusal.collection, ids_sent[:MAX_IDS]):
+            refusal.members |= {"exists_in_mode": other.mode, "next_action": _NEXT_ACTIONS[other.mode]}
 
 
-async def _sought(request: Request, *, has_body: bool) -> AsyncIterator[str]:
-    """Yield the ids in the path and among the members of the body, which an operation with one has read before."""
+async def _ids(request: Request, *, has_body: bool) -> AsyncIterator[str]:
+    """Yield the ids in the path and among the members of the body."""
     body = await bodies.read_json(request) if has_body else PydanticUndefined
     members = body.values() if isinstance(body, dict) else ()
     for each in (*request.path_params.values(), *members):
@@ -48,22 +48,22 @@ async def _sought(request: Request, *, has_body: bool) -> AsyncIterator[str]:
             yield each
 
 
-async def _has_any(request: Request, caller: Caller, collection: str, sought: list[str]) -> bool:
+async def _has_any(request: Request, caller: Caller, collection: str, ids_sent: list[str]) -> bool:
     table: PathTable[Any] = request.app.state.table
-    for each in sought:
+    for each in ids_sent:
         found = table.find("GET", f"{collection}/{each}")
-        if found is not None and await _shows(*found, request, caller):
+        if found is not None and await _can_read(*found, request, caller):
             return True
     return False
 
 
-async def _shows(get: Any, path_params: Mapping[str, str], request: Request, caller: Caller) -> bool:
-    """Whether a compiled GET would answer this caller."""
+async def _can_read(get: Any, path_params: Mapping[str, str], request: Request, caller: Caller) -> bool:
+    """Return whether the compiled GET succeeds for this caller."""
     if get.needs is None or get.needs.scope not in caller.scopes:
         return False
-    asked = {"method": "GET", "path_params": path_params, "query_string": b"", "headers": []}
+    override = {"method": "GET", "path_params": path_params, "query_string": b"", "headers": []}
     try:
-        await get.run_handler(LimitedRequest({**request.scope, **asked}), caller)
+        await get.run_handler(LimitedRequest({**request.scope, **override}), caller)
     except (Problem, Invalid):
         return False
     return True

@@ -1,8 +1,8 @@
-"""Limits that all processes share: a process takes parts of a window's quota from the cache store and spends them.
+"""Rate limits that all processes share: Redis grants parts of a quota to a process, which counts against them.
 
-So most requests ask nobody. A part is a twentieth of the quota, and less towards its end; what a process was
-granted and does not spend is what the count can be wrong by. A store that is away or slow is left alone for some
-seconds, and each process grants itself the next parts meanwhile: they are told to the store when it is back.
+So most requests need no call to Redis. A part is a twentieth of the quota, and less when little is left. The
+count is wrong by at most what a process was granted and did not use. After a failure a process does not call
+Redis for some seconds: it grants itself the next parts, and reports them to Redis later.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from builders.kit.process import log
 from builders.kit.values import clock
 
 PARTS_PER_QUOTA = 20  # of a quota
-TIMEOUT_S = 0.1  # for an answer of the store
-RETRY_INTERVAL = timedelta(seconds=5)  # left alone after a failure
-# Time is the asking process's: clocks may differ by some seconds, and a window that ends later than it can is
-# begun anew, so that one with a wrong clock does no lasting harm.
+TIMEOUT_S = 0.1  # of a call to Redis
+RETRY_INTERVAL = timedelta(seconds=5)  # without a call after a failure
+# The time is that of the calling process: clocks can differ by some seconds. A window that ends later than
+# possible is started again, so that a process with a wrong clock does no lasting harm.
 GRANT = """
 local window = redis.call('HMGET', KEYS[1], 'used', 'ends')
 local used, ends = tonumber(window[1] or 0), tonumber(window[2] or 0)
@@ -40,52 +40,52 @@ _log = log.get_logger()
 
 
 class DistributedQuota:
-    """Grants from a Redis."""
+    """Grants parts of a quota from Redis."""
 
     def __init__(self, cache: redis.Redis) -> None:
         self._grant = cache.register_script(GRANT)
-        self._asked_again_at = 0.0  # monotonic; 0 while the store answers
+        self._retry_at = 0.0  # monotonic; 0 while Redis responds
 
-    async def extend(self, meter: PolicyCounter, subject: Hashable, window: Window) -> None:
-        """Gives the window a part of the quota; those who want one of the same window get it together."""
-        if window.asking is None:
-            part = max(1, meter.quota // PARTS_PER_QUOTA)
+    async def extend(self, counter: PolicyCounter, subject: Hashable, window: Window) -> None:
+        """Add a part of the quota to the window. Concurrent requests on one window share one call."""
+        if window.pending_grant is None:
+            part = max(1, counter.quota // PARTS_PER_QUOTA)
             now = clock.monotonic()
-            if now < self._asked_again_at:
+            if now < self._retry_at:
                 _grant_alone(window, part)
                 return
-            if self._asked_again_at:  # one request finds out whether it is back
-                self._asked_again_at = now + RETRY_INTERVAL.total_seconds()
-            # A task of its own: who waits for it may go away.
-            window.asking = asyncio.ensure_future(self._ask(meter, subject, window, part))
-        await asyncio.shield(window.asking)
+            if self._retry_at:  # one request tries Redis again
+                self._retry_at = now + RETRY_INTERVAL.total_seconds()
+            # A separate task: the request that waits for it can be cancelled.
+            window.pending_grant = asyncio.ensure_future(self._request(counter, subject, window, part))
+        await asyncio.shield(window.pending_grant)
 
-    async def _ask(self, meter: PolicyCounter, subject: Hashable, window: Window, part: int) -> None:
+    async def _request(self, counter: PolicyCounter, subject: Hashable, window: Window, part: int) -> None:
         now_ms = round(clock.now().timestamp() * 1000)
-        owed = window.owed
+        unreported = window.unreported
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                granted, beyond, left_ms = await self._grant(
-                    keys=[f"builders:limits:{meter.policy.name}:{subject}"],
-                    args=[now_ms, meter.window_s * 1000, meter.quota, part, owed],
+                granted, ungranted, left_ms = await self._grant(
+                    keys=[f"builders:limits:{counter.policy.name}:{subject}"],
+                    args=[now_ms, counter.window_s * 1000, counter.quota, part, unreported],
                 )
         except (RedisError, OSError, TimeoutError):
-            if not self._asked_again_at:
+            if not self._retry_at:
                 _log.warning("limits_not_shared", away_s=RETRY_INTERVAL.total_seconds())
-            self._asked_again_at = clock.monotonic() + RETRY_INTERVAL.total_seconds()
+            self._retry_at = clock.monotonic() + RETRY_INTERVAL.total_seconds()
             _grant_alone(window, part)
         else:
-            self._asked_again_at = 0.0
+            self._retry_at = 0.0
             window.left += granted
-            window.beyond = beyond
-            window.owed -= owed
+            window.ungranted = ungranted
+            window.unreported -= unreported
             window.ends = clock.monotonic() + left_ms / 1000
         finally:
-            window.asking = None
+            window.pending_grant = None
 
 
 def _grant_alone(window: Window, part: int) -> None:
-    granted = min(part, window.beyond)
+    granted = min(part, window.ungranted)
     window.left += granted
-    window.beyond -= granted
-    window.owed += granted
+    window.ungranted -= granted
+    window.unreported += granted

@@ -1,6 +1,6 @@
-"""Rate limits as they are declared: named policies in one register, and which of them an operation counts on.
+"""Rate limit policies: their declaration, their registry, and the policies of an operation.
 
-A policy stands in the code beside where it holds. How it is counted is `allowances`' part.
+A package declares a policy beside the operation that it limits. kit/limits/rate_limiter.py counts requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,35 +18,35 @@ SITE_PREFIX_BITS = 56
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """So many requests in so many seconds, for each key, account or client address."""
+    """A rate limit: `quota` requests in `window_s` seconds, for each key, account or client address."""
 
     name: str
     quota: int
     window_s: int
-    by: Literal["key", "account", "address"]  # key: or session; account: all its keys together
-    counts: str  # what is counted, for the documents
-    network: int = CUSTOMER_PREFIX_BITS  # bits of an IPv6 address that are one client
+    by: Literal["key", "account", "address"]  # key includes session; account sums all its keys
+    counts: str  # what is counted, for the documentation
+    network: int = CUSTOMER_PREFIX_BITS  # prefix length: an IPv6 network of this size is one client
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a name that a header cannot hold, and for a limit that is none."""
+        """Raise ValueError for a name that a header cannot hold, and for a quota or window below 1."""
         if not self.name.replace("_", "").isalnum() or not self.name.isascii():
-            raise ValueError(f"{self.name!r} is no name for a policy")
+            raise ValueError(f"{self.name!r} is not a valid policy name")
         if self.quota < 1 or self.window_s < 1:
-            raise ValueError(f"the policy {self.name} allows nothing")
+            raise ValueError(f"the policy {self.name} has a quota or window below 1")
 
 
 _register: dict[str, Policy] = {}
 
 
 def declare(policy: Policy) -> Policy:
-    """Puts a policy into the register. Raises ValueError when the name is taken by another."""
+    """Register a policy. Raise ValueError when another policy has its name."""
     if _register.setdefault(policy.name, policy) != policy:
         raise ValueError(f"the policy {policy.name} is declared twice")
     return policy
 
 
 def list_policies() -> Sequence[Policy]:
-    """Every policy of the imported rooms, by name."""
+    """Return every registered policy, sorted by name."""
     return [_register[name] for name in sorted(_register)]
 
 
@@ -91,40 +91,40 @@ class RateLimited(Problem):
 
 
 class RateLimit:
-    """Marks an operation with policies of its own, besides the general ones or in their place."""
+    """Marks an operation with policies, which extend the general ones or replace them."""
 
     def __init__(self, policies: Sequence[Policy], *, alone: bool) -> None:
         self.policies = policies
         self.alone = alone
 
     def __call__(self) -> None:
-        """Nothing: the compiled handler counts (kit/http/compiled_routes.py)."""
+        """Do nothing: the compiled route counts requests (kit/http/compiled_routes.py)."""
 
 
 def rate_limit(*policies: Policy, alone: bool = False) -> Any:  # Depends has no public type
-    """For `dependencies` of an operation: it counts on these too, or on these `alone`."""
+    """Return an item for `dependencies` that applies these policies; `alone` drops the general ones."""
     return Depends(RateLimit(policies, alone=alone))
 
 
-UNLIMITED = rate_limit(alone=True)  # for what must always answer: probes, public keys
+UNLIMITED = rate_limit(alone=True)  # for operations that must always respond: probes, public keys
 
 
 @dataclass(frozen=True, eq=False)
 class OperationLimits:
-    """All policies that an operation counts on, its own first; compared by identity, so it is a cheap key."""
+    """All policies of an operation, its own first. Compared by identity, which makes it a cheap dictionary key."""
 
     policies: tuple[Policy, ...]
 
     @property
     def described(self) -> Mapping[str, Any]:
-        """What the OpenAPI document says of it beside the 429."""
+        """Return the OpenAPI extension that names the policies."""
         return {"x-rate-limit": [policy.name for policy in self.policies]}
 
 
 def operation_limits(marks: Sequence[RateLimit], *, has_caller: bool) -> OperationLimits | None:
-    """The terms of an operation; None when nothing is counted.
+    """Return the policies of an operation; None when it has no limit.
 
-    Raises ValueError when a policy counts keys or accounts, and the operation knows none.
+    Raise ValueError when a policy counts by key or account and the operation has no caller.
     """
     own = [policy for mark in marks for policy in mark.policies]
     general = (KEY, ACCOUNT) if has_caller else (ADDRESS,)
@@ -136,16 +136,16 @@ def operation_limits(marks: Sequence[RateLimit], *, has_caller: bool) -> Operati
 
 
 def rate_limit_responses() -> dict[int | str, dict[str, Any]]:
-    """The 429 of a limited operation, for the OpenAPI document."""
+    """Return the 429 response of a limited operation, for the OpenAPI document."""
     found = problems(RateLimited)
     found[RateLimited.status]["headers"] = dict(_headers())
     return found
 
 
 def _headers() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, kind, said in (
+    for name, kind, description in (
         ("Retry-After", "integer", "Seconds until it is worth asking again."),
         ("RateLimit-Policy", "string", "The limits that this operation counts on: quota `q` in `w` seconds."),
         ("RateLimit", "string", "The limit that is nearest to its end: `r` requests left for `t` seconds."),
     ):
-        yield name, {"description": said, "schema": {"type": kind}}
+        yield name, {"description": description, "schema": {"type": kind}}

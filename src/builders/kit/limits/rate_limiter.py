@@ -1,8 +1,8 @@
 """The rate limiter of a process: requests counted in memory against the declared policies.
 
-A window has a fixed length and begins with a client's first request. With a cache store, a process spends only the
-share that the store granted to it (kit/limits/distributed_quota.py); without one it grants itself the whole quota.
-A request waits for nothing but such a grant, and few do.
+A window has a fixed length and begins with a client's first request. With Redis, a process counts against the part
+of the quota that Redis granted to it (kit/limits/distributed_quota.py); without Redis it has the whole quota.
+Only a request that needs a new grant waits for Redis, and few do.
 """
 
 import asyncio
@@ -18,35 +18,35 @@ from starlette.types import Scope
 from builders.kit.limits.policies import FAILED_CREDENTIALS, OperationLimits, Policy, RateLimited
 from builders.kit.values import clock
 
-# Of the ASGI scope: where the front puts the limits of the process, and the edge finds an answer's headers.
+# Keys of the ASGI scope: the path router sets the rate limiter, the middleware reads the response headers.
 RATE_LIMITER, RATE_LIMIT_HEADERS = "limits", "rate_limit_headers"
-MAX_WINDOWS = 50_000  # windows of one policy that are kept; beyond them the oldest go first
+MAX_WINDOWS = 50_000  # windows of one policy in memory; above it the oldest are deleted
 _GUESSING = OperationLimits((FAILED_CREDENTIALS,))
-_OF = {"key": "key", "account": "account", "address": "client address"}
+_SUBJECTS = {"key": "key", "account": "account", "address": "client address"}
 
 
 class Window:
-    """One client's count on one policy, from its first request until it ends."""
+    """The count of one client on one policy, from its first request until the window ends."""
 
-    __slots__ = ("asking", "beyond", "ends", "left", "owed")
+    __slots__ = ("ends", "left", "pending_grant", "ungranted", "unreported")
 
-    def __init__(self, *, ends: float, left: int, beyond: int) -> None:
+    def __init__(self, *, ends: float, left: int, ungranted: int) -> None:
         self.ends = ends  # monotonic
-        self.left = left  # may be spent at once
-        self.beyond = beyond  # may be granted, as far as is known
-        self.owed = 0  # was spent while the store was away, and is not yet told to it
-        self.asking: asyncio.Future[None] | None = None
+        self.left = left  # requests that pass without a grant
+        self.ungranted = ungranted  # requests that the quota source can still grant, as last known
+        self.unreported = 0  # requests counted during an outage of Redis and not yet reported to it
+        self.pending_grant: asyncio.Future[None] | None = None
 
 
 class QuotaSource(Protocol):
-    """Who says how much of a quota this process may spend."""
+    """Grants parts of a quota to this process."""
 
-    async def extend(self, meter: "PolicyCounter", subject: Hashable, window: Window) -> None:
-        """Gives the window something to spend, or sets `beyond` to nothing."""
+    async def extend(self, counter: "PolicyCounter", subject: Hashable, window: Window) -> None:
+        """Add requests to `window.left`, or set `window.ungranted` to 0."""
 
 
 class PolicyCounter:
-    """A policy's windows, one for each client."""
+    """The windows of a policy, one for each client."""
 
     def __init__(self, policy: Policy, *, factor: float) -> None:
         self.policy = policy
@@ -54,93 +54,97 @@ class PolicyCounter:
         self.window_s = policy.window_s
         self.by = policy.by
         self.network = policy.network
-        self.announced = f'"{policy.name}";q={self.quota};w={policy.window_s}'
+        self.policy_header = f'"{policy.name}";q={self.quota};w={policy.window_s}'
         self.head = f'"{policy.name}";r='.encode()
-        self.windows: OrderedDict[Hashable, Window] = OrderedDict()  # in the order of their beginnings
+        self.windows: OrderedDict[Hashable, Window] = OrderedDict()  # in the order of their start
 
-    def begin(self, subject: Hashable, now: float, *, at_once: bool) -> Window:
-        """A new window; all of it can be spent `at_once`, or has to be granted."""
+    def begin(self, subject: Hashable, now: float, *, needs_grant: bool) -> Window:
+        """Return a new window with the whole quota, or with none when it `needs_grant`."""
         windows = self.windows
         windows.pop(subject, None)
-        for _ in range(2):  # more than come, so what has ended does not pile up
+        for _ in range(2):  # delete more than are added, so that ended windows do not accumulate
             if windows and (next(iter(windows.values())).ends <= now or len(windows) >= MAX_WINDOWS):
                 windows.popitem(last=False)
-        left, beyond = (self.quota, 0) if at_once else (0, self.quota)
-        window = windows[subject] = Window(ends=now + self.window_s, left=left, beyond=beyond)
+        left, ungranted = (0, self.quota) if needs_grant else (self.quota, 0)
+        window = windows[subject] = Window(ends=now + self.window_s, left=left, ungranted=ungranted)
         return window
 
     def find(self, subject: Hashable, now: float) -> Window | None:
-        """The client's window, if it has one that goes on."""
+        """Return the current window of the client; None when it has none."""
         window = self.windows.get(subject)
         return window if window is not None and window.ends > now else None
 
 
 _Header = tuple[bytes, bytes]
-_Counted = tuple[tuple[PolicyCounter, ...], _Header]  # of an operation: its meters, and the header of its policies
+_Counted = tuple[tuple[PolicyCounter, ...], _Header]  # counters of an operation, and the header of its policies
 
 
 class RateLimiter:
-    """The counts of one process."""
+    """Counts the requests of one process."""
 
-    def __init__(self, *, factor: float, grants: QuotaSource | None = None) -> None:
-        self.grants = grants
+    def __init__(self, *, factor: float, quota_source: QuotaSource | None = None) -> None:
+        self.quota_source = quota_source
         self._factor = factor
-        self._meters: dict[Policy, PolicyCounter] = {}
+        self._counters: dict[Policy, PolicyCounter] = {}
         self._counted: dict[OperationLimits, _Counted] = {}
 
     async def spend(
-        self, terms: OperationLimits, scope: Scope, *, key: Hashable = None, account: Hashable = None
+        self, limits: OperationLimits, scope: Scope, *, key: Hashable = None, account: Hashable = None
     ) -> None:
-        """Counts a request, on all policies or, when one is used up, on none; leaves its headers in the scope.
+        """Count a request on all policies, or on none when one is exhausted. Set the headers in the scope.
 
-        Raises RateLimited.
+        Raise RateLimited when a policy is exhausted.
         """
-        while not self.count_in_memory(terms, scope, key=key, account=account):
-            meters, policies = self._counted.get(terms) or self._count(terms)
+        while not self.count_in_memory(limits, scope, key=key, account=account):
+            counters, policies = self._counted.get(limits) or self._count(limits)
             now = clock.monotonic()
+            needs_grant = self.quota_source is not None
             used_up: list[tuple[PolicyCounter, Window]] = []
-            for meter in meters:
-                by, bits = meter.by, meter.network
+            for counter in counters:
+                by, bits = counter.by, counter.network
                 subject = account if by == "account" else key if by == "key" else client_network(scope, bits)
-                window = meter.find(subject, now) or meter.begin(subject, now, at_once=self.grants is None)
-                if self.grants is not None and window.beyond and not window.left:
-                    await self.grants.extend(meter, subject, window)
+                window = counter.find(subject, now) or counter.begin(subject, now, needs_grant=needs_grant)
+                if self.quota_source is not None and window.ungranted and not window.left:
+                    await self.quota_source.extend(counter, subject, window)
                 elif not window.left:
-                    used_up.append((meter, window))
+                    used_up.append((counter, window))
             if used_up:
                 refusal, header = _exceeded(used_up, now)
                 scope[RATE_LIMIT_HEADERS] = (policies, header)
                 raise refusal
 
     async def charge(self, policy: Policy, *, subject: Hashable, units: int) -> None:
-        """Count what a request costs beyond its first unit: all of it, or nothing. Raises RateLimited."""
-        meter = self._meters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
+        """Count the units of a request beyond its first: all of them or none. Raise RateLimited."""
+        counter = self._counters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
         now = clock.monotonic()
-        window = meter.find(subject, now) or meter.begin(subject, now, at_once=self.grants is None)
-        units = min(units, meter.quota - 1)  # what is larger than the quota passes when nothing else was spent
-        while window.left < units <= window.left + window.beyond and self.grants is not None:
-            await self.grants.extend(meter, subject, window)
+        needs_grant = self.quota_source is not None
+        window = counter.find(subject, now) or counter.begin(subject, now, needs_grant=needs_grant)
+        units = min(units, counter.quota - 1)  # above the quota it passes only when nothing else was counted
+        while window.left < units <= window.left + window.ungranted and self.quota_source is not None:
+            await self.quota_source.extend(counter, subject, window)
         if window.left < units:
-            raise _exceeded([(meter, window)], now)[0]
+            raise _exceeded([(counter, window)], now)[0]
         window.left -= units
 
-    def count_in_memory(self, terms: OperationLimits, scope: Scope, *, key: Hashable, account: Hashable) -> bool:
-        """Counts a request if that takes no more than counting, as mostly; else it is `spend` that has to look."""
-        counted = self._counted.get(terms)
+    def count_in_memory(self, limits: OperationLimits, scope: Scope, *, key: Hashable, account: Hashable) -> bool:
+        """Count a request when all windows have requests left; else return False, and `spend` decides."""
+        counted = self._counted.get(limits)
         if counted is None:
             return False
         now = clock.monotonic()
         windows: list[Window] = []
-        nearest, least = counted[0][0], 2.0  # of which the least share is left
-        for meter in counted[0]:
-            by = meter.by
-            subject = account if by == "account" else key if by == "key" else client_network(scope, meter.network)
-            window = meter.windows.get(subject)
+        nearest, least = counted[0][0], 2.0  # the counter with the smallest share left
+        for counter in counted[0]:
+            by = counter.by
+            subject = (
+                account if by == "account" else key if by == "key" else client_network(scope, counter.network)
+            )
+            window = counter.windows.get(subject)
             if window is None or not window.left or window.ends <= now:
                 return False
-            share = (window.left + window.beyond - 1) / meter.quota
+            share = (window.left + window.ungranted - 1) / counter.quota
             if share < least:
-                nearest, least, last = meter, share, window
+                nearest, least, last = counter, share, window
             windows.append(window)
         for window in windows:
             window.left -= 1
@@ -148,55 +152,55 @@ class RateLimiter:
         return True
 
     async def count_refused_credentials(self, scope: Scope) -> None:
-        """Counts credentials that were refused. Raises RateLimited when there were too many."""
+        """Count refused credentials of a client. Raise RateLimited when there are too many."""
         await self.spend(_GUESSING, scope)
 
     def find_guessing_refusal(self, scope: Scope) -> RateLimited | None:
-        """The refusal for a client of whom too many credentials were refused."""
-        (meter, *_), policies = self._counted.get(_GUESSING) or self._count(_GUESSING)
-        if not meter.windows:  # as mostly
+        """Return the refusal of a client with too many refused credentials; None for others."""
+        (counter, *_), policies = self._counted.get(_GUESSING) or self._count(_GUESSING)
+        if not counter.windows:  # the common case
             return None
         now = clock.monotonic()
-        window = meter.find(client_network(scope, meter.network), now)
-        if window is None or window.left or window.beyond:
+        window = counter.find(client_network(scope, counter.network), now)
+        if window is None or window.left or window.ungranted:
             return None
-        refusal, header = _exceeded([(meter, window)], now)
+        refusal, header = _exceeded([(counter, window)], now)
         scope[RATE_LIMIT_HEADERS] = (policies, header)
         return refusal
 
-    def _count(self, terms: OperationLimits) -> _Counted:
-        meters = tuple(
-            self._meters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
-            for policy in terms.policies
+    def _count(self, limits: OperationLimits) -> _Counted:
+        counters = tuple(
+            self._counters.setdefault(policy, PolicyCounter(policy, factor=self._factor))
+            for policy in limits.policies
         )
-        header = ", ".join(meter.announced for meter in meters).encode()
-        self._counted[terms] = meters, (b"ratelimit-policy", header)
-        return self._counted[terms]
+        header = ", ".join(counter.policy_header for counter in counters).encode()
+        self._counted[limits] = counters, (b"ratelimit-policy", header)
+        return self._counted[limits]
 
 
-def _left(meter: PolicyCounter, window: Window, now: float) -> _Header:
-    return b"ratelimit", b"%b%d;t=%d" % (meter.head, window.left + window.beyond, ceil(window.ends - now))
+def _left(counter: PolicyCounter, window: Window, now: float) -> _Header:
+    return b"ratelimit", b"%b%d;t=%d" % (counter.head, window.left + window.ungranted, ceil(window.ends - now))
 
 
 def _exceeded(used_up: Sequence[tuple[PolicyCounter, Window]], now: float) -> tuple[RateLimited, _Header]:
-    """The refusal, and the header of the limit that lasts longest."""
-    meter, last = max(used_up, key=lambda each: each[1].ends)
-    said = " and ".join(
-        f"{meter.policy.name} ({meter.quota} in {meter.window_s} seconds for each {_OF[meter.by]})"
-        for meter, _ in used_up
+    """Return the refusal, and the header of the limit that ends last."""
+    counter, last = max(used_up, key=lambda each: each[1].ends)
+    exhausted = " and ".join(
+        f"{counter.policy.name} ({counter.quota} in {counter.window_s} seconds for each {_SUBJECTS[counter.by]})"
+        for counter, _ in used_up
     )
     wait = max(1, ceil(last.ends - now))
     refusal = RateLimited(
-        f"The limit {said} is used up.",
+        f"The limit {exhausted} is used up.",
         retry_after=wait,
         next_action=f"Wait {wait} seconds, then repeat the request.",
-        violated_policies=[meter.policy.name for meter, _ in used_up],
+        violated_policies=[counter.policy.name for counter, _ in used_up],
     )
-    return refusal, _left(meter, last, now)
+    return refusal, _left(counter, last, now)
 
 
 def client_network(scope: Scope, bits: int) -> str:
-    """The client as addresses are counted: an IPv4 address, or of an IPv6 address the network of so many bits."""
+    """Return the client that is counted: the IPv4 address, or the IPv6 network with this prefix length."""
     client = scope.get("client")
     host: str = client[0] if client else ""
     return _network(host, bits) if ":" in host else host
