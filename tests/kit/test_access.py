@@ -67,7 +67,7 @@ async def test_a_line_has_the_time_of_its_request(logged: StringIO) -> None:
 async def test_not_more_are_held_back_than_fit_in_memory(
     logged: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access_log, "_MOST", 3)
+    monkeypatch.setattr(access_log, "_MAX_BUFFERED", 3)
     for _ in range(7):
         await note()
     assert len(events(logged)) == 6

@@ -132,7 +132,7 @@ async def test_an_answer_that_breaks_its_model_is_an_error_and_not_sent() -> Non
     async def handler() -> Any:
         return {"a": "not a number"}
 
-    with pytest.raises(TypeError, match="handler answered what its reply does not allow"):
+    with pytest.raises(TypeError, match="handler returned a result that does not match its reply model"):
         await ask(_front(handler, response_model=dict[str, int]), "GET", "/things")
 
 

@@ -1,7 +1,7 @@
-"""A handler compiled from its route: what it needs is supplied directly, without FastAPI's dependency solver.
+"""A handler compiled from its route: it runs without FastAPI's dependency solver.
 
-Declared parameters and bodies go through FastAPI's own parsers, and the signature still feeds OpenAPI
-(kit/http/routes.py). tests/kit/test_routes.py holds it against plain FastAPI (decision 0006).
+FastAPI's own parsers read declared parameters and bodies, and the signature still feeds the OpenAPI document
+(kit/http/routes.py). tests/kit/http/test_routes.py compares the result with plain FastAPI (decision 0006).
 """
 
 import asyncio
@@ -31,13 +31,12 @@ from builders.kit.limits import policies
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
 LARGE_BODY = 64 * 1024  # bytes
-EXTRA_MEDIA_TYPES = (
-    "x-also-reads"  # of an operation: media types whose body is read as JSON besides application/json
-)
+EXTRA_MEDIA_TYPES = "x-also-reads"  # OpenAPI extension: media types read as JSON too
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
-MODE_HINT_TIMEOUT_S = 5  # of the look for an id in the other mode
-_MARKS = {idempotency.without_idempotency, prefetch.changes_state}  # dependencies that supply nothing
+MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
+_MARKS = {idempotency.without_idempotency, prefetch.changes_state}  # dependencies without a value
 _MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
+_EMPTY = {204, 205}  # statuses without a body
 _deadlines = Deadlines()
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
     connections.transaction: connections.Database.transaction,
@@ -49,8 +48,8 @@ def _no_connection(_: connections.Database) -> AbstractAsyncContextManager[None]
     return nullcontext()
 
 
-class _Solved(NamedTuple):
-    """A dependency that is no caller and no connection."""
+class _Dependency(NamedTuple):
+    """A dependency other than the caller and the connection."""
 
     name: str
     call: Callable[..., Any]
@@ -60,7 +59,7 @@ class _Solved(NamedTuple):
 
 
 class CompiledRoute:
-    """An ASGI endpoint made from a route, at import."""
+    """An ASGI endpoint that is compiled from a route at import."""
 
     def __init__(self, route: APIRoute) -> None:
         dependant = route.dependant
@@ -72,30 +71,30 @@ class CompiledRoute:
         self.heavy = parameters.find_dependency(dependant, HeavyOperation)
         self.caller_name = self.conn_name = ""
         self.connect: Callable[[connections.Database], AbstractAsyncContextManager[Any]] = _no_connection
-        self.solved: list[_Solved] = []
+        self.dependencies: list[_Dependency] = []
         self._set_methods(route.methods or (), {each.call for each in dependant.dependencies})
         for each in dependant.dependencies:
             if not isinstance(each.call, _MARK_TYPES) and each.call not in _MARKS:
                 self._supply(route, each)
         self.largest_body = find_body_limit(dependant, has_caller=self.needs is not None)
-        self.terms = _terms_of(route, has_caller=self.needs is not None)
-        calls = [call for _, call, *_ in self.solved]
+        self.limits = _operation_limits(route, has_caller=self.needs is not None)
+        calls = [call for _, call, *_ in self.dependencies]
         self.asks_database = bool(self.conn_name) or connections.database in calls
         self.parameters = Parameters(dependant)
         self.request_name = dependant.request_param_name
         self.body_fields = dependant.body_params
         self.query_names = self.parameters.query_names.union(
-            *(each.parameters.query_names for each in self.solved if each.parameters is not None)
+            *(each.parameters.query_names for each in self.dependencies if each.parameters is not None)
         )
         self.has_body = route.body_field is not None
         described = (route.openapi_extra or {}).get("requestBody")
-        # Whoever describes a body by hand reads it by hand: a form, or what another service signed.
+        # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
         self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
         self.may_hold_unknown = any(map(restrictions.may_hold_unknown, self.body_fields))
         self.also: Collection[str] = tuple((route.openapi_extra or {}).get(EXTRA_MEDIA_TYPES, ()))
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
-        self.whole = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
-        self.judge = None if self.whole is None else _judge(self.whole)
+        self.body_model = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
+        self.validate = None if self.body_model is None else _validator(self.body_model)
         self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
         self.model = route.response_model
         self.shown = restrictions.reply_members(route.methods or (), self.model)
@@ -118,39 +117,39 @@ class CompiledRoute:
         else:
             parameters.require_supported(route, dependency)
             declared = Parameters(dependency)
-            is_async = iscoroutinefunction(call)  # asked once: to ask for each request takes 3 µs
-            self.solved.append(
-                _Solved(
+            is_async = iscoroutinefunction(call)  # checked once: a check for each request takes 3 µs
+            self.dependencies.append(
+                _Dependency(
                     name, call, declared if declared.are_any else None, dependency.request_param_name, is_async
                 )
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request."""
+        """Respond to one request."""
         request = LimitedRequest(scope, receive, send, limit=self.largest_body)
         try:
-            response = await self.answer(request)
+            response = await self.respond_or_refuse(request)
         finally:
             request.release()
-        del request  # with its body, which a client that reads slowly must not keep
+        del request  # frees its body while a slow client reads the response
         await response(scope, receive, send)
 
-    async def answer(self, request: Request) -> Response:
-        """The answer, or the refusal; in bounded time, though the client or the database hangs."""
+    async def respond_or_refuse(self, request: Request) -> Response:
+        """Return the response or the error response, within REQUEST_TIMEOUT_S."""
         try:
             return await _deadlines.run(self.respond(request), timeout_s=REQUEST_TIMEOUT_S)
         except (Problem, Invalid) as refusal:
             if isinstance(refusal, Problem) and refusal.collection is not None:
-                look = mode_hints.add_mode_hint(refusal, request, has_body=self.has_body)
+                hint = mode_hints.add_mode_hint(refusal, request, has_body=self.has_body)
                 with suppress(RequestTimeout):
-                    await _deadlines.run(look, timeout_s=MODE_HINT_TIMEOUT_S)
+                    await _deadlines.run(hint, timeout_s=MODE_HINT_TIMEOUT_S)
             return error_pages.respond(request.scope, refusal)
 
     async def respond(self, request: Request) -> Response:
-        """Authenticates, reads the request, and runs the handler; commits before it returns."""
+        """Authenticate, read the request and run the handler; commit before returning."""
         caller = None if self.needs is None else await self.needs.caller(request)
-        if self.terms is not None:
-            await _spend(self.terms, request, caller)
+        if self.limits is not None:
+            await _count(self.limits, request, caller)
         if self.needs is not None and caller is not None:
             await self.needs.authorize(caller, request)
         work = partial(self.run_handler, request, caller)
@@ -159,7 +158,7 @@ class CompiledRoute:
         return await work()
 
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:
-        """Read the request and run the handler for a caller who may, on whichever event loop this is."""
+        """Read the request and run the handler for an authorized caller, on the current event loop."""
         values: Values = {} if caller is None else {self.caller_name: caller}
         body = await bodies.read_json(request, also=self.also) if self.has_body else None
         await self._read(request, body, values)
@@ -174,7 +173,7 @@ class CompiledRoute:
             if claim is not None:
                 return await claim.run(partial(self._run, database, values, claim), database)
         if not self.conn_name:
-            return self._answer(await self.call(**values), values)[0]
+            return self._respond(await self.call(**values), values)[0]
         return await self._run(database, values, None)
 
     async def _run(
@@ -183,7 +182,7 @@ class CompiledRoute:
         async with self.connect(database) as conn:
             if self.conn_name:
                 values[self.conn_name] = conn
-            response, stored = self._answer(await self.call(**values), values)
+            response, stored = self._respond(await self.call(**values), values)
             if claim is not None and self.connect is connections.Database.transaction:
                 await claim.finish(conn, response=response, body=stored)
         if claim is not None and self.connect is not connections.Database.transaction:
@@ -197,9 +196,9 @@ class CompiledRoute:
             errors += self._unknown_errors(request.scope)
         if self.ignores_body:
             errors += await restrictions.unread_body_errors(request)
-        if errors:  # before a dependency runs, which may read a form or ask somebody
+        if errors:  # before a dependency reads a form or calls a service
             raise Invalid.many(errors)
-        for name, call, declared, request_name, is_async in self.solved:
+        for name, call, declared, request_name, is_async in self.dependencies:
             arguments: Values = {request_name: request} if request_name else {}
             found = declared.read(request, arguments) if declared is not None else ()
             errors += found
@@ -215,35 +214,37 @@ class CompiledRoute:
             raise Invalid.many(errors)
 
     def _unknown_errors(self, scope: Scope) -> Iterable[Any]:
-        """Return an error for each unknown parameter of the query that asks for a restriction."""
+        """Return an error for each unknown query parameter that requests a restriction."""
         unknown = parameters.list_unknown(scope, self.query_names)
-        # What must always answer, such as a probe, refuses no query.
-        return restrictions.query_errors(unknown) if unknown and self.terms is not None else ()
+        # An operation without rate limits, such as a probe, accepts any query.
+        return restrictions.query_errors(unknown) if unknown and self.limits is not None else ()
 
     async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
-        """Add the values of the body; return what is wrong, in pydantic's form."""
-        # A large body can take seconds to judge; in a thread they are nobody else's seconds.
+        """Add the values of the body; return its errors in pydantic's form."""
+        # A large body can take seconds to validate; a thread keeps the event loop free.
         is_large = bodies.body_size(request) > LARGE_BODY
-        if self.whole is not None and self.judge is not None and not is_large and isinstance(body, dict):
+        if self.body_model is not None and self.validate is not None and not is_large and isinstance(body, dict):
             try:
-                values[self.whole.name] = self.judge(body)  # as mostly
+                values[self.body_model.name] = self.validate(body)
             except ValidationError:
-                # Judged anew for the errors; what depends on the time may be right by now.
-                values[self.whole.name], errors = self.whole.validate(body, loc=("body",))
+                # Validate again for the errors; a rule about the time may pass by now.
+                values[self.body_model.name], errors = self.body_model.validate(body, loc=("body",))
                 if errors:
                     return list(errors)
         else:
-            judging = request_body_to_args(self.body_fields, body, self.embed)
-            found, errors = await (asyncio.to_thread(asyncio.run, judging) if is_large else judging)
+            validating = request_body_to_args(self.body_fields, body, self.embed)
+            found, errors = await (asyncio.to_thread(asyncio.run, validating) if is_large else validating)
             values.update(found)
             if errors:
                 return errors
         sent = [values[field.name] for field in self.body_fields] if self.may_hold_unknown else []
-        looking = restrictions.body_errors
-        return await asyncio.to_thread(looking, sent, self.shown) if is_large else looking(sent, self.shown)
+        find_errors = restrictions.body_errors
+        return (
+            await asyncio.to_thread(find_errors, sent, self.shown) if is_large else find_errors(sent, self.shown)
+        )
 
-    def _answer(self, result: Any, values: Values) -> tuple[Response, bytes]:
-        """The response, and its body as it may be kept for a replay: without secrets."""
+    def _respond(self, result: Any, values: Values) -> tuple[Response, bytes]:
+        """Return the response, and its body without secrets, which is stored for a replay."""
         headers: Mapping[str, str] = {}
         if isinstance(result, bodies.ReplyWithHeaders):
             result, headers = result.reply, result.headers
@@ -254,13 +255,15 @@ class CompiledRoute:
             return bodies.RawJsonResponse(text, self.status), text
         if self.reply is None:
             if result is not None or self.status not in _EMPTY:
-                raise TypeError(f"{self.call.__name__} has no reply model for what it answered")
+                raise TypeError(f"{self.call.__name__} has no reply model for its result")
             return Response(status_code=self.status), b""
         try:
-            is_meant = type(result) is self.model  # then it was judged when it was made
-            value = result if is_meant else self.reply.validator.validate_python(result, from_attributes=True)
+            is_validated = type(result) is self.model  # then it was validated when it was created
+            value = result if is_validated else self.reply.validator.validate_python(result, from_attributes=True)
         except ValidationError as error:
-            raise TypeError(f"{self.call.__name__} answered what its reply does not allow") from error
+            raise TypeError(
+                f"{self.call.__name__} returned a result that does not match its reply model"
+            ) from error
         bodies.add_warnings(value, *(values[field.name] for field in self.body_fields))
         text = self.reply.serializer.to_json(value, by_alias=True)
         once = value.shown_once if isinstance(value, bodies.Reply) else ()
@@ -269,31 +272,28 @@ class CompiledRoute:
         return bodies.RawJsonResponse(text, self.status, headers), stored
 
 
-def _judge(field: Field) -> Callable[[object], Any]:
-    """What FastAPI's field asks of a value, without the two layers around it."""
-    adapter = field._type_adapter  # noqa: SLF001 - a second one could judge otherwise
+def _validator(field: Field) -> Callable[[object], Any]:
+    """Return the validator of FastAPI's field, without the two layers around it."""
+    adapter = field._type_adapter  # noqa: SLF001 - a second adapter could validate differently
     return partial(adapter.validator.validate_python, from_attributes=True)
 
 
-async def _spend(terms: policies.OperationLimits, request: Request, caller: Caller | None) -> None:
-    """Counts the request, before anything is read or claimed. Raises RateLimited."""
+async def _count(limits: policies.OperationLimits, request: Request, caller: Caller | None) -> None:
+    """Count the request before its body is read. Raise RateLimited."""
     scope = request.scope
-    kept: RateLimiter | None = scope.get(RATE_LIMITER)
-    if kept is None:
+    limiter: RateLimiter | None = scope.get(RATE_LIMITER)
+    if limiter is None:
         return
     account = None if caller is None else caller.live_account_id
     key = None if caller is None else caller.key_id or caller.session_id or account
-    if not kept.count_in_memory(terms, scope, key=key, account=account):
-        await kept.spend(terms, scope, key=key, account=account)
+    if not limiter.count_in_memory(limits, scope, key=key, account=account):
+        await limiter.spend(limits, scope, key=key, account=account)
 
 
-def _terms_of(route: APIRoute, *, has_caller: bool) -> policies.OperationLimits | None:
-    """The rate limits of the operation."""
+def _operation_limits(route: APIRoute, *, has_caller: bool) -> policies.OperationLimits | None:
+    """Return the rate limits of the operation."""
     marks = [each.call for each in route.dependant.dependencies if isinstance(each.call, policies.RateLimit)]
     try:
         return policies.operation_limits(marks, has_caller=has_caller)
     except ValueError as error:
         raise TypeError(f"{route.path}: {error}") from error
-
-
-_EMPTY = {204, 205}  # answers without a body

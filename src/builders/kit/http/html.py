@@ -1,4 +1,4 @@
-"""Small pages for people whose browser followed a link of ours: no script, no cookie, no file but the icon."""
+"""Small HTML pages for people who follow a link in a browser: no script, no cookie, no file except the icon."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ _page = _jinja.get_template("page.html")
 
 
 def _policy(content: str) -> str:
-    """What a browser may do with a page: show it in the style that stands in it."""
+    """Return the Content-Security-Policy of a page, which allows only its inline style."""
     style = content.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (
@@ -34,7 +34,7 @@ def _policy(content: str) -> str:
     )
 
 
-# Of every answer that is private and is a page or JSON by `Accept`.
+# Headers of private responses that are HTML or JSON by `Accept`.
 NEGOTIATED: Mapping[str, str] = MappingProxyType({"Cache-Control": "no-store", "Vary": "Accept"})
 _HEADERS = {
     **NEGOTIATED,
@@ -42,14 +42,14 @@ _HEADERS = {
         _page.render(title="", alert=None, paragraphs=(), button=None, links=(), note=None)
     ),
     "X-Robots-Tag": "noindex",
-    # Nothing to others; without it a browser says `Origin: null` of what a button posts (Fetch, 3.2).
+    # `no-referrer` would make a browser send `Origin: null` with a posted form (Fetch, 3.2).
     "Referrer-Policy": "same-origin",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """A field that a person fills in."""
+    """An input field of a form."""
 
     name: str
     label: str
@@ -62,17 +62,17 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A button that posts to an address of ours, with the fields before it."""
+    """A form with one button, which posts to a path of this service."""
 
     action: str
     label: str
-    fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # sent along, unseen
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # hidden fields
     inputs: Sequence[Input] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A way on from a page."""
+    """A link on a page."""
 
     href: str
     label: str
@@ -93,30 +93,31 @@ def page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A page of text with at most one form; everything in it is escaped.
+    """Return a page of text with at most one form; all texts are escaped.
 
-    `alert` says above the form what was wrong with it, `note` stands small at the end.
+    `alert` stands above the form and lists its errors; `note` is small print at the end.
     """
     content = _page.render(title=title, alert=alert, paragraphs=paragraphs, button=button, links=links, note=note)
     return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")
 
 
 def rendered_page(content: str, *, headers: Mapping[str, str] | None = None) -> Response:
-    """A page that a room has written from a template of its own, with one style and no script."""
+    """Return a page that a package has rendered from its own template, with one style and no script."""
     own = {"Content-Security-Policy": _policy(content)}
     return Response(content, 200, {**_HEADERS, **own, **(headers or {})}, "text/html; charset=utf-8")
 
 
 def wants_html(request: Request) -> bool:
-    """Whether the request asks for a page rather than for JSON, as browsers do and programs do not.
+    """Return whether the request prefers HTML to JSON, as browsers do.
 
-    `text/html` must be named (RFC 9110, 12.5.1), and with no less weight, or as much and earlier, than JSON.
+    `Accept` must name `text/html` (RFC 9110, 12.5.1) with a higher weight than JSON, or with the same one and
+    earlier.
     """
     return preferred_media_type(request, "text/html") == "text/html"
 
 
 def is_browser_navigation(scope: Scope) -> bool:
-    """Whether a person's browser shows the answer: it prefers a page, and it opened an address or sent a form.
+    """Return whether a browser shows the response to a person: a page was opened or a form sent.
 
     A browser sends no key and no bearer token by itself. Programs do, and some of them name `text/html` in every
     request (HttpURLConnection of Java).
@@ -130,12 +131,12 @@ def is_browser_navigation(scope: Scope) -> bool:
 
 
 def preferred_media_type(request: Request, *others: str) -> str | None:
-    """Which of these media types the request asks for rather than for JSON; None: for JSON, or it does not say."""
+    """Return which of these media types the request prefers to JSON; None when it prefers none."""
     sent = [value for name, value in request.scope["headers"] if name == b"accept"]
     return _preferred(b",".join(sent)[:1024], others)
 
 
-@lru_cache(maxsize=256)  # few are different
+@lru_cache(maxsize=256)  # few values differ
 def _preferred(accept: bytes, others: tuple[str, ...]) -> str | None:
     found = _weights(accept)
     json = max(found.get("application/json", (0.0, 0)), found.get("application/problem+json", (0.0, 0)))
@@ -145,7 +146,7 @@ def _preferred(accept: bytes, others: tuple[str, ...]) -> str | None:
 
 
 def _weights(accept: bytes) -> Mapping[str, tuple[float, int]]:
-    """Of each media type that is named, and its place, the first highest."""
+    """Return the weight of each media type, and its position as a negative number."""
     found: dict[str, tuple[float, int]] = {}
     for at, part in enumerate(accept.decode("latin-1").split(",")):
         name, _, rest = part.strip().lower().partition(";")

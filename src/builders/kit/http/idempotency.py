@@ -1,7 +1,7 @@
-"""Idempotency keys: a POST that is repeated with its key answers as the first time and does nothing twice.
+"""Idempotency keys: a POST repeated with its key gets the first response again and has no second effect.
 
-After draft-ietf-httpapi-idempotency-key-header-07. The claim is a row of its own; the answer is written in
-the request's transaction, so that work and answer stand or fall together.
+After draft-ietf-httpapi-idempotency-key-header-07. The claim is a row of its own. The response is stored in the
+transaction of the request, so that both are committed or neither is.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from builders.kit.values import clock
 
 HEADER = "Idempotency-Key"
 RETENTION = timedelta(hours=24)
-CLAIM_TIMEOUT = timedelta(seconds=60)  # a claim whose process died; longer than any request may take
+CLAIM_TIMEOUT = timedelta(seconds=60)  # then a claim is abandoned; longer than the request deadline
 RELEASE_TIMEOUT_S = 3
-# Headers of the first answer that a replay has too; Set-Cookie is a secret, and the rest is of each answer.
+# Headers that a replay repeats. Set-Cookie is a secret; the others differ for each response.
 REPLAYED_HEADERS = frozenset(
     (
         *("content-type", "content-disposition", "content-language", "content-location"),
         *("cache-control", "etag", "last-modified", "link", "location", "vary"),
     )
 )
-_ANY = frozenset(("", "*/*", "application/json"))  # values of Accept that ask for nothing but JSON
+_ANY = frozenset(("", "*/*", "application/json"))  # values of Accept that mean JSON
 MAX_KEY_LENGTH = 255
 
 PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
@@ -47,11 +47,11 @@ PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
 
 
 def without_idempotency() -> None:
-    """Nothing: the compiled handler knows its mark (kit/http/compiled_routes.py)."""
+    """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
 
 
-# For `dependencies` of a POST that is done each time it is asked for. Answers are kept for an account, so what
-# acts on the credentials themselves is marked so: of two sessions the second would be told of the first.
+# For `dependencies` of a POST that ignores the key. Responses are stored for an account, so an operation on the
+# credentials themselves needs it: a second session would get the response of the first.
 WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
 
 CLAIM = """
@@ -80,7 +80,7 @@ PRUNE = """
         SELECT ctid FROM kit_idempotency WHERE claimed_at < %(expired)s LIMIT %(batch)s
     ))
 """
-PRUNE_BATCH = 10_000  # so that no statement runs into its time limit
+PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
 
 
 class InFlight(Problem):
@@ -91,7 +91,7 @@ class InFlight(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A key that this request holds, or the answer that was given to it before."""
+    """A key that this request has claimed, or the stored response of an earlier request."""
 
     account_id: UUID
     key: str
@@ -99,20 +99,20 @@ class Claim:
     replay: Response | None = None
 
     async def run(self, answer: Callable[[], Awaitable[Response]], database: Database) -> Response:
-        """The first answer again, or a new one; a refusal lets the key go."""
+        """Return the stored response, or that of `answer`. Release the key when `answer` raises."""
         if self.replay is not None:
             return self.replay
         try:
             return await answer()
         except BaseException:
-            # What cannot be let go now is taken for abandoned later; the refusal itself is the answer.
+            # A claim that cannot be released is abandoned later; the original error is raised.
             with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
                 async with asyncio.timeout(RELEASE_TIMEOUT_S), database.reading() as conn:
                     await conn.execute(RELEASE, self._row())
             raise
 
     async def finish(self, conn: Conn, *, response: Response, body: bytes) -> None:
-        """Keeps the answer. Raises InFlight when the claim was given up for dead and taken by another."""
+        """Store the response. Raise InFlight when another request has taken over the abandoned claim."""
         kept = {name: value for name, value in response.headers.items() if name in REPLAYED_HEADERS}
         row = {**self._row(), "status": response.status_code, "body": body.decode(), "headers": Jsonb(kept)}
         cursor = await conn.execute(FINISH, row)
@@ -124,9 +124,10 @@ class Claim:
 
 
 async def claim(request: Request, database: Database, *, account_id: UUID, body: Any) -> Claim | None:
-    """The claim for the request's key; None without the header.
+    """Claim the key of the request; return None without the header.
 
-    Raises InFlight for a concurrent twin, Invalid when the key was used for another request or is none.
+    Raise InFlight while another request has the key, Invalid when the key is malformed or belongs to another
+    request.
     """
     header = request.headers.get(HEADER)
     if header is None:
@@ -153,14 +154,14 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
         )
     if status is None:
         raise InFlight("A request with this Idempotency-Key is being answered; try again.", retry_after=1)
-    if headers is None:  # kept by a release that kept none
+    if headers is None:  # stored by a release that did not store headers
         headers = {"content-type": "application/json"} if kept else {}
     replay = Response(kept, status, {**headers, "Idempotent-Replayed": "true"})
     return Claim(account_id=account_id, key=key, claimed_at=now, replay=replay)
 
 
 async def prune(conn: Conn) -> None:
-    """Forgets keys older than a day."""
+    """Delete keys older than a day."""
     batch = {"expired": clock.now() - RETENTION, "batch": PRUNE_BATCH}
     while (await conn.execute(PRUNE, batch)).rowcount == PRUNE_BATCH:
         pass

@@ -1,6 +1,7 @@
-"""The edge: what every request passes on its way in and out, as one plain ASGI layer.
+"""The outermost ASGI middleware, which every request passes.
 
-Request id, body limit, security headers, one log line, and a 500 without a stack trace for the uncaught.
+It sets the request id, limits the body, adds security headers, writes one log line, and turns an uncaught
+exception into a 500 without a stack trace.
 """
 
 import itertools
@@ -24,27 +25,27 @@ from builders.kit.http.proxies import Proxies
 from builders.kit.limits.rate_limiter import RATE_LIMIT_HEADERS as LIMIT_HEADERS
 from builders.kit.process import log
 
-_LONGEST_LENGTH = 18  # digits; Python refuses to read an endless number
-# An id is to be told from others and no secret, so the system is asked for chance once and not for each request.
+_LONGEST_LENGTH = 18  # digits of Content-Length; Python refuses to parse more than 4300
+# An id must be unique and is no secret: one random prefix for the process suffices.
 _PROCESS, _requests = secrets.token_hex(10), itertools.count()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,128}")
 _TRACEPARENT = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
-# What structlog's bind_contextvars would make of these names, set at a tenth of its cost; an ellipsis is nothing.
+# The variables that structlog's bind_contextvars would set, at a tenth of its cost; an ellipsis means unset.
 _bound_id: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request_id")
-# In our log lines, and passed on by kit/outbound/client.py.
+# In log lines; kit/outbound/client.py passes it on.
 _bound_trace: ContextVar[str | EllipsisType] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}traceparent")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 ]
-_DEFAULTS = [  # unless the answer has its own
+_DEFAULTS = [  # unless the response has its own
     (b"cache-control", b"private, no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 ]
-_VERSIONS = frozenset({"1.0", "1.1", "2", "3"})  # "2.0" is a request line of HTTP/1 that says so
-_LAST = {"Connection": "close"}  # what follows on the connection cannot be trusted
+_VERSIONS = frozenset({"1.0", "1.1", "2", "3"})  # "2.0" occurs only in a malformed HTTP/1 request line
+_LAST = {"Connection": "close"}  # the rest of the connection cannot be parsed safely
 _DEFAULT_NAMES = frozenset(name for name, _ in _DEFAULTS)
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
@@ -77,57 +78,57 @@ class RequestMiddleware:
         proxies: Proxies | None = None,
     ) -> None:
         self.app = app
-        self.proxies = proxies  # None when nobody is believed
+        self.proxies = proxies  # None when no proxy is trusted
         self.bodies = BodyBudget(limit=body_limit, total=body_budget)
-        self.secret_paths = secret_paths  # beginnings of paths whose rest belongs in no log
+        self.secret_paths = secret_paths  # prefixes of paths whose rest must not be logged
         self.log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request; passes lifespan events on."""
+        """Respond to one request; pass lifespan events on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         if self.proxies is not None:
             self.proxies.resolve(scope)
-        request = _Passing(scope, receive, send, self)
+        exchange = _Exchange(scope, receive, send, self)
         try:
-            request.refuse_early()
+            exchange.refuse_early()
             scope[BODY_BUDGET] = self.bodies
-            await self.app(scope, receive, request.send)
+            await self.app(scope, receive, exchange.send)
         except (Problem, Invalid) as refusal:
-            await request.answer(refusal)
+            await exchange.refuse(refusal)
         except ClientDisconnect:
-            pass  # nobody is there to be answered; the log line has status 0
-        except Exception:  # noqa: BLE001 - the outermost edge: the client gets a 500, the log the trace
-            _log.exception("request_failed", method=scope["method"], path=request.path)
-            await request.answer(InternalError("Something went wrong on our side; it has been logged."))
+            pass  # no client is left; the log line has status 0
+        except Exception:  # noqa: BLE001 - outermost: the client gets a 500, the log the stack trace
+            _log.exception("request_failed", method=scope["method"], path=exchange.path)
+            await exchange.refuse(InternalError("Something went wrong on our side; it has been logged."))
         finally:
             if self.log_requests:
-                request.write_log()
+                exchange.write_log()
 
 
-class _Passing:
-    """One request on its way through."""
+class _Exchange:
+    """One request and its response."""
 
     __slots__ = (*("_receive", "_send", "began", "id", "length", "limit", "path", "scope", "sent", "status"),)
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, edge: RequestMiddleware) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, middleware: RequestMiddleware) -> None:
         self.began = time.perf_counter()
         self.scope, self._receive, self._send = scope, receive, send
         self.status = 0
-        self.limit = edge.bodies.limit
+        self.limit = middleware.bodies.limit
         self.sent = sent = dict[bytes, bytes](scope["headers"])
         self.id = _id_of(sent.get(b"x-request-id"))
         _bound_id.set(self.id)
         trace = sent.get(b"traceparent")
         _bound_trace.set(trace.decode() if trace and _TRACEPARENT.fullmatch(trace) else ...)
         self.path: str = scope["path"]
-        if self.path.startswith(edge.secret_paths):
-            self.path = next(f"{each}…" for each in edge.secret_paths if self.path.startswith(each))
+        if self.path.startswith(middleware.secret_paths):
+            self.path = next(f"{each}…" for each in middleware.secret_paths if self.path.startswith(each))
         self.length = sent.get(b"content-length", b"")
 
     def refuse_early(self) -> None:
-        """Refuses what is too large or malformed before anything is read."""
+        """Refuse a malformed or too large request before its body is read."""
         self._refuse_odd_protocol()
         length, query = self.length, self.scope["query_string"]
         if length and not length.isdigit():
@@ -139,7 +140,7 @@ class _Passing:
             raise Invalid((place,), "Text must not contain the character NUL (%00).", "nul_character")
 
     def _refuse_odd_protocol(self) -> None:
-        """Refuse what two servers could read in two ways (RFC 9112, 2.3, 3.2 and 6.1)."""
+        """Refuse requests that two servers could parse differently (RFC 9112, 2.3, 3.2 and 6.1)."""
         scope = self.scope
         version = scope.get("http_version", "1.1")
         if version not in _VERSIONS:
@@ -154,13 +155,13 @@ class _Passing:
             raise NotFound("There is nothing at this path: %2F is not the / between its parts.")
 
     def send(self, message: Message) -> Awaitable[None]:
-        """The answer's next part; its headers get ours."""
+        """Send a message of the response; add headers to its start."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": self._joined(message.get("headers", ()))}
+            message = {**message, "headers": self._with_headers(message.get("headers", ()))}
         return self._send(message)
 
-    def _joined(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    def _with_headers(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         headers = [*own]
         given = [name for name, _ in headers]
         headers += _HEADERS
@@ -172,14 +173,14 @@ class _Passing:
             headers.append(_HSTS)
         return headers
 
-    async def answer(self, refusal: Problem | Invalid) -> None:
-        """Answers with the refusal, unless an answer has begun."""
+    async def refuse(self, refusal: Problem | Invalid) -> None:
+        """Send the error response, unless a response has started."""
         if not self.status:
             response = error_pages.respond(self.scope, refusal)
             await response(self.scope, self._receive, self.send)
 
     def write_log(self) -> None:
-        """One line: who asked what, and how it went."""
+        """Write the line of the access log."""
         client: Any = self.scope.get("client")  # a (host, port) pair or None, by ASGI
         ms = (time.perf_counter() - self.began) * 1000
         access_log.log_request(

@@ -1,10 +1,10 @@
-"""Where a request came from before it passed our proxies: `Forwarded` (RFC 7239) and the `X-Forwarded` headers.
+"""The client behind trusted proxies, from `Forwarded` (RFC 7239) and the `X-Forwarded` headers.
 
-Headers say what a client likes, so only those of trusted peers are read, and from their right end: the last entry
-was written by the peer, the one before by whom that entry names, and so on while those are trusted too. The first
-who is not is the client; what stands to the left of him is his own word and is not looked at. Where no address can
-be read, or the two kinds of headers name different ones (a proxy writes one kind and lets the other pass), the
-peer's own counts. Where it is known which kind the proxies write, the other is not looked at.
+Clients can send any header, so only those of trusted peers are read, from the right: the peer wrote the last
+entry, the proxy that it names wrote the one before, and so on while these are trusted. The first untrusted
+address is the client; entries to its left are ignored. The peer's own address counts when no address can be
+parsed, and when the two kinds of headers disagree (a proxy writes one kind and passes the other on). The setting
+can name the kind to read.
 """
 
 import re
@@ -19,7 +19,7 @@ from starlette.types import Scope
 from builders.kit.values.hosts import UNIX, read_networks
 
 MAX_HOPS = 32
-MAX_HEADER_LENGTH = 4_096  # characters of a header that are read, from its end
+MAX_HEADER_LENGTH = 4_096  # characters, counted from the end of a header
 SCHEMES = ("http", "https")
 
 _PAIR = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++=(?:\"(?:[^\"\\]|\\.)*+\"|[^\s\",;]*+)"
@@ -36,17 +36,17 @@ _NAMES: Mapping[Kind, Mapping[bytes, int]] = {
 
 
 class Hop(NamedTuple):
-    """Who came to a proxy, and how; None where it does not say, or not in a form that can be used."""
+    """The client of a proxy; None where an element does not name it, or cannot be parsed."""
 
     address: str | None
     scheme: str | None
 
 
-_NOBODY = Hop(None, None)
+_UNKNOWN = Hop(None, None)
 
 
 class Proxies:
-    """The proxies that are trusted."""
+    """The trusted proxies."""
 
     def __init__(self, trusted: Sequence[str], *, kind: Kind = "both") -> None:
         self._kind: Kind = kind
@@ -55,29 +55,29 @@ class Proxies:
         self._is_trusted = lru_cache(maxsize=1_024)(self._contains)
 
     def resolve(self, scope: Scope) -> None:
-        """Sets the client and the scheme of a request to what the trusted proxies say."""
+        """Set the client and the scheme of a request from the headers of trusted proxies."""
         client = scope.get("client")
         if not (self._is_trusted(client[0]) if client and client[0] else self._trusts_unix):
             return
         forwarded, addresses, schemes = _sent(scope, self._kind)
-        told = [
+        hops = [
             *([self._client(_elements(forwarded))] if forwarded else ()),
             *([self._client(_entries(addresses, schemes))] if addresses else ()),
             *([Hop(None, _scheme(_from_right(schemes)[0]))] if schemes and not addresses else ()),
         ]
-        named = {hop.address for hop in told[: bool(forwarded) + bool(addresses)]}
-        come = {hop.scheme for hop in told} - {None}
-        if len(named) == 1 and (address := named.pop()) is not None:
+        addresses_found = {hop.address for hop in hops[: bool(forwarded) + bool(addresses)]}
+        schemes_found = {hop.scheme for hop in hops} - {None}
+        if len(addresses_found) == 1 and (address := addresses_found.pop()) is not None:
             scope["client"] = (address, 0)
-        if len(come) == 1:
-            scope["scheme"] = come.pop()
+        if len(schemes_found) == 1:
+            scope["scheme"] = schemes_found.pop()
 
     def _client(self, hops: Iterable[Hop]) -> Hop:
-        """The first from the right who is not trusted; the last of all when all are."""
-        hop = _NOBODY
+        """Return the first untrusted hop from the right; the leftmost when all are trusted."""
+        hop = _UNKNOWN
         for n, hop in enumerate(hops):
             if n == MAX_HOPS:
-                return _NOBODY
+                return _UNKNOWN
             if hop.address is None or not self._is_trusted(hop.address):
                 break
         return hop
@@ -88,7 +88,7 @@ class Proxies:
 
 
 def _sent(scope: Scope, kind: Kind) -> list[str]:
-    """The three headers, each with all its lines, as far as they are read; empty when not of the kind."""
+    """Return the three headers with all their lines, limited in length; empty when not of the kind."""
     sent, names = ["", "", ""], _NAMES[kind]
     for name, value in scope["headers"]:
         place = names.get(name)
@@ -98,7 +98,7 @@ def _sent(scope: Scope, kind: Kind) -> list[str]:
 
 
 def _elements(text: str) -> Iterator[Hop]:
-    """The elements of `Forwarded` from the right; each as short as it can be, so none begins in a quoted text."""
+    """Yield the elements of `Forwarded` from the right; no element starts inside a quoted string."""
     while text:
         comma = len(text)
         while True:
@@ -106,7 +106,7 @@ def _elements(text: str) -> Iterator[Hop]:
             if _ELEMENT.fullmatch(text, comma + 1):
                 break
             if comma < 0:
-                yield _NOBODY
+                yield _UNKNOWN
                 return
         if element := text[comma + 1 :].strip():
             yield _hop(element)
@@ -115,10 +115,10 @@ def _elements(text: str) -> Iterator[Hop]:
 
 def _hop(element: str) -> Hop:
     pairs = [pair.partition("=") for pair in _PAIRS.findall(element)]
-    said = {name.lower(): _unquoted(value) for name, _, value in pairs}
-    if len(said) < len(pairs):  # one of them twice
-        return _NOBODY
-    return Hop(_node(said.get("for", "")), _scheme(said.get("proto", "")))
+    parameters = {name.lower(): _unquoted(value) for name, _, value in pairs}
+    if len(parameters) < len(pairs):  # a duplicate
+        return _UNKNOWN
+    return Hop(_node(parameters.get("for", "")), _scheme(parameters.get("proto", "")))
 
 
 def _unquoted(value: str) -> str:
@@ -126,14 +126,14 @@ def _unquoted(value: str) -> str:
 
 
 def _entries(addresses: str, schemes: str) -> Iterator[Hop]:
-    """The entries of `X-Forwarded-For` from the right, with their schemes; a single scheme is everyone's."""
+    """Yield the entries of `X-Forwarded-For` from the right with their schemes; a single scheme is of all."""
     nodes, words = _from_right(addresses), _from_right(schemes)
     for node, word in zip(nodes, words if len(words) == len(nodes) else repeat(words[0]), strict=False):
         yield Hop(_node(node), _scheme(word))
 
 
 def _from_right(text: str) -> list[str]:
-    """At least one entry, and not many more than are looked at."""
+    """Return the entries from the right, at least one and at most MAX_HOPS + 1."""
     entries = [entry for each in text.split(",") if (entry := each.strip())]
     return entries[: -MAX_HOPS - 2 : -1] or [""]
 
@@ -143,7 +143,7 @@ def _scheme(word: str) -> str | None:
 
 
 def _node(text: str) -> str | None:
-    """The address of a node (RFC 7239, 6), with or without a port."""
+    """Return the address of a node (RFC 7239, 6), with or without a port."""
     if text.startswith("["):
         text, _, port = text[1:].partition("]")
         text = text if port[:1] in {"", ":"} and ":" in text else ""

@@ -1,8 +1,8 @@
-"""Routes that cost little: FastAPI's interface and its OpenAPI, without its walk and its dependency solver.
+"""Fast routes: FastAPI's interface and OpenAPI document, without its routing and its dependency solver.
 
 A `Router` is an APIRouter whose routes compile their handlers (kit/http/compiled_routes.py). A `PathRouter`
-(kit/http/path_router.py) finds the route of a request in a path table. tests/kit/test_routes.py compares both with
-plain FastAPI (decision 0006).
+(kit/http/path_router.py) finds the route of a request in a path table. tests/kit/http/test_routes.py compares
+both with plain FastAPI (decision 0006).
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -35,10 +35,10 @@ class Route(APIRoute):
             self.responses = _joined(problems(BodyTooLarge, Busy), self.responses)
         if self.needs is not None or self.compiled.asks_database:
             self.responses = _joined(UNAVAILABLE, self.responses)
-        if self.compiled.terms is not None:
-            if not get_flat_params(self.dependant) and not self.compiled.has_body:  # else FastAPI says so itself
+        if self.compiled.limits is not None:
+            if not get_flat_params(self.dependant) and not self.compiled.has_body:  # else FastAPI documents it
                 self.responses = {**INVALID, **self.responses}
-            self.openapi_extra = {**self.compiled.terms.described, **(self.openapi_extra or {})}
+            self.openapi_extra = {**self.compiled.limits.described, **(self.openapi_extra or {})}
             self.responses = _joined(policies.rate_limit_responses(), self.responses)
         if self.needs is not None:
             self.openapi_extra = {"x-scope": self.needs.scope, **(self.openapi_extra or {})}
@@ -58,12 +58,12 @@ class Route(APIRoute):
 
     @cached_property
     def compiled(self) -> CompiledRoute:
-        """The handler, compiled once."""
+        """Return the compiled handler."""
         return CompiledRoute(self)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What FastAPI runs when a request reaches it past the front: the same."""
-        return self.compiled.answer
+        """Return the compiled handler, for a request that FastAPI itself routes."""
+        return self.compiled.respond_or_refuse
 
 
 def _joined(
@@ -96,10 +96,10 @@ class Router(APIRouter):
         self._extra = BEYOND_SPEC if beyond else {}
 
     def refuse(self, method: str, path: str, *, remedy: str) -> None:
-        """Say what a caller does instead of a method that the path does not have: the `next_action` of its 405."""
+        """Set the `next_action` of the 405 for a method that the path does not have."""
         self.remedies.append((method, f"{self.prefix}{path}", remedy))
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # APIRouter's own
-        """Add a route, with the mark of the router."""
+        """Add a route with the OpenAPI extensions of the router."""
         options["openapi_extra"] = {**self._extra, **(options.get("openapi_extra") or {})} or None
         super().add_api_route(path, endpoint, **options)

@@ -1,8 +1,8 @@
-"""Who comes in at a public door, as far as may be kept: a network in place of the address, and what asks for it.
+"""The visitor of a public page, without personal data: a truncated address and the kind of user agent.
 
-What a machine fetches (scanners of mail, link previews, proxies that load images ahead) is no reading by a person.
-The lists are of names that such programs give themselves; who hides is counted as a person, so all figures are
-upper bounds.
+A request of an automated client (mail scanner, link preview, image proxy) is not counted as a person's. The lists
+hold names that such clients send in User-Agent. A client that hides counts as a person, so all figures are upper
+bounds.
 """
 
 import re
@@ -13,25 +13,25 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from fastapi import Request
 
-MAX_USER_AGENT_LENGTH = 512  # characters of a User-Agent that are looked at
+MAX_USER_AGENT_LENGTH = 512  # characters of a User-Agent that are compared
 
 
 class Agent(StrEnum):
-    """What sort of program asks."""
+    """The kind of client."""
 
     BROWSER = "browser"
     MAIL_PROGRAM = "mail_program"
-    APPLE_PROXY = "apple_proxy"  # Mail Privacy Protection: loads every image, read or not
-    IMAGE_PROXY = "image_proxy"  # Gmail's and Yahoo's: fetch for a reader, and keep what they have fetched
+    APPLE_PROXY = "apple_proxy"  # Mail Privacy Protection: loads every image, also of unread mail
+    IMAGE_PROXY = "image_proxy"  # of Gmail and Yahoo: fetches an image for a person, and caches it
     SCANNER = "scanner"  # and previews, crawlers
     PROGRAM = "program"
-    NONE = "none"  # it does not say
+    NONE = "none"  # no User-Agent
 
 
 class Machine(StrEnum):
-    """Why something is taken for a machine."""
+    """Why a request counts as automated."""
 
-    PREFETCH = "prefetch"  # a browser that says it only loads ahead
+    PREFETCH = "prefetch"  # a browser that prefetches
     APPLE_PROXY = "apple_proxy"
     IMAGE_PROXY = "image_proxy"
     SCANNER = "scanner"
@@ -42,11 +42,11 @@ class Machine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody at a public door."""
+    """The client of a public page."""
 
-    network: str | None  # the address, cut to /24 or /48
+    network: str | None  # the address, truncated to /24 or /48
     agent: Agent
-    machine: Machine | None  # None for what looks like a person
+    machine: Machine | None  # None for a person
 
 
 _IMAGE_PROXIES = "GoogleImageProxy|ggpht.com|YahooMailProxy"
@@ -78,37 +78,37 @@ _MACHINES = {
     Agent.PROGRAM: Machine.PROGRAM,
     Agent.NONE: Machine.PROGRAM,
 }
-# All that Apple's mail proxy says; its addresses are mostly those of other networks, shared with people.
+# The whole User-Agent of Apple's mail proxy; most of its addresses belong to networks that people use too.
 _APPLE = "Mozilla/5.0"
 _APPLE_NETWORKS = ("17.",)  # 17.0.0.0/8 is Apple's own
-_AHEAD = frozenset((b"sec-purpose", b"purpose", b"x-purpose", b"x-moz"))
-_IS_AHEAD = re.compile(rb"prefetch|prerender|preview", re.IGNORECASE)
+_PREFETCH_HEADERS = frozenset((b"sec-purpose", b"purpose", b"x-purpose", b"x-moz"))
+_PREFETCH_VALUE = re.compile(rb"prefetch|prerender|preview", re.IGNORECASE)
 
 
 def visitor_of(request: Request) -> Visitor:
-    """The visitor who sends the request."""
+    """Return the visitor who sent the request."""
     headers = request.scope["headers"]
     sent = dict(headers)
     agent = sent.get(b"user-agent", b"")[:MAX_USER_AGENT_LENGTH].decode("latin-1")
-    # Seldom the second, for each of several of a name: a proxy may have added one of its own.
-    is_ahead = not _AHEAD.isdisjoint(sent) and any(
-        name in _AHEAD and _IS_AHEAD.search(value) is not None for name, value in headers
+    # A dict keeps one header of a name and a proxy may add its own: when one is present, check all.
+    is_prefetch = not _PREFETCH_HEADERS.isdisjoint(sent) and any(
+        name in _PREFETCH_HEADERS and _PREFETCH_VALUE.search(value) is not None for name, value in headers
     )
     client = request.scope.get("client")  # a (host, port) pair or None, by ASGI
-    return _visitor(client[0] if client else "", agent, is_ahead=is_ahead)
+    return _visitor(client[0] if client else "", agent, is_prefetch=is_prefetch)
 
 
 @lru_cache(maxsize=4096)
-def _visitor(address: str, agent: str, *, is_ahead: bool) -> Visitor:
+def _visitor(address: str, agent: str, *, is_prefetch: bool) -> Visitor:
     kind = classify_user_agent(agent)
     if kind is Agent.BROWSER and address.startswith(_APPLE_NETWORKS):
         kind = Agent.APPLE_PROXY
-    machine = Machine.PREFETCH if is_ahead else _MACHINES.get(kind)
+    machine = Machine.PREFETCH if is_prefetch else _MACHINES.get(kind)
     return Visitor(truncate_address(address), kind, machine)
 
 
 def classify_user_agent(text: str) -> Agent:
-    """The sort of program that a User-Agent names."""
+    """Return the kind of client that a User-Agent names."""
     if not text.strip():
         return Agent.NONE
     if text == _APPLE:
@@ -117,7 +117,7 @@ def classify_user_agent(text: str) -> Agent:
 
 
 def truncate_address(address: str) -> str | None:
-    """The network of an address: /24 of IPv4, /48 of IPv6; None for what is none, such as a Unix socket's peer."""
+    """Return the /24 (IPv4) or /48 (IPv6) of an address; None for other text, such as a Unix socket's peer."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
