@@ -247,10 +247,9 @@ def released(owned: Owned, terms: ReleasedTerms, *, livemode: bool) -> AliasRele
     )
 
 
-def _charge(charge: Charge) -> dict[str, object]:
-    names = ("invoice_id", "number", "amount", "period_start", "period_end")
+def _charge(charge: Charge) -> ReleasedCharge:
     outcome = "credited" if charge.is_credited else _OUTCOMES[charge.status]
-    return {**{name: getattr(charge, name) for name in names}, "outcome": outcome}
+    return ReleasedCharge.from_record(charge, outcome=outcome)
 
 
 def page(found: Page[Owned], *, livemode: bool) -> Page[AliasReply]:

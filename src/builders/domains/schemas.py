@@ -226,11 +226,10 @@ def _next_action(domain: AccountDomain) -> str | None:
     return f'Set a TXT record at {domain.challenge_name} with the value "{domain.challenge_value}", then {verify}.'
 
 
-def _members(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
-    """What every reply has, by name."""
+def _computed(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
+    """Return what every reply has besides the attributes of the record."""
     managed = domain.manifest and {"manifest": domain.manifest, "key": domain.manifest_key}
     return {
-        **{name: getattr(domain, name) for name in AccountDomainReply.model_fields if hasattr(domain, name)},
         "verification": {
             "method": domain.proof,
             "name": domain.challenge_name,
@@ -249,18 +248,18 @@ def _members(domain: AccountDomain, alias_count: int) -> dict[str, Any]:
 
 def shown(listed: Listed) -> AccountDomainReply:
     """The answer to a read."""
-    return AccountDomainReply.model_validate(_members(listed.domain, listed.alias_count))
+    return AccountDomainReply.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
 
 
 def written(listed: Listed) -> AccountDomainWritten:
     """The answer to a change, and to adding one."""
-    return AccountDomainWritten.model_validate(_members(listed.domain, listed.alias_count))
+    return AccountDomainWritten.from_record(listed.domain, **_computed(listed.domain, listed.alias_count))
 
 
 def verified(found: Verified) -> AccountDomainVerified:
     """The answer to a question to DNS."""
     seen = found.proof
     missing = None if seen.seen is ProofSeen.FOUND else found.domain.challenge_value
-    members = _members(found.domain, found.alias_count)
+    computed = _computed(found.domain, found.alias_count)
     checked = {"status": seen.seen, "found": seen.found, "missing": missing}
-    return AccountDomainVerified.model_validate({**members, "checked": checked})
+    return AccountDomainVerified.from_record(found.domain, **computed, checked=checked)

@@ -226,7 +226,7 @@ def received(event: StripeEvent) -> StripeReceived:
 
 def page(found: Page[Invoice]) -> PageReply[InvoiceItem]:
     """A page as it is answered."""
-    items = [InvoiceItem.model_validate(_item(each)) for each in found.items]
+    items = [InvoiceItem.from_record(each, **_computed(each)) for each in found.items]
     return PageReply[InvoiceItem](items=items, next_cursor=found.next_cursor)
 
 
@@ -234,14 +234,12 @@ def whole(invoice: Invoice) -> InvoiceDetail:
     """An invoice as it is answered."""
     lines: Sequence[LineReply] = [_line(each) for each in invoice.lines]
     parties = {"seller": _seller(invoice.seller), "buyer": _buyer(invoice.buyer)}
-    return InvoiceDetail.model_validate({**_item(invoice), **parties, "lines": lines})
+    return InvoiceDetail.from_record(invoice, **_computed(invoice), **parties, lines=lines)
 
 
-def _item(invoice: Invoice) -> dict[str, Any]:
-    own = {name: getattr(invoice, name) for name in InvoiceItem.model_fields if hasattr(invoice, name)}
+def _computed(invoice: Invoice) -> dict[str, Any]:
     paid = invoice.payment_method is not None
     return {
-        **own,
         "overdue": invoice.is_overdue(clock.now()),
         "tax_rate": sheet.percent(invoice.tax_rate),
         "payment": {"method": invoice.payment_method, "reference": invoice.payment_reference} if paid else None,
@@ -250,9 +248,8 @@ def _item(invoice: Invoice) -> dict[str, Any]:
 
 
 def _line(line: Line) -> LineReply:
-    own = {name: getattr(line, name) for name in LineReply.model_fields if hasattr(line, name)}
     period = {"start": line.period_start, "end": line.period_end}
-    return LineReply.model_validate({**own, "period": period})
+    return LineReply.from_record(line, period=period, credited_at=line.credited_at)
 
 
 def _seller(seller: Seller) -> SellerReply:

@@ -263,19 +263,18 @@ class ProjectWritten(ProjectReply, WriteReply):
 
 def project_reply(project: Project, caller: Caller) -> ProjectReply:
     """Return the reply to a read."""
-    return ProjectReply.model_validate(_members(project, caller))
+    return ProjectReply.from_record(project, **_computed(project, caller))
 
 
 def written_reply(project: Project, caller: Caller) -> ProjectWritten:
     """Return the reply to a change."""
-    return ProjectWritten.model_validate(_members(project, caller))
+    return ProjectWritten.from_record(project, **_computed(project, caller))
 
 
-def _members(project: Project, caller: Caller) -> dict[str, Any]:
-    own = {name: getattr(project, name) for name in ProjectReply.model_fields if hasattr(project, name)}
+def _computed(project: Project, caller: Caller) -> dict[str, Any]:
     managed = None
     if project.manifest is not None:
         managed = {"manifest": project.manifest, "key": project.manifest_key}
     # Clients see one account id with live and test keys.
     public = {"account_id": caller.live_account_id, "livemode": caller.mode == "live"}
-    return {**own, **public, "managed_by": managed}
+    return {**public, "managed_by": managed}

@@ -8,12 +8,13 @@ import email.message
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -91,6 +92,21 @@ class Reply(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
     shown_once: ClassVar[frozenset[str] | Mapping[str, Any]] = frozenset()
+
+    @classmethod
+    def from_record(cls, record: object, **computed: Any) -> Self:
+        """Return the reply: each required member that is not computed is the record's attribute of its name.
+
+        Raises AttributeError for a member that neither gives.
+        """
+        names = _record_members(cls, frozenset(computed))
+        return cls.model_validate({name: getattr(record, name) for name in names} | computed)
+
+
+@cache
+def _record_members(model: type[Reply], computed: frozenset[str]) -> Sequence[str]:
+    fields = model.model_fields.items()
+    return [name for name, field in fields if field.is_required() and name not in computed]
 
 
 class WriteReply(Reply):

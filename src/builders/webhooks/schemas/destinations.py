@@ -202,21 +202,20 @@ def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
 
 def webhook_reply(destination: Destination, *, livemode: bool) -> WebhookReply:
     """The answer to a read."""
-    return WebhookReply.model_validate(_members(destination, livemode=livemode))
+    return WebhookReply.from_record(destination, **_computed(destination, livemode=livemode))
 
 
 def webhook_written(destination: Destination, *, livemode: bool) -> WebhookWritten:
     """The answer to a change."""
-    return WebhookWritten.model_validate(_members(destination, livemode=livemode))
+    return WebhookWritten.from_record(destination, **_computed(destination, livemode=livemode))
 
 
 def webhook_secret_reply(new: NewDestination, *, livemode: bool) -> WebhookSecretReply:
     """The answer that shows a secret that was made."""
-    members = _members(new.destination, livemode=livemode)
-    return WebhookSecretReply.model_validate({**members, "signing_secret": new.secret})
+    computed = _computed(new.destination, livemode=livemode)
+    return WebhookSecretReply.from_record(new.destination, **computed, signing_secret=new.secret)
 
 
-def _members(destination: Destination, *, livemode: bool) -> dict[str, Any]:
-    own = {name: getattr(destination, name) for name in WebhookReply.model_fields if hasattr(destination, name)}
+def _computed(destination: Destination, *, livemode: bool) -> dict[str, Any]:
     failing = "failing" if destination.failing_since else "enabled"
-    return {**own, "livemode": livemode, "status": failing if destination.enabled else "disabled"}
+    return {"livemode": livemode, "status": failing if destination.enabled else "disabled"}

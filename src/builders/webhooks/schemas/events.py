@@ -240,14 +240,14 @@ class WebhookReplayed(WriteReply):
 def delivery_detail_reply(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:
     """A delivery with all that is known of it."""
     attempts = [_attempt(each) for each in found.attempts]
-    members = _members(found.delivery, livemode=livemode)
-    return DeliveryDetailReply.model_validate({**members, "attempts": attempts, "payload": found.payload})
+    computed = _computed(found.delivery, livemode=livemode)
+    return DeliveryDetailReply.from_record(found.delivery, **computed, attempts=attempts, payload=found.payload)
 
 
 def delivery_retried_reply(found: RetriedDelivery, *, livemode: bool) -> DeliveryRetried:
     """A delivery that was tried just now."""
-    members = _members(found.delivery, livemode=livemode)
-    return DeliveryRetried.model_validate({**members, "attempt": _attempt(found.attempt)})
+    computed = _computed(found.delivery, livemode=livemode)
+    return DeliveryRetried.from_record(found.delivery, **computed, attempt=_attempt(found.attempt))
 
 
 def test_send_reply(sample: TestSend, *, livemode: bool) -> DeliveryRetried:
@@ -259,10 +259,8 @@ def test_send_reply(sample: TestSend, *, livemode: bool) -> DeliveryRetried:
     )
 
 
-def _members(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
-    own = {name: getattr(delivery, name) for name in DeliveryReply.model_fields if hasattr(delivery, name)}
+def _computed(delivery: Delivery, *, livemode: bool) -> dict[str, Any]:
     return {
-        **own,
         "webhook_id": delivery.destination_id,
         "attempt_count": delivery.attempts,
         "livemode": livemode,
