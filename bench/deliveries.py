@@ -116,7 +116,7 @@ async def deliver(settings: Settings, *, count: int) -> float:
         asyncio.create_task(webhooks_jobs.run_sender(database, settings)),
     ]
     try:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             while (await (await conn.execute(DELIVERED)).fetchone() or (0,))[0] < count:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         return time.perf_counter() - began

@@ -17,7 +17,7 @@ from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
 from builders.kit.db import migrations
 from builders.kit.db.connections import Conn, Database
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.http.callers import OPERATOR
 from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
@@ -42,7 +42,7 @@ def database(*, durable: bool = False) -> Iterator[tuple[Path, str]]:
     folder = Path(tempfile.mkdtemp(prefix="builders-bench-"))
     folder.chmod(0o711)  # ours and new; as root PostgreSQL's user has to pass through
     try:
-        with Embedded(folder, durable=durable) as embedded:
+        with EmbeddedServer(folder, durable=durable) as embedded:
             migrations.migrate(embedded.conninfo)
             yield folder, embedded.conninfo
     finally:
@@ -67,7 +67,7 @@ async def prepared(data_dir: Path, conninfo: str) -> Built:
         async with database.transaction() as conn:
             stage = await _make_keys(conn)
             await _claim(conn)
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             await conn.execute("ANALYZE")
     finally:
         await database.close()

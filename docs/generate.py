@@ -27,7 +27,7 @@ from builders.identity import service as identity
 from builders.identity.records import Preset
 from builders.kit import errors
 from builders.kit.db import migrations
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.limits import policies
@@ -210,7 +210,7 @@ def tables(conninfo: str) -> str:
 
 def _declared() -> Iterator[tuple[str, Mapping[str, str]]]:
     """Each table in the order of the migrations, with the comments on its columns; its own is under ''."""
-    for text in (migrations.TABLE, *(each.text for each in migrations.ours())):
+    for text in (migrations.CREATE_TABLE, *(each.text for each in migrations.list_migrations())):
         name, notes, above = "", dict[str, str](), list[str]()
         for line in text.splitlines():
             if line.strip().startswith("--"):
@@ -277,7 +277,7 @@ def render() -> Mapping[str, str]:
     """Every page as it should be; starts a database for a moment, to see the tables as they are."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
-        with Embedded(Path(folder), durable=False) as embedded:
+        with EmbeddedServer(Path(folder), durable=False) as embedded:
             migrations.migrate(embedded.conninfo)
             blocks = {SCHEMA: tables(embedded.conninfo)} | {name: write() for name, write in BLOCKS.items()}
     return {DOCUMENT: openapi()} | {name: fill(read(name), block) for name, block in blocks.items()}

@@ -29,7 +29,7 @@ from builders.aliases.events import ALIAS_CREATED
 from builders.identity import service as identity
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, keyring_of
 from builders.kit.process.settings import Settings
@@ -206,7 +206,7 @@ async def _kill(
         await asyncio.to_thread(workers.kill, dice)
         told.kills += 1
         if plan.in_short:
-            async with database.reading() as conn:
+            async with database.connection() as conn:
                 await conn.execute(END_LEASES)
 
 
@@ -215,7 +215,7 @@ async def _arrive(database: Database, healthy: list[UUID], workers: Workers, pla
     give_up = time.monotonic() + plan.within_s
     while time.monotonic() < give_up:
         workers.look()
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             untold = await (await conn.execute(UNTOLD)).fetchone()
             left = await (await conn.execute(OPEN, [healthy])).fetchone()
         if untold == left == (0,):
@@ -268,7 +268,7 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)
-        with Embedded(Path(folder)) as embedded:
+        with EmbeddedServer(Path(folder)) as embedded:
             migrations.migrate(embedded.conninfo)
             told = asyncio.run(soak(embedded.conninfo, Path(folder), plan))
     mb = [round(each / 2**20) for each in (told.most_rss, *told.rss_halves)]

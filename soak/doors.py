@@ -26,7 +26,7 @@ from bench.scenarios import DOMAINS
 from builders.catalog import service as catalog
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.catalog.crowd import fill
@@ -96,7 +96,7 @@ async def add_up(settings: Settings, rows: int) -> None:
     await database.open()
     late = datetime.combine(clock.now().astimezone(UTC).date(), datetime.min.time(), UTC) + timedelta(hours=23)
     clock.move(late - clock.now())
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         await conn.execute("SET statement_timeout = '600s'")
         await fill(conn, until=late, domains=list(DOMAINS), count=rows)
     began = time.monotonic()
@@ -141,7 +141,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="builders-soak-") as name:
         folder = Path(name)
         folder.chmod(0o711)
-        with Embedded(folder) as embedded:
+        with EmbeddedServer(folder) as embedded:
             migrations.migrate(embedded.conninfo)
             is_good = asyncio.run(work(folder, embedded.conninfo, given))
     print("doors: good" if is_good else "doors: LOST")

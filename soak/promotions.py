@@ -27,7 +27,7 @@ import httpx
 import psutil
 import psycopg
 
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 
 DOMAIN = "harbour.example"
 NAMES_IN_A_PLAN = 25
@@ -208,7 +208,7 @@ async def _keys(server: Server) -> dict[str, str]:
 def count(server: Server, tally: Tally) -> list[str]:
     """What does not add up; nothing when all is well."""
     wrong = []
-    with Embedded(server.folder) as embedded, psycopg.connect(embedded.conninfo) as conn:
+    with EmbeddedServer(server.folder) as embedded, psycopg.connect(embedded.conninfo) as conn:
         twice = conn.execute(ALIASES_TWICE).fetchall()
         claimed = {row[0] for row in conn.execute(ALIASES).fetchall()}
         told: dict[str, int] = dict(conn.execute(EVENTS).fetchall())

@@ -19,7 +19,7 @@ from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.db import migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -56,7 +56,7 @@ def server() -> Iterator[str]:
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
     folder = Path(tempfile.gettempdir()) / f"builders-tests-{run[:16]}"
     folder.mkdir(mode=0o711, exist_ok=True)
-    with Embedded(folder, durable=False) as embedded:
+    with EmbeddedServer(folder, durable=False) as embedded:
         with psycopg.connect(embedded.conninfo, autocommit=True) as conn:
             # A test that does not let the pool sign in would else hold up everybody's DROP DATABASE for a minute.
             conn.execute("ALTER SYSTEM SET authentication_timeout = '5s'")
@@ -111,7 +111,7 @@ def database(service: Service) -> Database:
 @pytest.fixture
 async def conn(database: Database) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     """A connection in autocommit."""
-    async with database.reading() as connection:
+    async with database.connection() as connection:
         yield connection
 
 

@@ -158,7 +158,7 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
     if settings.database_url is None:
         raise RuntimeError("No database: set BUILDERS_DATABASE_URL, or start with `builders serve`.")
     within_s = settings.database_answer_timeout_s
-    database = Database(settings.database_url.get_secret_value(), settings, answer_timeout_s=within_s)
+    database = Database(settings.database_url.get_secret_value(), settings, response_timeout_s=within_s)
     keyring = secret_keys.keyring_of(settings)
     outbound = Outbound(settings)
     tokens = identity.TokenAuthenticator(database, keyring=keyring, settings=settings, outbound=outbound)

@@ -131,13 +131,13 @@ class Owner:
 
     async def aliases(self, manifest: str = "acme-mail") -> dict[str, Alias]:
         """What a manifest manages, by local part."""
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             found = await aliases.list_aliases(conn, account_id=self.account_id, manifest=manifest)
         return {alias.local_part: alias for alias in found}
 
     async def sees(self, *wanted: Wanted) -> dict[str, str]:
         """Why names are not free for this account, by key; free ones are absent."""
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             found = await aliases.look_up(conn, realm=self.realm, wanted=wanted, account_id=self.account_id)
         return {name.key: standing.reason.value for name, standing in found.items()}
 
@@ -187,7 +187,7 @@ async def told(conn: Conn, account_id: UUID, name: str = "alias.%") -> list[tupl
 
 async def overtake(database: Database) -> None:
     """Until all transactions of the server that began before now have ended, those of other tests too."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         row = await (await conn.execute("SELECT pg_current_xact_id()::text::bigint")).fetchone()
         while row is not None and await aliases.find_horizon(conn, since=0) <= row[0]:
             pass

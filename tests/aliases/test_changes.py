@@ -99,7 +99,7 @@ async def test_a_strangers_alias_is_not_changed(ada: Owner, database: Database) 
     for attempt in (bob.update(change(alias, note="x")), bob.release(alias)):
         with pytest.raises(AliasesChanged):
             await attempt
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         assert await aliases.list_aliases(conn, account_id=bob.account_id, alias_ids=[alias.id]) == []
 
 
@@ -219,7 +219,7 @@ async def test_destinations_are_masked_in_what_is_told(ada: Owner, conn: Conn) -
 
 
 async def test_what_a_transaction_takes_back_was_never_told(ada: Owner, database: Database, conn: Conn) -> None:
-    async with database.reading() as own, own.transaction(force_rollback=True):
+    async with database.connection() as own, own.transaction(force_rollback=True):
         await aliases.create(own, account_id=ada.account_id, specs=[spec("ada", fresh())])
         assert await told(own, ada) == ["alias.created"]
     assert (await told(conn, ada), await ada.aliases()) == ([], {})
@@ -230,7 +230,7 @@ async def test_aliases_are_found_by_manifest_by_name_or_by_id(ada: Owner, databa
     ones = [spec("ada", domain, manifest="one"), spec("grace", domain, manifest="one")]
     others = [spec("linus", domain, manifest="two"), spec("alan", domain, manifest="two")]
     await ada.claim(*ones, *others)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await aliases.list_aliases(
             conn,
             account_id=ada.account_id,

@@ -24,7 +24,7 @@ async def everything(database: Database, domain: str) -> dict[str, tuple[str, ..
 
 
 async def horizon(database: Database, since: int = 0) -> int:
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         return await aliases.find_horizon(conn, since=since)
 
 

@@ -130,7 +130,7 @@ async def test_how_many_names_a_project_has(owner: Owner, database: Database, do
     one, none = ids.new(), ids.new()
     await owner.claim(*(spec(f"crew{at:04}", domain, project_id=one) for at in range(3)))
     await owner.release((await owner.aliases())["crew0000"])
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         hers = await aliases.count_by_project(conn, account_id=owner.account_id, project_ids=[one, none])
         others = await aliases.count_by_project(conn, account_id=ids.new(), project_ids=[one])
     assert (hers, others) == ({one: 2, none: 0}, {one: 0})

@@ -33,7 +33,7 @@ async def renew(database: Database, owner: Owner) -> int:
 
 async def billed(database: Database, owner: Owner) -> Sequence[Invoice]:
     """The account's invoices with their lines, oldest first."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await invoices.list_of_all(conn, account_id=owner.account_id, limit=100)
         return [
             await invoices.get_invoice(conn, account_id=owner.account_id, invoice_id=each.id)
@@ -182,7 +182,7 @@ async def test_the_job_renews_every_account_and_mails_the_invoice(
 
 async def test_accounts_are_listed_in_pages(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim_one("ada", domain)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         assert owner.account_id not in await aliases.list_due_accounts(conn, after=UUID(int=0))
         clock.move(timedelta(days=350))
         found = await aliases.list_due_accounts(conn, after=UUID(int=0))

@@ -181,7 +181,7 @@ async def test_one_who_waits_for_another_takes_what_that_one_left(
 async def is_blocking(database: Database, conn: Conn) -> bool:
     """Whether somebody waits for what the connection has locked."""
     query = "SELECT FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
-    async with database.reading() as watching:
+    async with database.connection() as watching:
         return await (await watching.execute(query, [conn.info.backend_pid])).fetchone() is not None
 
 

@@ -24,7 +24,7 @@ from tests.architecture.statements import (
 
 # A breach that is meant, without its last words, and why.
 MEANT = {
-    "builders/kit/db/migrations.py:QUEUE_THERE procrastinate_jobs": "is the queue there, or to be made",
+    "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "is the queue there, or to be made",
     "builders/kit/http/idempotency.py:PRUNE": "keys of all accounts grow old alike",
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",
     "builders/kit/events/dispatcher.py:LIST_SINCE": "as above, for what a subscriber has missed",

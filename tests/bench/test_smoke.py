@@ -12,7 +12,7 @@ import pytest
 from bench import doors, load, run, stage
 from bench.contenders import CONTENDERS
 from bench.scenarios import Stage, get, scenarios, target
-from builders.kit.db.embedded.errors import EmbeddedFailed
+from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.process.settings import Settings
 from tests.demo.drawn import stocked
 
@@ -98,9 +98,9 @@ def test_the_folder_of_the_stage_is_gone_afterwards(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def fail(*_: object, **__: object) -> None:
-        raise EmbeddedFailed("no room")
+        raise EmbeddedServerError("no room")
 
     monkeypatch.setattr(stage, "Embedded", fail)
-    with pytest.raises(EmbeddedFailed), stage.built():
+    with pytest.raises(EmbeddedServerError), stage.built():
         pass
     assert list(tmp_path.iterdir()) == []

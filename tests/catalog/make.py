@@ -48,7 +48,7 @@ def csv_of(rows: Iterable[Mapping[str, object]]) -> bytes:
 
 async def catch_up(shelf: catalog.Shelf) -> None:
     """Lets a process show what is in the database by now, as it does by itself within a second."""
-    async with shelf._database.reading() as conn:
+    async with shelf._database.connection() as conn:
         version = await store.get_version(conn)
     while True:
         shelf._checked = -inf

@@ -27,14 +27,14 @@ class Counted(Database):
     waits: asyncio.Event
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[Conn]:
+    async def connection(self) -> AsyncIterator[Conn]:
         self.asked += 1
         if self.is_away:
             raise DatabaseUnavailable("Away, for this test.")
         if self.slow is not None and self.asked > 1:
             self.waits.set()
             await self.slow.wait()
-        async with super().reading() as conn:
+        async with super().connection() as conn:
             yield conn
 
 

@@ -24,7 +24,7 @@ def number(conninfo: str, settings: Settings, account: str) -> str:
         database = Database(conninfo, settings)
         await database.open()
         try:
-            async with database.reading() as conn:
+            async with database.connection() as conn:
                 owner = await identity.get_account_by_email(conn, email=account)
             return (await make_invoice(database, account_id=owner.id)).number or ""
         finally:

@@ -27,7 +27,7 @@ def found(text: str) -> dict[str, dict[str, object]]:
 
 
 def test_migrations_are_applied_and_named_and_again_there_is_nothing_to_do(command: Cli, empty: str) -> None:
-    ours = [each.name for each in migrations.ours()]
+    ours = [each.name for each in migrations.list_migrations()]
 
     first, second, third = command("migrate"), command("migrate"), command("migrate", "--json")
 
@@ -36,7 +36,7 @@ def test_migrations_are_applied_and_named_and_again_there_is_nothing_to_do(comma
     ]
     assert second.stdout == "The database is up to date.\n"
     assert json.loads(third.stdout) == []
-    assert migrations.pending(empty) == []
+    assert migrations.list_pending(empty) == []
 
 
 def test_a_changed_migration_is_refused_in_words(command: Cli, empty: str) -> None:
@@ -52,7 +52,7 @@ def test_a_changed_migration_is_refused_in_words(command: Cli, empty: str) -> No
 
 def test_an_old_server_is_refused_in_words(command: Cli, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     del empty
-    monkeypatch.setattr(migrations, "OLDEST", 990000)
+    monkeypatch.setattr(migrations, "MIN_SERVER_VERSION", 990000)
 
     result = command("migrate")
 
@@ -108,7 +108,7 @@ def test_the_doctor_makes_no_database_to_look_at_it(command: Cli) -> None:
     result = command("doctor", "--json")
 
     assert result.exit_code == 0
-    assert "the first start makes the database" in str(found(result.stdout)["database"]["detail"])
+    assert "the first start creates the database" in str(found(result.stdout)["database"]["detail"])
 
 
 def test_the_doctor_names_a_database_that_is_away(command: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +117,14 @@ def test_the_doctor_names_a_database_that_is_away(command: Cli, monkeypatch: pyt
     people, programs = command("doctor"), command("doctor", "--json")
 
     assert people.exit_code == programs.exit_code == 1
-    assert "WRONG  database: No answer: " in people.stdout
+    assert "WRONG  database: No response: " in people.stdout
     assert "\n       Start the PostgreSQL server" in people.stdout
     assert found(programs.stdout)["database"]["ok"] is False
     assert "hidden-word" not in people.output + programs.output
 
 
 def test_the_doctor_names_an_old_server(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "OLDEST_POSTGRESQL", 99)
+    monkeypatch.setattr(doctor, "MIN_POSTGRESQL", 99)
 
     result = builders("doctor")
 
@@ -133,13 +133,13 @@ def test_the_doctor_names_an_old_server(builders: Cli, monkeypatch: pytest.Monke
 
 
 def test_the_doctor_names_a_full_disk(builders: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "SPACE_NEEDED", 2**62)
+    monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 2**62)
 
     result = builders("doctor")
 
     assert result.exit_code == 1
     assert "WRONG  space: " in result.stdout
-    assert "Make room" in result.stdout
+    assert "Free at least" in result.stdout
 
 
 def test_the_doctor_names_a_taken_port(builders: Cli, plain_environment: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ async def test_it_is_taken_back(alice: Person, bob: Person, service: Service, da
 
     assert (await alice.get(f"{PATH}/{given.id}")).json()["status"] == "released"
     assert (await assign(service, bob, given.domain)).status is AccountDomainStatus.LIVE
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         [event] = await told(conn, alice, "domain.released")
     assert event["reason"] == "unassigned"
 

@@ -41,7 +41,7 @@ async def update(database: Database, person: Person, changes: Sequence[DomainCha
 
 async def managed(database: Database, person: Person) -> dict[str, AccountDomain]:
     """What the manifest manages, by key."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await domains.list_managed(conn, account_id=person.account.id, manifest=MANIFEST)
     return {each.manifest_key or "": each for each in found}
 

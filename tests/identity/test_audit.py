@@ -102,7 +102,7 @@ async def test_a_refused_act_leaves_no_line(alice: Person) -> None:
 async def test_an_act_that_is_rolled_back_is_not_told(alice: Person, database: Database) -> None:
     before = await entries(alice)
 
-    async with database.reading() as conn, conn.transaction(force_rollback=True):
+    async with database.connection() as conn, conn.transaction(force_rollback=True):
         await audit(conn, alice)
 
     assert await entries(alice) == before
@@ -195,7 +195,7 @@ async def test_texts_are_kept_as_they_are(alice: Person, database: Database) -> 
 
 async def test_the_table_is_one_of_those_that_turn_with_the_months(conn: Conn, alice: Person) -> None:
     async with conn.transaction():
-        await partitions.turn(conn)
+        await partitions.rotate_partitions(conn)
     async with conn.transaction():
         await audit(conn, alice)
     cursor = await conn.execute(
@@ -211,7 +211,7 @@ async def test_a_page_costs_the_same_in_a_long_list(
     conn: Conn, alice: Person, bob: Person, action: AuditAction | None
 ) -> None:
     async with conn.transaction(force_rollback=True):
-        await partitions.turn(conn)
+        await partitions.rotate_partitions(conn)
         await conn.execute(FILL, [bob.account.id, clock.now(), 20_000])
         await conn.execute(FILL, [alice.account.id, clock.now(), 200])
         await conn.execute("ANALYZE identity_audit")

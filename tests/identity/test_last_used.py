@@ -122,7 +122,7 @@ async def test_a_use_outlives_a_flush_that_failed(alice: Person, settings: Setti
     await database.open()
     await authenticator(Credential("api_key", key["secret"]), fresh=False)
 
-    async with database.reading():  # the only connection
+    async with database.connection():  # the only connection
         with pytest.raises(DatabaseBusy):
             await authenticator.flush()
     await authenticator.flush()

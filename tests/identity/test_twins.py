@@ -22,7 +22,7 @@ async def test_no_more_is_remembered_than_fits(database: Database, alice: Person
     before = accounts.MAX_CACHED
     accounts.MAX_CACHED = 1
     try:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             for each in (alice, bob, alice):
                 found = await identity.find_real_accounts(conn, account_ids=[each.account.sandbox_id])
                 assert found == {each.account.sandbox_id: each.account.id}

@@ -30,13 +30,13 @@ async def grant(database: Database, person: Person, amount: Money, reference: st
 
 async def balances(database: Database, person: Person) -> list[Money]:
     """What somebody has."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         return list((await invoices.get_credit(conn, account_id=person.account.id)).balances)
 
 
 async def is_blocking(database: Database, conn: Conn) -> bool:
     """Whether somebody waits for what the connection has locked."""
-    async with database.reading() as watching:
+    async with database.connection() as watching:
         found = await watching.execute(BLOCKED, [conn.info.backend_pid])
         return await found.fetchone() is not None
 
@@ -132,7 +132,7 @@ async def test_a_sandbox_that_is_empty_again_grants_anew(database: Database, ali
     async with database.transaction() as conn:
         await invoices.clear(conn, account_id=alice.account.sandbox_id)
     assert [await give(alice), await give(bob)] == [True, False]
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.sandbox_id)
     assert credit.balances == [usd("5.00")]
 
@@ -185,7 +185,7 @@ async def test_voiding_gives_used_credit_back(database: Database, alice: Person)
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as conn:
         await invoices.void(conn, account_id=alice.account.id, invoice_id=invoice.id)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     assert credit.balances == [usd("4.00")]
     assert [each.kind for each in credit.entries] == [

@@ -84,7 +84,7 @@ async def test_what_is_undone_leaves_no_gap(conn: Conn, database: Database, alic
 async def test_numbers_are_everyones(database: Database, alice: Person, bob: Person) -> None:
     made = [await make_invoice(database, account_id=each.account.id) for each in (alice, bob)]
     assert len({each.number for each in made}) == 2
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         for each in made:
             assert await invoices.get_number(conn, number=(each.number or "").lower()) == (
                 each.account_id,
@@ -99,7 +99,7 @@ async def test_tax_stands_on_lines_and_total(database: Database, alice: Person) 
         database, account_id=alice.account.id, lines=[line("10.00"), line("0.05", quantity=3)], tax="20"
     )
     assert (invoice.subtotal, invoice.tax_total, invoice.total) == (usd("10.15"), usd("2.03"), usd("12.18"))
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         whole = await invoices.get_invoice(conn, account_id=alice.account.id, invoice_id=invoice.id)
     assert [each.tax_amount for each in whole.lines] == [usd("2.00"), usd("0.03")]
     assert whole.alias_ids == [each.alias_id for each in whole.lines]
@@ -136,7 +136,7 @@ async def test_seller_and_buyer_stay_as_they_were(database: Database, alice: Per
     invoice = await make_invoice(database, **whose)
     async with database.transaction() as conn:
         await invoices.put_billing_details(conn, **whose, details=BillingDetails(name="Others"))
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await invoices.get_invoice(conn, **whose, invoice_id=invoice.id)
     assert found.buyer is not None
     assert (found.buyer.name, found.buyer.address, found.buyer.country) == ("Engines", ["1 Row"], "GB")
@@ -150,7 +150,7 @@ async def test_seller_and_buyer_stay_as_they_were(database: Database, alice: Per
 
 async def test_without_billing_details_the_account_is_the_buyer(database: Database, alice: Person) -> None:
     invoice = await make_invoice(database, account_id=alice.account.id)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         account = await identity.get_account(conn, account_id=alice.account.id)
     assert invoice.buyer is not None
     assert (invoice.buyer.name, invoice.buyer.email) == (account.name, account.email)

@@ -43,7 +43,7 @@ async def test_every_history_keeps_the_states_and_the_money(
 ) -> None:
     whose: dict[str, Any] = {"account_id": alice.account.id}
     zero = usd("0.00")
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         before = (await invoices.get_credit(conn, **whose)).balances
         start = before[0] if before else zero
         if start.amount:  # of the example before

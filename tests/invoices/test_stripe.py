@@ -48,7 +48,7 @@ async def tell(client: Client, payload: bytes) -> str:
 
 async def state(database: Database, invoice: Invoice) -> Invoice:
     """The invoice as it is now."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         return await invoices.get(conn, account_id=invoice.account_id, invoice_id=invoice.id)
 
 
@@ -148,7 +148,7 @@ async def test_what_does_not_agree_is_for_the_operator(
     event_id = f"evt_{ids.new().hex}"
     assert await tell(anyone, event(stripe.sessions[0], event_id=event_id, **changes)) == "discrepancy"
     assert (await state(database, invoice)).status is InvoiceStatus.OPEN
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await invoices.list_discrepancies(conn)
         history = await invoices.get_history(conn, account_id=invoice.account_id, invoice_id=invoice.id)
     (mine,) = [each for each in found if each.id == event_id]

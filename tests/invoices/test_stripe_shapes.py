@@ -134,7 +134,7 @@ async def test_an_unreadable_event_of_ours_is_for_the_operator(
     status, said = await tell(anyone, event(stripe.sessions[0], **{member: value}))
 
     assert (status, said["outcome"]) == (200, "discrepancy")
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         assert said["id"] in [each.id for each in await invoices.list_discrepancies(conn)]
 
 

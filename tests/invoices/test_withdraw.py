@@ -26,7 +26,7 @@ async def withdraw(database: Database, person: Person, *alias_ids: UUID) -> Sequ
 
 async def statuses(database: Database, person: Person) -> list[tuple[str, str]]:
     """State and total of the account's invoices, oldest first."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await invoices.list_of_all(conn, account_id=person.account.id, limit=100)
     return [(each.status.value, str(each.total.amount)) for each in reversed(found)]
 
@@ -103,7 +103,7 @@ async def test_money_that_comes_at_the_same_moment_is_kept(alice: Person, databa
     results = await asyncio.gather(withdraw(database, alice, names[0]), *map(pay, made), return_exceptions=True)
 
     refused = [each for each in results if isinstance(each, BaseException)]
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=account_id)
         found = await invoices.list_of_all(conn, account_id=account_id, limit=100)
     came = usd("15.00") * (3 - len(refused))

@@ -82,7 +82,7 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def jobs_conn(own_database: Database) -> AsyncIterator[Conn]:
     """A connection to the module's database, whose job queue is empty."""
-    async with own_database.reading() as conn:
+    async with own_database.connection() as conn:
         await conn.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
         yield conn
 

@@ -20,7 +20,7 @@ class Done:
         self.task: AnyTask = queue.app.task(name="test.note", retry=queue.RETRY, pass_context=True)(self.note)
 
     async def note(self, context: JobContext, number: int) -> None:
-        async with queue.database(context).reading() as conn:
+        async with queue.database(context).connection() as conn:
             await conn.execute("SELECT 1")
         assert queue.settings(context).worker_concurrency >= 1
         if self.fails:

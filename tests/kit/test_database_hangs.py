@@ -48,7 +48,7 @@ async def test_the_waits_for_a_connection_and_for_its_answer_add_up_to_twelve_se
     usual = {name: Settings.model_fields[name].default for name in ("pool_timeout_s", "database_answer_timeout_s")}
     assert waited_s <= usual["pool_timeout_s"]
     own = settings.model_copy(update=usual)
-    database = Database(conninfo, own, answer_timeout_s=own.database_answer_timeout_s)
+    database = Database(conninfo, own, response_timeout_s=own.database_answer_timeout_s)
     await database.open()
     take = database.pool.getconn
 
@@ -58,7 +58,7 @@ async def test_the_waits_for_a_connection_and_for_its_answer_add_up_to_twelve_se
 
     try:
         monkeypatch.setattr(database.pool, "getconn", take_late)
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             assert isinstance(conn, DeadlineConnection)
             assert conn.deadline_s is not None
             assert 9 < waited_s + conn.deadline_s <= 12

@@ -154,13 +154,13 @@ async def test_a_lock_that_is_not_to_be_had_is_a_503(house: House) -> None:
 
 
 async def test_an_exhausted_pool_is_a_503_until_a_connection_is_free(house: House) -> None:
-    async with house.database.reading(), house.database.reading():
+    async with house.database.connection(), house.database.connection():
         assert busy(await house.ask("GET", "/quick"))
     assert (await house.ask("GET", "/quick")).status == 200
 
 
 async def test_a_long_queue_for_the_pool_is_cut_at_once(house: House) -> None:
-    async with house.database.reading(), house.database.reading():
+    async with house.database.connection(), house.database.connection():
         answers = await asyncio.gather(*(house.ask("GET", "/quick") for _ in range(150)))
     assert all(map(busy, answers))
     assert (await house.ask("GET", "/quick")).status == 200
@@ -193,7 +193,7 @@ async def test_a_cancelled_request_gives_its_connection_back(house: House) -> No
 
 async def test_no_time_of_the_servers_zone_and_every_limit_is_set(database: Database) -> None:
     names = ["timezone", "idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout"]
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = [
             (await (await conn.execute(sql.SQL("SHOW {}").format(sql.Identifier(each)))).fetchone())
             for each in names

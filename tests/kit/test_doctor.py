@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 from builders.kit.db import doctor
 from builders.kit.db.doctor import Finding
 from builders.kit.db.embedded import binaries
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def data() -> Iterator[Path]:
     """A data directory with a database, which is not running."""
     folder = Path(tempfile.mkdtemp(prefix="builders-test-"))
     folder.chmod(0o755)
-    with Embedded(folder / "data", durable=False):
+    with EmbeddedServer(folder / "data", durable=False):
         pass
     yield folder / "data"
     shutil.rmtree(folder)
@@ -29,14 +29,14 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def running(data: Path) -> Iterator[str]:
-    with Embedded(data, durable=False) as embedded:
+    with EmbeddedServer(data, durable=False) as embedded:
         yield embedded.conninfo
 
 
 def test_all_is_well_with_the_embedded_database(data: Path) -> None:
     port = _free_port()
 
-    findings = doctor.examine(data_dir=data, conninfo=None, host="127.0.0.1", port=port, pending=lambda _: [])
+    findings = doctor.run_checks(data_dir=data, conninfo=None, host="127.0.0.1", port=port, pending=lambda _: [])
 
     assert [finding.check for finding in findings] == [
         *("python", "data directory", "space", "port", "database", "version", "rights", "migrations")
@@ -45,16 +45,16 @@ def test_all_is_well_with_the_embedded_database(data: Path) -> None:
 
 
 def test_no_database_is_made_to_look_at_it(tmp_path: Path) -> None:
-    findings = doctor.examine(data_dir=tmp_path / "data", conninfo=None, host="127.0.0.1", port=0)
+    findings = doctor.run_checks(data_dir=tmp_path / "data", conninfo=None, host="127.0.0.1", port=0)
 
     assert findings[-1] == Finding(
-        check="database", ok=True, detail="PostgreSQL 18 is here; the first start makes the database."
+        check="database", ok=True, detail="PostgreSQL 18 is installed; the first start creates the database."
     )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_old_python_is_told() -> None:
-    finding = doctor.python((3, 10))
+    finding = doctor.check_python((3, 10))
 
     assert not finding.ok
     assert finding.detail == "Python 3.10 is too old."
@@ -64,7 +64,7 @@ def test_an_old_python_is_told() -> None:
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    finding = doctor.writable(tmp_path / "file" / "data")
+    finding = doctor.check_data_dir(tmp_path / "file" / "data")
 
     assert not finding.ok
     assert "Not a directory" in finding.detail
@@ -74,9 +74,9 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_a_disk_with_little_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=511 * 2**20))
-    low = doctor.space(tmp_path / "data")
+    low = doctor.check_disk_space(tmp_path / "data")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=512 * 2**20))
-    enough = doctor.space(tmp_path / "data")
+    enough = doctor.check_disk_space(tmp_path / "data")
 
     assert (low.ok, enough.ok) == (False, True)
     assert low.detail == f"511 MB are free for {tmp_path}."
@@ -91,7 +91,9 @@ def test_the_disk_where_the_database_went_counts_too(tmp_path: Path, monkeypatch
     full = {tmp_path / "data" / "postgres": usage._replace(free=0)}
     monkeypatch.setattr(shutil, "disk_usage", lambda place: full.get(place, usage))
 
-    assert doctor.space(tmp_path / "data").detail == f"0 MB are free for {tmp_path / 'data' / 'postgres'}."
+    assert (
+        doctor.check_disk_space(tmp_path / "data").detail == f"0 MB are free for {tmp_path / 'data' / 'postgres'}."
+    )
 
 
 def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,18 +102,18 @@ def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(shutil, "disk_usage", refuse)
 
-    assert "Input/output error" in doctor.space(tmp_path).detail
+    assert "Input/output error" in doctor.check_disk_space(tmp_path).detail
 
 
 def test_a_taken_port_is_told_and_a_free_one_too() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        finding = doctor.listening("127.0.0.1", port)
+        finding = doctor.check_port("127.0.0.1", port)
 
     assert not finding.ok
     assert finding.detail == f"Cannot listen at 127.0.0.1 port {port}: Address already in use."
     assert "BUILDERS_PORT" in (finding.next_action or "")
-    assert doctor.listening("127.0.0.1", port).ok
+    assert doctor.check_port("127.0.0.1", port).ok
 
 
 @pytest.mark.parametrize("ours", [True, False])
@@ -124,7 +126,7 @@ def test_a_port_that_is_taken_by_the_service_itself_is_well(*, ours: bool) -> No
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        finding = doctor.listening("127.0.0.1", port, is_ours)
+        finding = doctor.check_port("127.0.0.1", port, is_ours)
 
     assert asked == [("127.0.0.1", port)]
     assert (finding.ok, finding.next_action is None) == (ours, ours)
@@ -134,20 +136,20 @@ def test_where_the_port_is_free_nobody_is_asked() -> None:
     def is_ours(host: str, port: int) -> bool:
         raise AssertionError((host, port))
 
-    assert doctor.listening("127.0.0.1", 0, is_ours).ok
-    assert not doctor.listening("203.0.113.1", 0, is_ours).ok
+    assert doctor.check_port("127.0.0.1", 0, is_ours).ok
+    assert not doctor.check_port("203.0.113.1", 0, is_ours).ok
 
 
 @pytest.mark.parametrize("host", ["203.0.113.1", "x" * 64])
 def test_an_address_that_is_not_ours_is_told(host: str) -> None:
-    finding = doctor.listening(host, 0)
+    finding = doctor.check_port(host, 0)
 
     assert not finding.ok
     assert f"{host} port 0" in finding.detail
 
 
 def test_a_database_that_is_away_is_told() -> None:
-    [finding] = doctor.database(f"postgresql://someone:hidden@127.0.0.1:{_free_port()}/builders")
+    [finding] = doctor.check_database(f"postgresql://someone:hidden@127.0.0.1:{_free_port()}/builders")
 
     assert not finding.ok
     assert "Connection refused" in finding.detail
@@ -156,9 +158,9 @@ def test_a_database_that_is_away_is_told() -> None:
 
 
 def test_a_server_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "CONNECT_S", 2)  # the least that libpq waits
+    monkeypatch.setattr(doctor, "CONNECT_TIMEOUT_S", 2)  # the least that libpq waits
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        [finding] = doctor.database(f"postgresql://someone@127.0.0.1:{mute.getsockname()[1]}/builders")
+        [finding] = doctor.check_database(f"postgresql://someone@127.0.0.1:{mute.getsockname()[1]}/builders")
 
     assert "timeout" in finding.detail
 
@@ -173,7 +175,7 @@ def test_a_server_that_never_answers_is_not_waited_for(monkeypatch: pytest.Monke
     ],
 )
 def test_what_the_server_refuses_has_its_own_remedy(running: str, wrong: dict[str, str], action: str) -> None:
-    [finding] = doctor.database(make_conninfo(running, **wrong))
+    [finding] = doctor.check_database(make_conninfo(running, **wrong))
 
     assert not finding.ok
     assert action in (finding.next_action or "")
@@ -188,16 +190,16 @@ def test_what_the_server_refuses_has_its_own_remedy(running: str, wrong: dict[st
     ],
 )
 def test_a_garbled_address_is_told_without_its_password(conninfo: str) -> None:
-    [finding] = doctor.database(conninfo)
+    [finding] = doctor.check_database(conninfo)
 
-    assert "no connection string" in finding.detail
+    assert "is not a PostgreSQL connection string" in finding.detail
     assert "word" not in finding.detail + (finding.next_action or "").replace("password", "")
 
 
 def test_an_old_server_is_told(running: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "OLDEST_POSTGRESQL", 19)
+    monkeypatch.setattr(doctor, "MIN_POSTGRESQL", 19)
 
-    version = _find(doctor.database(running), "version")
+    version = _find(doctor.check_database(running), "version")
 
     assert not version.ok
     assert version.detail == "PostgreSQL 18."
@@ -207,7 +209,7 @@ def test_an_old_server_is_told(running: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_role_that_may_not_make_tables_is_told(running: str) -> None:
     with psycopg.connect(running, autocommit=True) as conn:
         conn.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
-        rights = _find(doctor.database(make_conninfo(running, user="guest", password="guest")), "rights")
+        rights = _find(doctor.check_database(make_conninfo(running, user="guest", password="guest")), "rights")
         conn.execute("DROP ROLE guest")
 
     assert not rights.ok
@@ -215,12 +217,12 @@ def test_a_role_that_may_not_make_tables_is_told(running: str) -> None:
 
 
 def test_a_read_only_copy_is_told() -> None:
-    assert "primary" in (doctor._rights(may_create=True, is_copy=True).next_action or "")
+    assert "primary" in (doctor._check_rights(may_create=True, is_replica=True).next_action or "")
 
 
 def test_many_pending_migrations_are_no_wall(running: str) -> None:
     names = [f"{n:04}_x.sql" for n in range(65)]
-    migrations = _find(doctor.database(running, lambda _: names), "migrations")
+    migrations = _find(doctor.check_database(running, lambda _: names), "migrations")
 
     assert migrations.detail == "65 pending: 0000_x.sql to 0064_x.sql."
 
@@ -232,7 +234,7 @@ def test_pending_migrations_are_named(running: str) -> None:
         asked.append(conninfo)
         return ["0002_names.sql"]
 
-    migrations = _find(doctor.database(running, pending), "migrations")
+    migrations = _find(doctor.check_database(running, pending), "migrations")
 
     assert asked == [running]
     assert migrations.detail == "1 pending: 0002_names.sql."
@@ -243,7 +245,7 @@ def test_migrations_that_cannot_be_seen_are_told(running: str) -> None:
     def pending(_: str) -> list[str]:
         raise psycopg.errors.InsufficientPrivilege("permission denied")
 
-    migrations = _find(doctor.database(running, pending), "migrations")
+    migrations = _find(doctor.check_database(running, pending), "migrations")
 
     assert not migrations.ok
     assert "permission denied" in migrations.detail
@@ -253,12 +255,12 @@ def test_an_embedded_database_that_cannot_start_is_told_in_its_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "postgres").symlink_to(tmp_path / "gone")
-    [lost] = doctor.embedded(tmp_path)
+    [lost] = doctor.check_embedded_database(tmp_path)
     monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
-    [bare] = doctor.embedded(tmp_path)
+    [bare] = doctor.check_embedded_database(tmp_path)
 
     assert not lost.ok
-    assert "is gone" in lost.detail
+    assert "is missing" in lost.detail
     assert not bare.ok
     assert "is not installed" in bare.detail
     assert "BUILDERS_DATABASE_URL" in (bare.next_action or "")

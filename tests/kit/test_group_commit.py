@@ -44,11 +44,11 @@ class Book:
 
     async def numbers(self) -> list[int]:
         select = sql.SQL("SELECT n FROM {} ORDER BY n").format(sql.Identifier(self.table))
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             return [n for (n,) in await (await conn.execute(select)).fetchall()]
 
     async def empty(self) -> None:
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             await conn.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(self.table)))
         self.batches.clear()
 
@@ -60,10 +60,10 @@ class Book:
 async def made(database: Database) -> AsyncIterator[Book]:
     book = Book(database, f"book_{uuid.uuid4().hex[:8]}")
     name = sql.Identifier(book.table)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         await conn.execute(sql.SQL("CREATE TABLE {} (n int NOT NULL CHECK (n <> 13))").format(name))
     yield book
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         await conn.execute(sql.SQL("DROP TABLE {}").format(name))
 
 
@@ -106,7 +106,7 @@ async def test_the_answer_comes_after_the_commit(book: Book) -> None:
         await commits.add(n)
         return n in await book.numbers()  # as another connection sees it
 
-    async with book.commits(most_at_once=7) as commits:
+    async with book.commits(max_batch_rows=7) as commits:
         assert all(await asyncio.gather(*(write(n) for n in range(100, 140))))
     assert max(book.batches) == 7
 
@@ -135,7 +135,7 @@ async def test_a_bad_row_fails_alone(book: Book) -> None:
 @given(rows=st.lists(st.sampled_from([1, 2, BAD, 10**12]), max_size=20))
 async def test_whichever_rows_are_bad_all_others_are_there(book: Book, rows: list[int]) -> None:
     await book.empty()
-    async with book.commits(most_at_once=6) as commits:
+    async with book.commits(max_batch_rows=6) as commits:
         said = await asyncio.gather(*(commits.add(n) for n in rows), return_exceptions=True)
 
     good = [n for n in rows if n in {1, 2}]
@@ -154,7 +154,7 @@ async def test_a_result_too_few_is_an_error_for_all_and_hangs_nobody(database: D
 
 async def test_beyond_the_bound_callers_are_told_to_come_back(book: Book) -> None:
     book.pause = asyncio.Event()
-    async with book.commits(most_waiting=5) as commits:
+    async with book.commits(max_queued_rows=5) as commits:
         adding = [asyncio.ensure_future(commits.add(n)) for n in range(5)]
         await asyncio.sleep(0)
         with pytest.raises(DatabaseBusy) as refused:
@@ -166,7 +166,7 @@ async def test_beyond_the_bound_callers_are_told_to_come_back(book: Book) -> Non
 
 
 async def test_what_waits_at_the_end_is_written_and_nothing_more_is_taken(book: Book) -> None:
-    commits = book.commits(most_at_once=2)
+    commits = book.commits(max_batch_rows=2)
     adding = [asyncio.ensure_future(commits.add(n)) for n in range(5)]
     closing = asyncio.ensure_future(commits.close())
     assert await asyncio.gather(*adding) == [f"row {n}" for n in range(5)]
@@ -186,7 +186,7 @@ async def test_a_caller_who_leaves_is_not_written_and_takes_nobody_with_him(book
 
 async def test_a_write_that_takes_too_long_is_given_up(book: Book) -> None:
     book.pause = asyncio.Event()  # that nobody sets
-    async with book.commits(longest_s=0.05, most_at_once=1) as commits:
+    async with book.commits(timeout_s=0.05, max_batch_rows=1) as commits:
         began = time.monotonic()
         said = await asyncio.gather(*(commits.add(n) for n in range(50)), return_exceptions=True)
         assert time.monotonic() - began < 1

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from builders.kit.db import migrations
-from builders.kit.db.migrations import Migration, MigrationRefused
+from builders.kit.db.migrations import Migration, MigrationError
 
 APPLY = "import sys; from builders.kit.db import migrations; print(*migrations.migrate(sys.argv[1]), sep='\\n')"
 
@@ -29,8 +29,8 @@ def fresh(empty: str) -> Iterator[str]:
 def extra(monkeypatch: pytest.MonkeyPatch) -> list[Migration]:
     """Migrations of the test's own, after the service's first one."""
     added: list[Migration] = []
-    first = migrations.ours()[:1]
-    monkeypatch.setattr(migrations, "ours", lambda: [*first, *added])
+    first = migrations.list_migrations()[:1]
+    monkeypatch.setattr(migrations, "list_migrations", lambda: [*first, *added])
     return added
 
 
@@ -40,21 +40,21 @@ def ask(conninfo: str, question: str) -> list[tuple[Any, ...]]:
 
 
 def test_everything_is_applied_in_order_and_then_nothing(fresh: str) -> None:
-    wanted = migrations.pending(fresh)
+    wanted = migrations.list_pending(fresh)
 
     done = migrations.migrate(fresh)
 
     assert done == wanted
-    names = [migration.name for migration in migrations.ours()]
+    names = [migration.name for migration in migrations.list_migrations()]
     assert done[-len(names) :] == names == sorted(names)
     assert all(name.startswith("procrastinate/") for name in done[: -len(names)])
-    assert migrations.pending(fresh) == []
+    assert migrations.list_pending(fresh) == []
     assert migrations.migrate(fresh) == []
     assert ask(fresh, "SELECT name FROM kit_migrations ORDER BY name") == [(name,) for name in sorted(done)]
 
 
 def test_to_look_at_what_is_pending_changes_nothing(fresh: str) -> None:
-    assert migrations.pending(fresh)
+    assert migrations.list_pending(fresh)
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []
 
 
@@ -75,7 +75,7 @@ def test_processes_that_begin_at_once_do_not_fight(fresh: str) -> None:
     assert [process.returncode for process in processes] == [0, 0, 0], said
     done = sorted((out.split() for out, _ in said), key=len)
     assert done[:2] == [[], []]
-    assert migrations.pending(fresh) == []
+    assert migrations.list_pending(fresh) == []
     assert len(done[2]) == len(ask(fresh, "SELECT name FROM kit_migrations"))
 
 
@@ -83,7 +83,7 @@ def test_a_new_file_is_applied_alone(fresh: str, extra: list[Migration]) -> None
     migrations.migrate(fresh)
     extra.append(Migration("0002_two.sql", "CREATE TABLE two (); INSERT INTO two DEFAULT VALUES"))
 
-    assert migrations.pending(fresh) == ["0002_two.sql"]
+    assert migrations.list_pending(fresh) == ["0002_two.sql"]
     assert migrations.migrate(fresh) == ["0002_two.sql"]
     assert ask(fresh, "SELECT count(*) FROM two") == [(1,)]
 
@@ -96,10 +96,10 @@ def test_a_changed_file_is_refused_in_words_and_nothing_else_is_done(fresh: str,
         Migration("0003_three.sql", "CREATE TABLE three ()"),
     ]
 
-    with pytest.raises(MigrationRefused, match=r"Changed after it was applied: 0002_two\.sql\. Undo the change"):
+    with pytest.raises(MigrationError, match=r"Changed after it was applied: 0002_two\.sql\. Undo the change"):
         migrations.migrate(fresh)
 
-    assert migrations.pending(fresh) == ["0003_three.sql"]
+    assert migrations.list_pending(fresh) == ["0003_three.sql"]
 
 
 def test_a_file_that_fails_leaves_nothing_of_itself_and_all_before_it(fresh: str, extra: list[Migration]) -> None:
@@ -110,7 +110,7 @@ def test_a_file_that_fails_leaves_nothing_of_itself_and_all_before_it(fresh: str
     ]
     with pytest.raises(psycopg.errors.DivisionByZero):
         migrations.migrate(fresh)
-    assert migrations.pending(fresh) == ["0003_three.sql", "0004_four.sql"]
+    assert migrations.list_pending(fresh) == ["0003_three.sql", "0004_four.sql"]
 
     extra[1] = Migration("0003_three.sql", "CREATE TABLE three ()")  # mended: it was never applied
     assert migrations.migrate(fresh) == ["0003_three.sql", "0004_four.sql"]
@@ -122,10 +122,10 @@ def test_a_new_version_of_the_queue_brings_its_own_files(
     assert extra == []
     migrations.migrate(fresh)
     shipped = [
-        *migrations._queues(),
+        *migrations._list_queue_migrations(),
         Migration("procrastinate/99_new.sql", "ALTER TABLE procrastinate_jobs ADD brand_new int"),
     ]
-    monkeypatch.setattr(migrations, "_queues", lambda: shipped)
+    monkeypatch.setattr(migrations, "_list_queue_migrations", lambda: shipped)
 
     assert migrations.migrate(fresh) == ["procrastinate/99_new.sql"]
     assert ask(fresh, "SELECT brand_new FROM procrastinate_jobs") == []
@@ -150,7 +150,7 @@ def test_a_server_that_is_too_old_is_refused_in_words(fresh: str, monkeypatch: p
 
     monkeypatch.setattr(psycopg, "connect", Old.connect)
 
-    with pytest.raises(MigrationRefused, match=r"PostgreSQL 14 is too old; the service needs 15 or newer\."):
+    with pytest.raises(MigrationError, match=r"PostgreSQL 14 is too old; the service needs 15 or newer\."):
         migrations.migrate(fresh)
     monkeypatch.undo()
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []
@@ -158,7 +158,9 @@ def test_a_server_that_is_too_old_is_refused_in_words(fresh: str, monkeypatch: p
 
 def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
     """Or their digests would tell a changed file on the next machine."""
-    digest = "from builders.kit.db import migrations; print(*(each.digest for each in migrations.ours()))"
+    digest = (
+        "from builders.kit.db import migrations; print(*(each.digest for each in migrations.list_migrations()))"
+    )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "0"}
     run = subprocess.run(
         [
@@ -175,4 +177,4 @@ def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
         capture_output=True,
         check=True,
     )
-    assert run.stdout.split() == [each.digest for each in migrations.ours()]
+    assert run.stdout.split() == [each.digest for each in migrations.list_migrations()]

@@ -35,7 +35,7 @@ HIDDEN = Event(
 
 @pytest.fixture
 async def conn(own_database: Database) -> AsyncIterator[Conn]:
-    async with own_database.reading() as conn:
+    async with own_database.connection() as conn:
         await conn.execute("TRUNCATE kit_outbox, kit_outbox_pending, procrastinate_jobs CASCADE")
         await conn.execute("CREATE TABLE IF NOT EXISTS heard (subscriber text, number int)")
         await conn.execute("TRUNCATE heard")

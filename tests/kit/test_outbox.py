@@ -39,7 +39,7 @@ async def kept(conn: Conn) -> list[tuple[str, int, str | None, str]]:
 
 @pytest.fixture
 async def conn(own_database: Database) -> AsyncIterator[Conn]:
-    async with own_database.reading() as conn:
+    async with own_database.connection() as conn:
         await conn.execute("TRUNCATE kit_outbox, kit_outbox_pending")
         yield conn
 

@@ -37,7 +37,7 @@ class Grown:
         )
         await self.conn.execute(sql.SQL("CREATE INDEX ON {} (id)").format(sql.Identifier(self.name)))
         partitions._tables = {}
-        partitions.declare(self.name, kept=KEPT)
+        partitions.declare(self.name, retention=KEPT)
 
     async def write(self, number: int, at: datetime) -> None:
         await self.conn.execute(
@@ -61,7 +61,7 @@ class Grown:
 
 @pytest.fixture
 async def conn(own_database: Database) -> AsyncIterator[Conn]:
-    async with own_database.reading() as conn:
+    async with own_database.connection() as conn:
         yield conn
 
 
@@ -79,18 +79,18 @@ def set_clock(*, year: int, month: int, day: int, hour: int = 12) -> datetime:
 
 async def test_this_month_and_two_ahead_are_made_over_the_end_of_a_year(grown: Grown, conn: Conn) -> None:
     set_clock(year=2027, month=11, day=30)
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
     assert await grown.months() == ["2027_11", "2027_12", "2028_01", "default"]
 
     set_clock(year=2027, month=12, day=1)
-    await partitions.turn(conn)
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
+    await partitions.rotate_partitions(conn)
     assert await grown.months() == ["2027_11", "2027_12", "2028_01", "2028_02", "default"]
 
 
 async def test_a_row_goes_to_its_month_and_otherwise_to_the_default(grown: Grown, conn: Conn) -> None:
     now = set_clock(year=2028, month=2, day=29)
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
     moments = [
         datetime(2028, 2, 1, tzinfo=UTC),
         datetime(2028, 2, 29, 23, 59, 59, 999999, tzinfo=UTC),
@@ -111,7 +111,7 @@ async def test_what_the_default_caught_moves_when_its_month_is_made(grown: Grown
         await grown.write(number, at)
     assert await grown.rows() == {"default": [0, 1, 2]}
 
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
 
     assert await grown.rows() == {"2028_05": [0], "2028_06": [1], "default": [2]}
 
@@ -119,15 +119,15 @@ async def test_what_the_default_caught_moves_when_its_month_is_made(grown: Grown
 async def test_old_months_are_dropped_when_their_last_day_is_old(grown: Grown, conn: Conn) -> None:
     for month in (1, 2, 3):
         at = set_clock(year=2028, month=month, day=10)
-        await partitions.turn(conn)
+        await partitions.rotate_partitions(conn)
         await grown.write(month, at)
 
     set_clock(year=2028, month=4, day=29, hour=23)  # 89 days after the end of January
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
     assert (await grown.months())[0] == "2028_01"
 
     set_clock(year=2028, month=5, day=1)
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
     assert (await grown.months())[0] == "2028_02"
     assert await grown.rows() == {"2028_02": [2], "2028_03": [3]}
 
@@ -137,7 +137,7 @@ async def test_old_rows_of_the_default_are_forgotten_too(grown: Grown, conn: Con
     await grown.write(1, now - KEPT - timedelta(minutes=1))
     await grown.write(2, now - KEPT + timedelta(minutes=1))
 
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
 
     assert await grown.rows() == {"default": [2]}
 
@@ -149,14 +149,14 @@ async def test_partitions_of_others_are_left_alone(grown: Grown, conn: Conn) -> 
             sql.Identifier(f"{grown.name}_archive"), sql.Identifier(grown.name)
         )
     )
-    await partitions.turn(conn)
+    await partitions.rotate_partitions(conn)
     assert (await grown.months())[-2:] == ["archive", "default"]
 
 
 async def test_several_turns_at_once_do_not_fight(grown: Grown, own_database: Database) -> None:
     async def turn() -> None:
-        async with own_database.reading() as conn:
-            await partitions.turn(conn)
+        async with own_database.connection() as conn:
+            await partitions.rotate_partitions(conn)
 
     set_clock(year=2028, month=8, day=1)
     await asyncio.gather(*(turn() for _ in range(5)))
@@ -167,16 +167,16 @@ async def test_a_turn_loses_no_row_that_is_written_meanwhile(grown: Grown, own_d
     now = set_clock(year=2028, month=9, day=1)
 
     async def write(first: int) -> None:
-        async with own_database.reading() as conn:
+        async with own_database.connection() as conn:
             for number in range(first, first + 100):
                 await conn.execute(
                     sql.SQL("INSERT INTO {} VALUES (%s, %s)").format(sql.Identifier(grown.name)), [number, now]
                 )
 
     async def turn() -> None:
-        async with own_database.reading() as conn:
+        async with own_database.connection() as conn:
             await asyncio.sleep(0.01)
-            await partitions.turn(conn)
+            await partitions.rotate_partitions(conn)
 
     await asyncio.gather(write(0), write(100), turn())
 
@@ -192,14 +192,14 @@ async def test_the_outbox_is_turned_by_the_housekeeping_job(
     found = await conn.execute(partitions.LIST, {"table": "kit_outbox"})
     names = [name for (name,) in await found.fetchall()]
     assert f"kit_outbox_{clock.now():%Y_%m}" in names
-    assert len(names) == 2 + partitions.AHEAD
+    assert len(names) == 2 + partitions.MONTHS_AHEAD
 
 
 @given(moment=st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2900, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001 - hypothesis adds the zone
 def test_months_follow_each_other(moment: datetime) -> None:
-    month = partitions._month(moment)
-    following = partitions._next(month)
+    month = partitions._month_of(moment)
+    following = partitions._next_month(month)
     assert month <= moment < following
     assert (following.day, following.hour) == (1, 0)
     assert 28 <= (following - month).days <= 31
-    assert partitions._start(f"a_table_{month:%Y_%m}") == month
+    assert partitions._partition_start(f"a_table_{month:%Y_%m}") == month

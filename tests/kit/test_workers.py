@@ -24,7 +24,7 @@ from builders.kit.process.settings import Settings
 
 @queue.app.task(name="test.held", pass_context=True)
 async def held(context, number):
-    async with queue.database(context).reading() as conn:
+    async with queue.database(context).connection() as conn:
         await conn.execute("INSERT INTO marks VALUES ('begun', %s, %s)", [number, os.getpid()])
         while (await (await conn.execute("SELECT FROM marks WHERE what = 'go'")).fetchone()) is None:
             await asyncio.sleep(0.02)

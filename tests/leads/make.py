@@ -70,7 +70,7 @@ class Desk:
     async def lead(self, address: str) -> Lead | None:
         """The lead with the address."""
         await self.work()
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             found = await leads.list_newest(conn, wanted=Wanted(), limit=100_000)
         return next((each for each in found if each.email == address), None)
 

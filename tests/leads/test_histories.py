@@ -91,7 +91,7 @@ async def test_of_many_at_once_the_database_lets_one_send(database: Database, co
     lead = await store.ensure(conn, account_id=VENDOR, lead_id=ids.new(), email=email, now=now)
 
     async def reserve() -> bool:
-        async with database.reading() as own:  # no lock is held: the statement alone decides
+        async with database.connection() as own:  # no lock is held: the statement alone decides
             return await store.reserve(
                 own,
                 account_id=VENDOR,

@@ -17,7 +17,7 @@ from tests.leads.make import Desk, ask, confirm
 
 async def listed(database: Database, **wanted: object) -> list[Lead]:
     """The leads that are wanted."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         return list(await leads.list_newest(conn, wanted=Wanted(**wanted), limit=1000))  # type: ignore[arg-type] # by name
 
 

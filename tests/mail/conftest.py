@@ -77,7 +77,7 @@ def look(database: Database, alice: Person) -> Look:
     """Where a message of Alice's stands."""
 
     async def look(message_id: UUID) -> Message:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             found = await mail.find_message(conn, account_id=alice.account.id, message_id=message_id)
         assert found is not None
         return found

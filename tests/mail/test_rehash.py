@@ -44,7 +44,7 @@ def out(database: Database, alice: Person) -> Out:
     """Of what a keyring knows that Alice wants no more."""
 
     async def out(ring: Keyring) -> set[Topic]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return {
                 topic
                 for topic in TOPICS

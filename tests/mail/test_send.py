@@ -100,8 +100,8 @@ async def test_messages_are_found_and_sent_from_a_month_of_their_own(
     send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, conn: Conn, alice: Person
 ) -> None:
     before = await send()
-    async with database.reading() as turning:
-        await partitions.turn(turning)
+    async with database.connection() as turning:
+        await partitions.rotate_partitions(turning)
     after = await send()
     await queue.drain(database, by_smtp)
 

@@ -24,9 +24,9 @@ PLAN = "INSERT INTO sandbox_plans VALUES (%s, %s, 'm', '{}', %s, 'd', '[]', '[]'
 
 def migrate_to(name: str, conninfo: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Applies the migrations before this one."""
-    earlier = [each for each in migrations.ours() if each.name < name]
+    earlier = [each for each in migrations.list_migrations() if each.name < name]
     with monkeypatch.context() as patched:
-        patched.setattr(migrations, "ours", lambda: earlier)
+        patched.setattr(migrations, "list_migrations", lambda: earlier)
         migrations.migrate(conninfo)
 
 

@@ -177,7 +177,7 @@ async def test_nobody_may_not(anyone: Client, method: str, path: str) -> None:
 
 async def test_a_message_that_bounces_is_shown(ursula: Person, office: Office) -> None:
     await office.work()
-    async with office.database.reading() as conn:  # as the mail room notes it
+    async with office.database.connection() as conn:  # as the mail room notes it
         await conn.execute(
             "UPDATE mail_messages SET status = 'bounced', last_error = '550 no such user' WHERE account_id = %s",
             [ursula.account.id],

@@ -23,7 +23,7 @@ async def _nobody_elses(conn: Conn) -> None:
 async def owe(database: Database, person: Person, *, after: timedelta = UNPAID) -> str:
     """Time passes, and nobody pays; the number of the invoice."""
     await pass_by(database, after)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         [invoice] = await invoices.list_of_all(conn, account_id=person.account.id, limit=2)
     assert invoice.number is not None
     return invoice.number

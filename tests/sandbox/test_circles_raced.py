@@ -35,7 +35,7 @@ async def redirect(person: Person, address: str, to: str) -> int:
 async def going_round(database: Database, person: Person) -> set[str]:
     """The names whose mail never arrives."""
     items = (await person.get(ALIASES)).json()["items"]
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         ids = [UUID(each["id"]) for each in items]
         found = await aliases.list_aliases(conn, account_id=person.account.id, alias_ids=ids)
     return {name.key for name in circles.endless(circles.routes_of(found))}

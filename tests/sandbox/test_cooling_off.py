@@ -55,7 +55,7 @@ async def test_what_was_paid_for_it_becomes_credit(alice: Person, database: Data
     assert findings(planned["warnings"]) == {("alias.ada", "claim_undone")}
     (paid,) = await issued(database, alice)
     assert paid.status is InvoiceStatus.PAID
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     assert [str(each) for each in credit.balances] == ["12.00 USD"]
     answer = (await alice.get(f"/v1/invoices/{paid.id}")).json()
@@ -148,7 +148,7 @@ async def test_what_was_paid_of_an_open_invoice_pays_the_one_issued_again(
     await apply(alice, alias(f"grace@{domain}"), prune=True)
 
     _, second = await issued(database, alice)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, **whose)
     assert (second.status, second.credit_applied, second.amount_paid) == (
         InvoiceStatus.PAID,
@@ -168,7 +168,7 @@ async def test_money_that_comes_for_the_void_invoice_becomes_credit(
     for _ in range(2):
         async with database.transaction() as conn:
             paid = await invoices.pay(conn, **whose, method="transfer", reference="1", amount=usd("12.00"))
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     assert (paid.invoice.status, paid.repeated, credit.balances) == (InvoiceStatus.VOID, True, [usd("12.00")])
 
@@ -182,7 +182,7 @@ async def test_two_releases_at_once_undo_it_once(alice: Person, database: Databa
     answers = await asyncio.gather(*(alice.delete(each) for each in paths * 3))
 
     assert {each.status_code for each in answers} == {200}
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     assert credit.balances == [usd("24.00")]
     assert sorted(str(each.amount) for each in credit.entries) == ["12.00 USD", "12.00 USD"]

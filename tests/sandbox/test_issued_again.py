@@ -79,10 +79,10 @@ async def test_an_invoice_that_is_issued_again_keeps_its_days(
     kept = [(each.stage, each.due_at, each.suspends_at) for each in (before, after)]
     assert kept[0] == kept[1]
     assert after.status is InvoiceStatus.OPEN
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         assert await invoices.find_arrears(conn, account_id=alice.account.id) is None
     await pass_by(database, timedelta(days=15 - days))
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         assert await invoices.find_arrears(conn, account_id=alice.account.id) == after.number
 
 
@@ -121,7 +121,7 @@ async def test_releases_and_payments_at_once_lose_no_money(alice: Person, databa
     found = [each for each in await issued(database, alice) if each.status is not InvoiceStatus.VOID]
     kept = sum((each.credit_applied + each.amount_paid for each in found), usd("0.00"))
     returned = [line for each in found for line in each.lines if line.credited_at]
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         credit = await invoices.get_credit(conn, account_id=alice.account.id)
     balance = sum(credit.balances, usd("0.00"))
     assert balance + kept - sum((each.amount for each in returned), usd("0.00")) == usd("64.00")

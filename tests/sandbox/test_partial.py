@@ -268,7 +268,7 @@ async def test_what_another_runner_has_done_meanwhile_stops_nothing(
 ) -> None:
     planned = await plan(alice, alias(f"ada@{domain}"))
     begun = await begin(database, alice, planned)
-    async with database.reading() as reading:
+    async with database.connection() as reading:
         promotion = await runner.get(reading, account_id=alice.account.id, promotion_id=begun)
         found = await sandbox.get_plan(reading, account_id=alice.account.id, plan_id=promotion.plan_id)
     skipped: list[object] = []

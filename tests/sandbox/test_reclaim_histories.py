@@ -122,7 +122,7 @@ class History:
             assert before.period_end <= after.period_start, lines
 
     async def _check_money(self, found: list[Invoice], charged: list[Line]) -> None:
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             credit = await invoices.get_credit(conn, account_id=self.person.account.id, limit=500)
         zero = usd("0.00")
         held = sum(

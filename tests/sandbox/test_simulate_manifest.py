@@ -188,7 +188,7 @@ async def test_a_thousand_names_are_as_many_statements_as_ten(
     state = service.api.state
     for count in (1, 10, 1000):
         wanted = SandboxManifest.model_validate(manifest([alias(each) for each in crew(count, domain)]))
-        async with single.reading() as conn:
+        async with single.connection() as conn:
             watched = wire.watched(conn)
         with watched:
             found = await sandbox.rehearse(

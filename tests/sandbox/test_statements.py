@@ -63,7 +63,7 @@ class Counted:
 
     async def plan(self, body: Json) -> tuple[Plan, int]:
         wanted = SandboxManifest.model_validate(body).manifest()
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             watched = self.wire.watched(conn)
         with watched:
             plan = await sandbox.make_plan(
@@ -85,7 +85,7 @@ class Counted:
             on_error=OnError.STOP,
             resume=False,
         )
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             watched = self.wire.watched(conn)
         with watched:
             promotion = await sandbox.promote(
@@ -114,7 +114,7 @@ def counted(single: Database, tmp_path: Path, alice: Person) -> Counted:
 
 
 async def test_the_wire_is_watched(counted: Counted) -> None:
-    async with counted.database.reading() as conn:
+    async with counted.database.connection() as conn:
         with counted.wire.watched(conn):
             for _ in range(7):
                 await conn.execute("SELECT %s::int", [1])

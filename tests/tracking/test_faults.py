@@ -83,7 +83,7 @@ async def test_how_long_hits_are_kept_is_a_setting(conn: Conn, settings: Setting
     declared = partitions._tables["tracking_hits"]
     assert declared.setting == "tracking_days"
     async with conn.transaction():
-        await partitions.turn(conn, settings)
+        await partitions.rotate_partitions(conn, settings)
     months = await conn.execute(partitions.LIST, {"table": "tracking_hits"})
     names = [name for (name,) in await months.fetchall()]
     present = datetime(clock.now().year, clock.now().month, 1, tzinfo=UTC)
@@ -91,8 +91,8 @@ async def test_how_long_hits_are_kept_is_a_setting(conn: Conn, settings: Setting
 
     clock.move(timedelta(days=75))
     async with conn.transaction():
-        await partitions.turn(conn, settings.model_copy(update={"tracking_days": 90}))
-        await partitions.turn(conn, settings.model_copy(update={"tracking_days": 30}))
+        await partitions.rotate_partitions(conn, settings.model_copy(update={"tracking_days": 90}))
+        await partitions.rotate_partitions(conn, settings.model_copy(update={"tracking_days": 30}))
     months = await conn.execute(partitions.LIST, {"table": "tracking_hits"})
     assert f"tracking_hits_{present:%Y_%m}" not in [name for (name,) in await months.fetchall()]
     assert "tracking_hits_default" in names

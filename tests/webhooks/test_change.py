@@ -143,7 +143,7 @@ async def test_one_whose_receiver_is_gone_begins_anew_when_it_is_enabled(
     again = (await alice.patch(f"{PATH}/{made['id']}", json={"enabled": True})).json()
 
     assert (again["status"], again["disabled_reason"], again["failing_since"]) == ("enabled", None, None)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         query = "SELECT failures, open_until FROM webhooks_destinations WHERE id = %s"
         assert await (await conn.execute(query, (made["id"],))).fetchone() == (0, None)
 

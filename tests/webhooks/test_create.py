@@ -47,7 +47,7 @@ async def test_a_secret_that_is_given_is_taken_and_not_repeated(alice: Person, s
 
 async def test_a_secret_is_sealed_at_rest(alice: Person, service: Service) -> None:
     made = await create(alice, signing_secret=GIVEN)
-    async with service.api.state.database.reading() as conn:
+    async with service.api.state.database.connection() as conn:
         found = await conn.execute("SELECT secret FROM webhooks_destinations WHERE id = %s", (made["id"],))
         row = await found.fetchone()
 

@@ -225,9 +225,9 @@ async def test_a_page_reads_no_more_than_it_shows_over_all_months(alice: Person,
 
     async with conn.transaction(force_rollback=True):
         for months in range(1, 4):
-            month = partitions._month(now - timedelta(days=30 * months))
-            if partitions._month(now) != month:
-                await partitions._make(conn, "webhooks_deliveries", month)
+            month = partitions._month_of(now - timedelta(days=30 * months))
+            if partitions._month_of(now) != month:
+                await partitions._create_partition(conn, "webhooks_deliveries", month)
         await conn.execute(
             FILL, {"account_id": alice.account.id, "one": made["id"], "other": ids.new(), "now": now}
         )

@@ -83,7 +83,7 @@ async def test_what_a_killed_relay_had_taken_is_relayed_by_the_next(
             async with conn.transaction():
                 await dispatcher.dispatch(conn)
                 pid = conn.info.backend_pid
-                async with database.reading() as other:
+                async with database.connection() as other:
                     await other.execute("SELECT pg_terminate_backend(%s)", [pid])
                 await conn.execute("SELECT 1")
 
@@ -101,7 +101,7 @@ async def _blocked(database: Database, other: asyncio.Task[Any]) -> None:
     """Return when a statement of the task waits for a lock."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     while not other.done():
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             row = await (await conn.execute(query)).fetchone()
         if row is not None and row[0]:
             return
@@ -214,7 +214,7 @@ async def _play(conninfo: str, settings: Settings, steps: list[tuple[Any, ...]])
     database = Database(conninfo, settings)
     await database.open()
     try:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             await conn.execute("TRUNCATE webhooks_feed, webhooks_feed_heads, kit_outbox, kit_outbox_pending")
         play = Play(database)
         for kind, *given in steps:

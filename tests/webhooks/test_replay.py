@@ -172,7 +172,7 @@ async def test_what_a_destination_missed_while_it_was_disabled_for_its_failures_
     await happen(database, alice.account.id)
     await send_due(service, account_id=alice.account.id)
     if answer != 410:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             await conn.execute(
                 "UPDATE webhooks_destinations SET failing_since = %s WHERE id = %s",
                 (clock.now() - timedelta(days=6), made["id"]),

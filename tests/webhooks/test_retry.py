@@ -65,7 +65,7 @@ async def test_a_success_drops_what_was_planned(
 
     assert (tried["status"], tried["next_attempt_at"], tried["trigger"]) == ("succeeded", None, "manual")
     assert (await read(alice, made))["pending"] == 0
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         query = "SELECT count(*) FROM webhooks_due WHERE account_id = %s"
         assert await (await conn.execute(query, (alice.account.id,))).fetchone() == (0,)
 
@@ -188,7 +188,7 @@ async def test_an_address_that_moved_inside_is_not_called(
 ) -> None:
     await create(alice)
     await happen(database, alice.account.id)
-    async with database.reading() as conn:  # as if the rules had been laxer when it was made
+    async with database.connection() as conn:  # as if the rules had been laxer when it was made
         await conn.execute(
             "UPDATE webhooks_destinations SET url = %s WHERE account_id = %s",
             (f"http://{address}/", alice.account.id),

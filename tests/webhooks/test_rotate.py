@@ -57,7 +57,7 @@ async def test_both_secrets_sign_through_the_overlap_and_the_new_one_alone_beyon
     assert len(receiver.head["webhook-signature"].split()) == 2
 
     # Only the table's clock goes on: receivers refuse a timestamp of two hours ago.
-    async with service.api.state.database.reading() as conn:
+    async with service.api.state.database.connection() as conn:
         await conn.execute(
             "UPDATE webhooks_destinations SET old_secret_until = %s WHERE id = %s",
             (clock.now() - timedelta(seconds=1), made["id"]),
@@ -123,7 +123,7 @@ async def test_in_an_emergency_both_secrets_before_end_at_once(
 async def test_it_is_told(alice: Person, database: Database) -> None:
     made = await create(alice)
     await rotate(alice, made)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         query = "SELECT data::json ->> 'id' FROM kit_outbox WHERE account_id = %s AND name = 'webhook.updated'"
         assert await (await conn.execute(query, (alice.account.id,))).fetchall() == [(made["id"],)]
 

@@ -194,7 +194,7 @@ async def note_bounced(conn: Conn, *, account_id: UUID, message_id: UUID) -> Non
 async def prune_destinations(database: Database) -> None:
     """Forgets links that expired a month ago, and whom mail went to a day ago."""
     now = clock.now()
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         while await store.prune(conn, links_before=now - KEPT, asks_before=now - DAY, limit=PRUNED_AT_ONCE):
             pass
 

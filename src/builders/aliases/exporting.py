@@ -33,7 +33,7 @@ async def list_all(database: Database) -> AsyncIterator[Entry]:
     account_id = alias_id = UUID(int=0)
     page: Sequence[Entry] = ()
     while not page or len(page) == PAGE:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             page = await store.list_active(conn, after=(account_id, alias_id), limit=PAGE)
             live = await _live(conn, page)
         for entry in live:
@@ -48,7 +48,7 @@ async def list_changes(database: Database, *, since: int, horizon: int) -> Async
     after = (str(since), -1)
     page: Sequence[Entry] = ()
     while not page or len(page) == PAGE:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             page = await store.list_changed(conn, after=after, horizon=horizon, limit=PAGE)
             live = await _live(conn, page)
         for entry in live:

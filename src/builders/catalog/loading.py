@@ -32,7 +32,7 @@ async def load(
     database: Database, *, path: Path, folder: Path, assets: Path, partial: bool, dry_run: bool
 ) -> LoadReport:
     """Loads a file; paths of images are relative to the folder. With `partial` bad rows stop only themselves."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         categories = [category.slug for category in await store.list_categories(conn)]
     judged = _Judged(path, folder, categories)
     goes = await asyncio.to_thread(judged.read) and (partial or not judged.errors)
@@ -54,7 +54,7 @@ async def load(
 async def _write(database: Database, judged: "_Judged", *, partial: bool, dry_run: bool) -> tuple[int, int]:
     now = clock.now()
     created = updated = 0
-    async with database.reading() as conn, conn.transaction(force_rollback=dry_run) as writing:
+    async with database.connection() as conn, conn.transaction(force_rollback=dry_run) as writing:
         await store.lock(conn)
         rows = judged.read_good()
         while batch := list(islice(rows, _AT_ONCE)):

@@ -23,7 +23,7 @@ async def roll_up(database: Database) -> None:
     On the last day that was summed up, events of the day before could still be heard of.
     """
     today = clock.now().astimezone(UTC).date()
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         last = await store.find_last_day(conn, today=today)
     first = max(today - MOST_DAYS * _DAY, (last or today) - _DAY)
     for ahead in range((today - first).days + 1):

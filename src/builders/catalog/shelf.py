@@ -56,7 +56,7 @@ class Shelf:
     async def _check(self) -> None:
         shown = self._snapshot
         patience = None if shown is snapshot.EMPTY else _PATIENCE_S
-        async with self._database.reading() as conn:
+        async with self._database.connection() as conn:
             version = await store.get_version(conn)
         if patience is None and self._following is not None:
             await asyncio.wait({self._following})  # it may have begun too early to see the change
@@ -78,7 +78,7 @@ class Shelf:
         """Puts a newer snapshot in place; from the start when the database is an older one than before."""
         old = self._snapshot if version > self._snapshot.version else snapshot.EMPTY
         changed: list[CatalogDomain] = []
-        async with self._database.reading() as conn:
+        async with self._database.connection() as conn:
             categories = await store.list_categories(conn)
             serial = old.version
             while rows := await store.list_changes(conn, after=serial, limit=_AT_ONCE):

@@ -50,7 +50,7 @@ def list_accounts(containing: str | None, limit: int, *, as_json: bool) -> None:
     """List accounts, newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[Account]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return await identity.list_accounts(conn, containing=containing, limit=limit)
 
     found = run(work)
@@ -66,7 +66,7 @@ def show_account(email: str, *, as_json: bool) -> None:
     """Show an account."""
 
     async def work(database: Database, _: Settings) -> Account:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return await identity.get_account_by_email(conn, email=email)
 
     found = run(work)
@@ -136,7 +136,7 @@ def list_identities(email: str, *, as_json: bool) -> None:
     """List whose tokens speak for an account, the newest links first."""
 
     async def work(database: Database, _: Settings) -> Sequence[Identity]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             return await identity.list_identities(conn, account_id=account.id)
 

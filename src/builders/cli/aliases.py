@@ -70,7 +70,7 @@ async def _write_map(database: Database, file: TextIO, since: int) -> str:
 
 async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     del since
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         domains = await door.list_domains(conn)
         known = await catalog.find_domains(conn, domains=domains)
     rules = {domain: known[domain].rules if domain in known else Rules() for domain in domains}
@@ -81,7 +81,7 @@ async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
 
 
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         horizon = await door.find_horizon(conn, since=since)
     changes: AsyncIterator[Entry] = (
         door.list_changes(database, since=since, horizon=horizon) if since else door.list_all(database)

@@ -47,7 +47,7 @@ def list_deliveries(
 
     async def work(database: Database, _: Settings) -> list[Item]:
         items: list[Item] = []
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account_id = await _account(conn, email, sandbox=sandbox)
             page = PageRequest(limit=min(limit, MAX_LIMIT), seal=lambda key: str(key[0]))
             while len(items) < limit:

@@ -75,7 +75,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
     """List domains of accounts, the newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[AccountDomain]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account = await identity.get_account_by_email(conn, email=email) if email else None
             return await door.list_newest(
                 conn,

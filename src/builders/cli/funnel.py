@@ -32,7 +32,7 @@ def funnel(*, days: int, domain: str | None, limit: int, as_json: bool) -> None:
     async def work(database: Database, settings: Settings) -> Sequence[FunnelLine]:
         del settings
         await catalog.roll_up(database)
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return await catalog.report_funnel(conn, days=days, domain=named, limit=limit)
 
     lines = run(work)

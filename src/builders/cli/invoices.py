@@ -67,7 +67,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
         raise click.UsageError("--sandbox needs an --account.")
 
     async def work(database: Database, _: Settings) -> Sequence[Invoice]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account_id = None
             if email is not None:
                 account = await identity.get_account_by_email(conn, email=email)
@@ -108,7 +108,7 @@ def show_command(number: str, *, as_json: bool) -> None:
     """Show an invoice, its payments, and what Stripe told of it."""
 
     async def work(database: Database, _: Settings) -> History:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account_id, invoice_id = await door.get_number(conn, number=number)
             return await door.get_history(conn, account_id=account_id, invoice_id=invoice_id)
 
@@ -251,7 +251,7 @@ def discrepancies(limit: int, *, as_json: bool) -> None:
     """List what Stripe told that does not agree with our books, newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[StripeEvent]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return await door.list_discrepancies(conn, limit=limit)
 
     found = run(work)

@@ -93,7 +93,7 @@ def list_keys(email: str, *, as_json: bool) -> None:
 
     async def work(database: Database, _: Settings) -> list[Item]:
         items: list[Item] = []
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             page = PageRequest(limit=MAX_LIMIT, seal=lambda key: str(key[0]))
             while True:

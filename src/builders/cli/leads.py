@@ -52,7 +52,7 @@ def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
     """List leads, the newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[Lead]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return await door.list_newest(conn, wanted=_wanted(**chosen), limit=limit)
 
     found = run(work)

@@ -62,7 +62,7 @@ def list_grants(email: str, *, as_json: bool) -> None:
     """List the newest grants for an account."""
 
     async def work(database: Database, _: Settings) -> Sequence[Grant]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             return await identity.list_grants(conn, account_id=account.id)
 

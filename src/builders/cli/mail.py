@@ -83,7 +83,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
     """List messages, the newest first, and what became of each; addresses are masked."""
 
     async def work(database: Database, _: Settings) -> Sequence[Message]:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             account_id = None if email is None else (await identity.get_account_by_email(conn, email=email)).id
             wanted = None if status is None else Status(status)
             return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)

@@ -23,12 +23,12 @@ def migrate_command(*, as_json: bool) -> None:
 def doctor_command(*, as_json: bool) -> None:
     """Say what is wrong, and what to do about it; the status is 1 when something is."""
     settings = with_address(read_settings())
-    findings = doctor.examine(
+    findings = doctor.run_checks(
         data_dir=settings.data_dir,
         conninfo=settings.database_url.get_secret_value() if settings.database_url else None,
         host=settings.host,
         port=settings.port,
-        pending=migrations.pending,
+        pending=migrations.list_pending,
         is_ours=asking.is_ours,
     )
     show(findings, as_json=as_json, text="\n".join(map(_line, findings)))

@@ -18,8 +18,8 @@ from redis.connection import parse_url
 
 from builders.kit.db import doctor, migrations
 from builders.kit.db.connections import Database
-from builders.kit.db.embedded.errors import EmbeddedFailed
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.errors import EmbeddedServerError
+from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.errors import Invalid, Problem
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
@@ -104,7 +104,7 @@ def connected(settings: Settings, *, migrated: bool = True, watched: bool = Fals
             if migrated:
                 migrate_database(ready)
             yield ready
-    except EmbeddedFailed as error:
+    except EmbeddedServerError as error:
         fail(str(error))
 
 
@@ -136,12 +136,12 @@ def _database(settings: Settings, *, watched: bool) -> Iterator[Settings]:
     if settings.database_url is not None:
         yield settings
         return
-    with Embedded(settings.data_dir) as embedded, _watching(embedded, watched=watched):
+    with EmbeddedServer(settings.data_dir) as embedded, _watching(embedded, watched=watched):
         yield settings.model_copy(update={"database_url": SecretStr(embedded.conninfo)})
 
 
 @contextmanager
-def _watching(embedded: Embedded, *, watched: bool) -> Iterator[None]:
+def _watching(embedded: EmbeddedServer, *, watched: bool) -> Iterator[None]:
     stop = threading.Event()
     thread = threading.Thread(target=embedded.watch, args=(stop,), daemon=True)
     if watched:
@@ -159,10 +159,10 @@ def migrate_database(settings: Settings) -> list[str]:
     conninfo = conninfo_of(settings)
     try:
         return migrations.migrate(conninfo)
-    except migrations.MigrationRefused as error:
+    except migrations.MigrationError as error:
         fail(str(error))
     except (psycopg.Error, OSError, UnicodeError) as error:  # of a garbled address the text may hold the password
-        wrong = next((each for each in doctor.database(conninfo) if not each.ok), None)
+        wrong = next((each for each in doctor.check_database(conninfo) if not each.ok), None)
         fail(f"{wrong.detail} {wrong.next_action or ''}" if wrong else f"The database refused: {error}")
 
 

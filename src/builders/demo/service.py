@@ -41,7 +41,7 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
 async def _load_catalog(database: Database, data_dir: Path) -> None:
     """Loads the demo's domains with their images, which take a while to draw, where they are missing."""
     titles, assets = list_titles(), data_dir / "assets"
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         there = await catalog.find_domains(conn, domains=[domain for domain, _ in titles])
     if len(there) == len(titles) and assets.exists():
         return

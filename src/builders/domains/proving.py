@@ -51,7 +51,7 @@ async def verify(database: Database, *, settings: Settings, account_id: UUID, do
 
     A sandbox domain is live at once; DNS is not asked. Raises DomainNotFound, DomainReleased, DomainTaken.
     """
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         domain = await adding.get(conn, account_id=account_id, domain_id=domain_id)
     if domain.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{domain.domain} was released.", next_action="Add it again: POST /v1/domains")

@@ -69,7 +69,7 @@ def _guest_page() -> Response:
 
 
 async def _account_page(database: Database, caller: Caller) -> Response:
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         account = await identity.get_account(conn, account_id=caller.live_account_id)
     signed_in = f"You are signed in as {account.email}."
     return html.page("Builders", [*_ABOUT, signed_in], links=_LINKS, button=_SIGN_OUT)

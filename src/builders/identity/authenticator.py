@@ -155,7 +155,7 @@ class Authenticator:
         """Return the same caller in the other mode; None when the account no longer exists."""
         if caller.mode == "test":
             return replace(caller, account_id=caller.live_account_id, mode="live")
-        async with self._database.reading() as conn:
+        async with self._database.connection() as conn:
             account = await account_store.find_account(conn, account_id=caller.live_account_id)
         return None if account is None else replace(caller, account_id=account.sandbox_id, mode="test")
 

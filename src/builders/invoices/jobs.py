@@ -80,5 +80,5 @@ async def advance(context: JobContext, timestamp: int) -> None:
 async def prune(context: JobContext, timestamp: int) -> None:
     """Forgets old events of Stripe that were none of ours."""
     del timestamp
-    async with queue.database(context).reading() as conn:
+    async with queue.database(context).connection() as conn:
         await receiving.prune(conn)

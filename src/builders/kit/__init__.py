@@ -1,1 +1,1 @@
-"""What every room stands on and what names no room."""
+"""Shared infrastructure of all packages; imports none of them."""

@@ -88,7 +88,7 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
 
     Scanners of mail follow links in whole browsers, and must not confirm in the place of the recipient.
     """
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         email = await leads.find_unused_link(conn, keyring=keyring, token=token)
     if email is None:
         return None

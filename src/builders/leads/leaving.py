@@ -39,7 +39,7 @@ async def bounce(conn: Conn, *, message_id: UUID, at: datetime) -> None:
 async def expire(database: Database) -> None:
     """Ends the waiting for links that are over, and forgets what is KEPT no longer."""
     now = clock.now()
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         await store.expire(conn, account_id=VENDOR, before=now - LINK_LIFE, now=now)
         await store.prune_tokens(conn, account_id=VENDOR, now=now)
         await requests.prune(conn, account_id=VENDOR, before=now - KEPT)

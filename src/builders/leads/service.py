@@ -37,7 +37,7 @@ async def list_all(database: Database, *, wanted: Wanted) -> AsyncIterator[Lead]
     """All that are wanted, newest first, read as they are taken."""
     page: Sequence[Lead] = ()
     while not page or len(page) == PAGE:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             before = page[-1].id if page else None
             page = await list_newest(conn, wanted=wanted, limit=PAGE, before=before)
         for lead in page:

@@ -14,7 +14,7 @@ from builders.kit.values import ids
 from builders.mail.records import Category, Message, Origin, Status, Topic
 
 KEPT = timedelta(days=90)
-partitions.declare("mail_messages", kept=KEPT)
+partitions.declare("mail_messages", retention=KEPT)
 
 INSERT = """
     INSERT INTO mail_messages (account_id, id, created_at, letter, category, recipient, content, status,

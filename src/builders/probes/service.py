@@ -52,7 +52,7 @@ async def _examine_outbox(database: Database) -> tuple[Check, timedelta | None]:
     found: list[timedelta] = []
 
     async def look() -> None:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             found.append(await dispatcher.get_pending_age(conn))
 
     check = await _timed(look, limit_s=OUTBOX_S)

@@ -58,7 +58,7 @@ class WriteCheck:
 
     async def _try(self) -> None:
         try:
-            async with self._database.reading() as conn:
+            async with self._database.connection() as conn:
                 self._refused = frozenset(
                     [name for name, write in _TRIED.items() if await _refuses(conn, name, write)]
                 )

@@ -144,7 +144,7 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
 
     Scanners of mail follow links in whole browsers, and must not confirm in the place of the recipient.
     """
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         link = await profiles.find_unused_link(conn, keyring=keyring, token=token)
     if link is None:
         return None

@@ -155,7 +155,7 @@ async def lacks(conn: Conn, *, claims: Sequence[tuple[UUID, Proof]]) -> Sequence
 async def prune(database: Database) -> None:
     """Forgets which messages went where a month ago, and links that were good then."""
     before = clock.now() - KEPT
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         while await verifications.prune(conn, before=before, batch=PRUNED_AT_ONCE):
             pass
 

@@ -8,7 +8,7 @@ from builders.aliases import service as aliases
 from builders.aliases.service import Claim
 from builders.invoices import service as invoices
 from builders.invoices.records import NewLine
-from builders.kit.db.connections import AWAY, Conn
+from builders.kit.db.connections import CONNECTION_ERRORS, Conn
 from builders.kit.events import outbox
 from builders.kit.process import log
 from builders.kit.values import clock
@@ -80,7 +80,7 @@ async def give_up(conn: Conn, *, account_id: UUID, promotion_id: UUID, means: Me
                 plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
                 assert plan is not None  # noqa: S101 - a foreign key
                 await part(plan)
-        except AWAY:
+        except CONNECTION_ERRORS:
             raise  # it is not known yet whether it can be done
         except Exception:  # noqa: BLE001 - whatever is wrong with one part, the promotion must end
             _log.exception("promotion_part_failed", promotion=str(promotion_id), part=name)

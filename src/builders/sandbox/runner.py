@@ -30,14 +30,14 @@ _log = log.get_logger()
 
 async def run(database: Database, *, account_id: UUID, promotion_id: UUID, means: Means) -> Promotion:
     """Does what is still to do, and gives the promotion as it ended."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         promotion = await get(conn, account_id=account_id, promotion_id=promotion_id)
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
     if plan is None:
         raise PlanNotFound("The plan of this promotion is gone.")
     while promotion.status is PromotionStatus.RUNNING:
         if not await _advance(database, plan, promotion, means):
-            async with database.reading() as conn:
+            async with database.connection() as conn:
                 return await get(conn, account_id=account_id, promotion_id=promotion_id)
     return promotion
 

@@ -118,11 +118,11 @@ async def promote(
     )
     owner = {"account_id": account_id, "promotion_id": promotion_id}
     if is_large:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             promotion = await runner.get(conn, **owner)
     else:
         promotion = await runner.run(database, **owner, means=means)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         promotion = await outstanding.find_outstanding(conn, account_id=account_id, promotion=promotion)
     return await revealing.reveal(database, account_id=account_id, promotion=promotion, keyring=means.keyring)
 

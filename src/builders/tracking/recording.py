@@ -36,7 +36,7 @@ class Recorder:
 
     def __init__(self, database: Database, *, keyring: Keyring) -> None:
         self._keyring = keyring
-        self._commits = GroupCommit(database, self._write, longest_s=LONGEST_S)
+        self._commits = GroupCommit(database, self._write, timeout_s=LONGEST_S)
         self._known: dict[UUID, Origin] = {}  # messages that were sent
         self._lost, self._told = 0, clock.monotonic()
 

@@ -85,7 +85,7 @@ async def read_feed(
     deadline = clock.monotonic() + wait_s
     after = None if page.after is None else _position(page.after)
     while True:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             found = await _read(conn, asked, after=after, oldest=oldest)
         after, left_s = found.position, deadline - clock.monotonic()
         if found.events or left_s <= 0 or not await waiters.wait(account_id, after=after, timeout_s=left_s):

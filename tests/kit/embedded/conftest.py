@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.server import EmbeddedServer
 from tests.kit.embedded.servers import kill, processes
 
 
@@ -20,17 +20,17 @@ def folder() -> Iterator[Path]:
 def made() -> Iterator[Path]:
     """A data directory with a database in it; making one takes longest of all."""
     for path in _open_folder():
-        with Embedded(path / "data", durable=False):
+        with EmbeddedServer(path / "data", durable=False):
             pass
         yield path / "data"
 
 
 @pytest.fixture(scope="module")
-def shared(made: Path) -> Iterator[Embedded]:
+def shared(made: Path) -> Iterator[EmbeddedServer]:
     """A running database, a copy, for tests that only look at it."""
     for path in _open_folder():
         subprocess.run(["cp", "-a", made, path / "data"], check=True)
-        with Embedded(path / "data", durable=False) as running:
+        with EmbeddedServer(path / "data", durable=False) as running:
             yield running
 
 
@@ -42,8 +42,8 @@ def data(made: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def embedded(data: Path) -> Iterator[Embedded]:
-    with Embedded(data, durable=False) as running:
+def embedded(data: Path) -> Iterator[EmbeddedServer]:
+    with EmbeddedServer(data, durable=False) as running:
         yield running
 
 

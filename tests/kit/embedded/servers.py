@@ -12,8 +12,8 @@ import psutil
 import psycopg
 
 from builders.kit.db.embedded import binaries
-from builders.kit.db.embedded.leftovers import Leftovers
-from builders.kit.db.embedded.system_user import Account
+from builders.kit.db.embedded.processes import ServerProcesses
+from builders.kit.db.embedded.system_user import SystemUser
 
 ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -29,7 +29,7 @@ data, uid, found = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 binaries.find = lambda: found
 if uid != os.geteuid():
     os.setgroups([]); os.setgid(uid); os.setuid(uid)
-with server.Embedded(data, durable=False) as embedded:
+with server.EmbeddedServer(data, durable=False) as embedded:
     with psycopg.connect(embedded.conninfo) as conn:
         conn.execute("SELECT 1")
     print(embedded.conninfo, flush=True)
@@ -47,7 +47,9 @@ def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
     """A process that uses the database until its input ends; `told` waits until it is in."""
     me = os.geteuid()
     user = me if uid is None else uid
-    found = binaries.find() if user == me else binaries.usable_by(Account(uid=user, gid=user, switched=True))
+    found = (
+        binaries.find() if user == me else binaries.find_for_user(SystemUser(uid=user, gid=user, must_switch=True))
+    )
     process = Popen(
         [sys.executable, "-c", USER, str(data), str(user), str(found)],
         stdin=PIPE,
@@ -69,10 +71,10 @@ def told(user: "Popen[str]") -> str:
     return user.stdout.readline().strip()
 
 
-def leftovers(data: Path) -> Leftovers:
+def leftovers(data: Path) -> ServerProcesses:
     cluster = (data / "postgres").resolve() / "cluster"
     owner = cluster.stat()
-    return Leftovers(data=cluster, account=Account(uid=owner.st_uid, gid=owner.st_gid, switched=ROOT))
+    return ServerProcesses(data=cluster, user=SystemUser(uid=owner.st_uid, gid=owner.st_gid, must_switch=ROOT))
 
 
 def processes(data: Path) -> list[psutil.Process]:

@@ -12,9 +12,9 @@ import pytest
 from psycopg.pq import PGconn
 
 from builders.kit.db.embedded import cluster, locks, server
-from builders.kit.db.embedded.errors import EmbeddedFailed
-from builders.kit.db.embedded.server import Embedded
-from builders.kit.db.embedded.system_user import choose
+from builders.kit.db.embedded.errors import EmbeddedServerError
+from builders.kit.db.embedded.server import EmbeddedServer
+from builders.kit.db.embedded.system_user import choose_user
 from tests.kit.embedded.servers import (
     ask,
     kill,
@@ -35,23 +35,23 @@ from pathlib import Path
 from builders.kit.db.embedded import locks, system_user
 lock, begun, gate = map(Path, sys.argv[1:])
 with locks.exclusive(lock, wait_s=0) as turn:
-    me = system_user.Account(uid=0, gid=0, switched=False, turn=turn)
+    me = system_user.SystemUser(uid=0, gid=0, must_switch=False, lock_fd=turn)
     me.shell('echo >"$1"; cat "$2"', begun, gate)
 """
 
 
-def test_a_killed_server_starts_again(embedded: Embedded, data: Path) -> None:
+def test_a_killed_server_starts_again(embedded: EmbeddedServer, data: Path) -> None:
     ask(embedded.conninfo, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS n")
     kill(postmaster(data))
 
-    with Embedded(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False) as again:
         assert ask(again.conninfo, "SELECT n FROM kept") == 7
 
 
 def test_a_child_that_outlives_its_server_is_ended(
-    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(cluster, "GRACE_S", 0.3)
     # It computes, and so would never look up to see that its parent is gone.
     busy = PGconn.connect(embedded.conninfo.encode())
     busy.send_query(b"DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$")
@@ -60,7 +60,7 @@ def test_a_child_that_outlives_its_server_is_ended(
     kill(postmaster(data))
     assert lives(child)
 
-    with Embedded(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False) as again:
         assert ask(again.conninfo, "SELECT 1") == 1
 
     assert not lives(child)
@@ -74,7 +74,7 @@ def test_after_a_kill_of_everything_all_is_there(data: Path) -> None:
         user.kill()
         kill(*processes(data))
 
-    with Embedded(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False) as again:
         assert again.conninfo == conninfo
         assert ask(again.conninfo, "SELECT n FROM kept") == 7
 
@@ -85,15 +85,15 @@ def test_a_server_whose_users_were_killed_is_taken_on_and_stopped(data: Path) ->
         pid = postmaster(data).pid
         user.kill()
 
-    with Embedded(data, durable=False):
+    with EmbeddedServer(data, durable=False):
         assert postmaster(data).pid == pid
 
     assert processes(data) == []
 
 
-def test_another_program_with_the_old_number_is_left_alone(embedded: Embedded, data: Path) -> None:
-    account = choose(data / "postgres")
-    with _sleeper(account.uid if account.switched else None) as other:
+def test_another_program_with_the_old_number_is_left_alone(embedded: EmbeddedServer, data: Path) -> None:
+    account = choose_user(data / "postgres")
+    with _sleeper(account.uid if account.must_switch else None) as other:
         kill(*processes(data))
         cluster_folder = data / "postgres" / "cluster"
         for file in (
@@ -103,7 +103,7 @@ def test_another_program_with_the_old_number_is_left_alone(embedded: Embedded, d
             rest = file.read_text().split("\n", 1)[1]
             file.write_text(f"{other.pid}\n{rest}")
 
-        with Embedded(data, durable=False) as again:
+        with EmbeddedServer(data, durable=False) as again:
             assert ask(again.conninfo, "SELECT 1") == 1
         embedded.stop()
 
@@ -112,12 +112,12 @@ def test_another_program_with_the_old_number_is_left_alone(embedded: Embedded, d
 
 
 def test_the_number_alone_does_not_make_a_server(data: Path) -> None:
-    account = choose(data / "postgres")
-    with _sleeper(account.uid if account.switched else None) as other:
+    account = choose_user(data / "postgres")
+    with _sleeper(account.uid if account.must_switch else None) as other:
         (data / "postgres" / "cluster" / "postmaster.pid").write_text(f"{other.pid}\n")
 
         with locks.exclusive(data / "postgres.lock", wait_s=5) as turn:
-            Embedded(data, durable=False)._find_cluster(turn).stop()
+            EmbeddedServer(data, durable=False)._find_cluster(turn).stop()
 
         assert other.poll() is None
 
@@ -129,7 +129,7 @@ def test_a_turn_lasts_until_the_steps_of_a_killed_process_have_ended(folder: Pat
         wait_until(begun.exists)
         killed.kill()
 
-    with pytest.raises(EmbeddedFailed), locks.exclusive(lock, wait_s=0):
+    with pytest.raises(EmbeddedServerError), locks.exclusive(lock, wait_s=0):
         pass
     gate.write_text("go on")
     with locks.exclusive(lock, wait_s=20) as turn:
@@ -137,13 +137,13 @@ def test_a_turn_lasts_until_the_steps_of_a_killed_process_have_ended(folder: Pat
 
 
 def test_a_server_whose_socket_is_gone_is_replaced(
-    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(cluster, "GRACE_S", 0.3)
     lost = postmaster(data)
     (data / "postgres" / "socket" / ".s.PGSQL.5432").unlink()
 
-    with Embedded(data, durable=False) as again:
+    with EmbeddedServer(data, durable=False) as again:
         assert ask(again.conninfo, "SELECT 1") == 1
 
     assert not lives(lost)
@@ -151,9 +151,9 @@ def test_a_server_whose_socket_is_gone_is_replaced(
 
 
 def test_the_watch_starts_a_killed_server_again(
-    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "LOOK_S", 0.05)
+    monkeypatch.setattr(server, "WATCH_INTERVAL_S", 0.05)
     stop = threading.Event()
     watch = threading.Thread(target=embedded.watch, args=[stop])
     watch.start()
@@ -170,20 +170,20 @@ def test_the_watch_starts_a_killed_server_again(
     assert not watch.is_alive()
 
 
-def test_the_watch_leaves_a_stopped_server_stopped(embedded: Embedded, data: Path) -> None:
+def test_the_watch_leaves_a_stopped_server_stopped(embedded: EmbeddedServer, data: Path) -> None:
     embedded.stop()
 
-    embedded._look()
+    embedded._check()
 
     assert processes(data) == []
 
 
 def test_the_watch_outlives_what_it_cannot_mend(
-    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "LOOK_S", 0.01)
-    monkeypatch.setattr(server, "LOOK_AFTER_FAILURE_S", 0.01)
-    monkeypatch.setattr(cluster, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(server, "WATCH_INTERVAL_S", 0.01)
+    monkeypatch.setattr(server, "WATCH_INTERVAL_AFTER_FAILURE_S", 0.01)
+    monkeypatch.setattr(cluster, "GRACE_S", 0.1)
     tries = []
     monkeypatch.setattr(server.logger, "error", lambda event, **reason: tries.append((event, reason)))
     settings = data / "postgres" / "cluster" / "postgresql.conf"
@@ -207,17 +207,17 @@ def test_the_watch_outlives_what_it_cannot_mend(
 
 
 def test_a_start_that_never_ends_is_told_to_the_next(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "TURN_S", 0.1)
+    monkeypatch.setattr(server, "LOCK_TIMEOUT_S", 0.1)
     holder = locks.open_lock(data / "postgres.lock")
     fcntl.flock(holder, fcntl.LOCK_EX)
     try:
-        with pytest.raises(EmbeddedFailed, match="Another process has been starting"):
-            Embedded(data, durable=False).start()
+        with pytest.raises(EmbeddedServerError, match="Another process has been starting"):
+            EmbeddedServer(data, durable=False).start()
     finally:
         os.close(holder)
 
 
-def _answers(embedded: Embedded) -> bool:
+def _answers(embedded: EmbeddedServer) -> bool:
     try:
         return ask(embedded.conninfo, "SELECT 1") == 1
     except psycopg.OperationalError:

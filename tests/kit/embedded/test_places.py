@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from builders.kit.db.embedded import binaries, cluster, directory, system_user
-from builders.kit.db.embedded.errors import EmbeddedFailed
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.errors import EmbeddedServerError
+from builders.kit.db.embedded.server import EmbeddedServer
 from tests.kit.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
 
-ME = system_user.Account(uid=os.geteuid(), gid=os.getegid(), switched=False)
+ME = system_user.SystemUser(uid=os.geteuid(), gid=os.getegid(), must_switch=False)
 
 as_root = pytest.mark.skipif(not ROOT, reason="only root hands PostgreSQL to another user")
 
@@ -22,8 +22,8 @@ def shelter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What stands for /var/lib."""
     place = folder / "shelter"
     place.mkdir(mode=0o755)
-    monkeypatch.setattr(directory, "SHELTER", place)
-    monkeypatch.setattr(binaries, "SHELTER", place)
+    monkeypatch.setattr(directory, "SYSTEM_DIR", place)
+    monkeypatch.setattr(binaries, "SYSTEM_DIR", place)
     return place
 
 
@@ -63,7 +63,7 @@ def test_what_postgresql_cannot_reach_moves_and_nothing_is_opened(
     before = _modes(private)
 
     for _ in range(2):
-        with Embedded(data, durable=False) as embedded:
+        with EmbeddedServer(data, durable=False) as embedded:
             assert ask(embedded.conninfo, "SELECT 1") == 1
             assert str(shelter) in processes(data)[0].exe()
 
@@ -78,31 +78,31 @@ def test_what_postgresql_cannot_reach_moves_and_nothing_is_opened(
 
 @as_root
 def test_a_data_directory_made_anew_does_not_get_the_old_database(private: Path, shelter: Path) -> None:
-    first = directory.settle(private / "data", system_user.choose())
-    assert directory.settle(private / "data", system_user.choose()) == first
+    first = directory.resolve_folder(private / "data", system_user.choose_user())
+    assert directory.resolve_folder(private / "data", system_user.choose_user()) == first
     (private / "data" / "postgres").unlink()
 
-    assert directory.settle(private / "data", system_user.choose()) != first
+    assert directory.resolve_folder(private / "data", system_user.choose_user()) != first
     assert first.parent == shelter
 
 
 @as_root
 def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(private: Path, shelter: Path) -> None:
-    directory.settle(private / "data", system_user.choose()).rmdir()
+    directory.resolve_folder(private / "data", system_user.choose_user()).rmdir()
 
-    with pytest.raises(EmbeddedFailed, match=r"is gone\. Put it back"):
-        Embedded(private / "data", durable=False).start()
+    with pytest.raises(EmbeddedServerError, match=r"is missing\. Restore it"):
+        EmbeddedServer(private / "data", durable=False).start()
     assert list(shelter.iterdir()) == []
 
 
 @as_root
 def test_a_database_that_came_out_of_reach_stays_where_it_is(folder: Path, shelter: Path) -> None:
     (folder / "data").mkdir()
-    place = directory.settle(folder / "data", system_user.choose())
+    place = directory.resolve_folder(folder / "data", system_user.choose_user())
     folder.chmod(0o700)
 
-    with pytest.raises(EmbeddedFailed, match=f"cannot use {place}"):
-        Embedded(folder / "data", durable=False).start()
+    with pytest.raises(EmbeddedServerError, match=f"cannot use {place}"):
+        EmbeddedServer(folder / "data", durable=False).start()
     assert list(shelter.iterdir()) == []
 
 
@@ -114,8 +114,8 @@ def test_a_user_cannot_send_root_into_the_files_of_another(folder: Path, data: P
     os.chown(theirs, NOBODY, NOBODY)
     os.chown(theirs / "postgres", NOBODY, NOBODY, follow_symlinks=False)
 
-    with pytest.raises(EmbeddedFailed, match="a link into another user's files"):
-        Embedded(theirs, durable=False).start()
+    with pytest.raises(EmbeddedServerError, match="a link into another user's files"):
+        EmbeddedServer(theirs, durable=False).start()
 
 
 @as_root
@@ -125,8 +125,8 @@ def test_a_normal_user_and_root_each_have_their_own_and_root_may_join(data: Path
     os.chown(theirs, NOBODY, NOBODY)
 
     with ExitStack() as stack:
-        ours = stack.enter_context(Embedded(data, durable=False))
-        joined = stack.enter_context(Embedded(theirs, durable=False))
+        ours = stack.enter_context(EmbeddedServer(data, durable=False))
+        joined = stack.enter_context(EmbeddedServer(theirs, durable=False))
         user = stack.enter_context(user_of(theirs, uid=NOBODY))
         assert told(user) == joined.conninfo
         joined.stop()
@@ -143,7 +143,7 @@ def test_a_normal_user_is_told_what_is_not_his(data: Path) -> None:
     with user_of(data, uid=NOBODY) as user:
         _, said = user.communicate(timeout=20)
 
-    assert f"EmbeddedFailed: Cannot keep a database in {data}: Permission denied" in said
+    assert f"EmbeddedServerError: Cannot keep a database in {data}: Permission denied" in said
     assert f"Let user {NOBODY} write there" in said
 
 
@@ -151,8 +151,8 @@ def test_a_normal_user_is_told_what_is_not_his(data: Path) -> None:
 def test_root_without_anybody_to_hand_it_to_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system_user, "UNPRIVILEGED", ("no-such-user",))
 
-    with pytest.raises(EmbeddedFailed, match="no-such-user exists here"):
-        Embedded(folder / "data", durable=False).start()
+    with pytest.raises(EmbeddedServerError, match="no-such-user exists here"):
+        EmbeddedServer(folder / "data", durable=False).start()
 
 
 def test_a_path_too_long_for_a_socket_gets_a_short_one(
@@ -162,19 +162,19 @@ def test_a_path_too_long_for_a_socket_gets_a_short_one(
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     folder.chmod(0o1777)
     data = moved("long/" * 20 + "data")
-    with Embedded(data, durable=False) as embedded:
+    with EmbeddedServer(data, durable=False) as embedded:
         first = embedded.conninfo
         sockets = (data / "postgres" / "socket").readlink()
         assert ask(first, "SELECT 1") == 1
         assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
 
     sockets.rmdir()
-    with Embedded(data, durable=False) as embedded:
+    with EmbeddedServer(data, durable=False) as embedded:
         assert embedded.conninfo == first
         assert ask(first, "SELECT 1") == 1
 
     sockets.chmod(0o777)  # as if another had taken the name
-    with Embedded(data, durable=False) as embedded:
+    with EmbeddedServer(data, durable=False) as embedded:
         assert embedded.conninfo != first
         assert ask(embedded.conninfo, "SELECT 1") == 1
 
@@ -183,16 +183,16 @@ def test_the_short_path_is_in_the_users_own_runtime_folder(folder: Path, monkeyp
     far = folder / ("long" * 20)
     far.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    assert directory.socket_folder(far, ME).parent == folder
+    assert directory.create_socket_folder(far, ME).parent == folder
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(far))
     (far / "socket").unlink()
-    assert directory.socket_folder(far, ME).parent == Path(tempfile.gettempdir())
+    assert directory.create_socket_folder(far, ME).parent == Path(tempfile.gettempdir())
     (far / "socket").readlink().rmdir()
 
     monkeypatch.setattr(tempfile, "tempdir", str(far))
     (far / "socket").unlink()
-    with pytest.raises(EmbeddedFailed, match="does not suit a socket"):
-        directory.socket_folder(far, ME)
+    with pytest.raises(EmbeddedServerError, match="cannot hold a socket"):
+        directory.create_socket_folder(far, ME)
 
 
 def test_a_path_with_signs_of_the_shell_is_no_command(
@@ -200,33 +200,33 @@ def test_a_path_with_signs_of_the_shell_is_no_command(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     folder.chmod(0o1777)
-    with Embedded(moved("a 'b' c; %, &"), durable=False) as embedded:
+    with EmbeddedServer(moved("a 'b' c; %, &"), durable=False) as embedded:
         assert ask(embedded.conninfo, "SELECT 1") == 1
 
     awkward = folder / "a $(touch b)"
     awkward.mkdir()
-    with pytest.raises(EmbeddedFailed, match="takes no path with one of"):
-        directory.settle(awkward, ME)
+    with pytest.raises(EmbeddedServerError, match="does not support a path"):
+        directory.resolve_folder(awkward, ME)
 
 
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        (None, "is no PostgreSQL database"),
-        ("16", "of PostgreSQL 16, .* brings 18.*pg_dump"),
-        ("18", "is gone"),
+        (None, "is not a PostgreSQL database"),
+        ("16", "PostgreSQL 16; .* contains 18.*pg_dump"),
+        ("18", "is missing"),
     ],
 )
 def test_a_database_that_cannot_be_used_is_left_alone(folder: Path, version: str | None, words: str) -> None:
     data = folder / "data"
     data.mkdir()
-    kept = directory.settle(data, system_user.choose()) / "cluster"
+    kept = directory.resolve_folder(data, system_user.choose_user()) / "cluster"
     kept.mkdir()
     if version:
         (kept / "PG_VERSION").write_text(f"{version}\n")
 
-    with pytest.raises(EmbeddedFailed, match=words):
-        Embedded(data, durable=False).start()
+    with pytest.raises(EmbeddedServerError, match=words):
+        EmbeddedServer(data, durable=False).start()
     assert len(list(kept.iterdir())) == bool(version)
 
 
@@ -235,8 +235,8 @@ def test_a_wrong_password_file_is_told(data: Path) -> None:
     good = file.read_text()
     file.write_text("*:*:*:builders:wrong\n")
     try:
-        with pytest.raises(EmbeddedFailed, match=r"refuses us: .*password authentication failed"):
-            Embedded(data, durable=False).start()
+        with pytest.raises(EmbeddedServerError, match=r"refuses the connection: .*password authentication failed"):
+            EmbeddedServer(data, durable=False).start()
     finally:
         file.write_text(good)
 
@@ -244,14 +244,14 @@ def test_a_wrong_password_file_is_told(data: Path) -> None:
 
 
 def test_a_broken_start_tells_the_last_words(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE_S", 0)
-    monkeypatch.setattr(cluster, "SPACE_NEEDED", 2**80)
+    monkeypatch.setattr(cluster, "GRACE_S", 0)
+    monkeypatch.setattr(cluster, "LOW_SPACE_BYTES", 2**80)
     settings = data / "postgres" / "cluster" / "postgresql.conf"
     good = settings.read_text()
     settings.write_text(f"{good}nonsense = on\n")
     try:
-        with pytest.raises(EmbeddedFailed, match=r"(?s)only \d+ MB are free.*parameter .nonsense"):
-            Embedded(data, durable=False).start()
+        with pytest.raises(EmbeddedServerError, match=r"(?s)only \d+ MB are free.*parameter .nonsense"):
+            EmbeddedServer(data, durable=False).start()
     finally:
         settings.write_text(good)
 
@@ -260,7 +260,7 @@ def test_a_making_that_was_cut_short_is_made_again(data: Path) -> None:
     postgres = data / "postgres"
     (postgres / "cluster").rename(postgres / "cluster.new")
 
-    with Embedded(data, durable=False) as embedded:
+    with EmbeddedServer(data, durable=False) as embedded:
         assert ask(embedded.conninfo, "SELECT 1") == 1
     assert [path.name for path in postgres.glob("cluster*")] == ["cluster"]
 
@@ -268,14 +268,14 @@ def test_a_making_that_was_cut_short_is_made_again(data: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_told_in_words(folder: Path) -> None:
     (folder / "file").touch()
 
-    with pytest.raises(EmbeddedFailed, match=r"Cannot keep a database in .*BUILDERS_DATA_DIR"):
-        Embedded(folder / "file" / "data", durable=False).start()
+    with pytest.raises(EmbeddedServerError, match=r"Cannot keep a database in .*BUILDERS_DATA_DIR"):
+        EmbeddedServer(folder / "file" / "data", durable=False).start()
 
 
 def test_missing_programs_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
 
-    with pytest.raises(EmbeddedFailed, match="is not installed"):
+    with pytest.raises(EmbeddedServerError, match="is not installed"):
         binaries.find()
 
 

@@ -7,12 +7,12 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from builders.kit.db.embedded import directory
-from builders.kit.db.embedded.errors import EmbeddedFailed
-from builders.kit.db.embedded.server import Embedded
+from builders.kit.db.embedded.errors import EmbeddedServerError
+from builders.kit.db.embedded.server import EmbeddedServer
 from tests.kit.embedded.servers import ask, postmaster, processes, told, user_of, wait_until
 
 
-def test_the_database_is_there_and_set_up_with_care(shared: Embedded) -> None:
+def test_the_database_is_there_and_set_up_with_care(shared: EmbeddedServer) -> None:
     answers = {
         "SELECT current_database() || '/' || current_user": "builders/builders",
         "SHOW listen_addresses": "",
@@ -29,7 +29,7 @@ def test_the_database_is_there_and_set_up_with_care(shared: Embedded) -> None:
     assert {question: ask(shared.conninfo, question) for question in answers} == answers
 
 
-def test_the_password_is_in_a_private_file_only(shared: Embedded) -> None:
+def test_the_password_is_in_a_private_file_only(shared: EmbeddedServer) -> None:
     file = Path(str(conninfo_to_dict(shared.conninfo)["passfile"]))
     password = file.read_text().split("\n")[0]
 
@@ -39,14 +39,16 @@ def test_the_password_is_in_a_private_file_only(shared: Embedded) -> None:
     assert password not in repr(shared)
 
 
-def test_a_password_of_the_environment_is_not_sent(shared: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_of_the_environment_is_not_sent(
+    shared: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PGPASSWORD", "wrong")
     monkeypatch.setenv("PGPORT", "1")
 
     assert ask(shared.conninfo, "SELECT 1") == 1
 
 
-def test_nobody_gets_in_without_the_password(shared: Embedded) -> None:
+def test_nobody_gets_in_without_the_password(shared: EmbeddedServer) -> None:
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(f"{shared.conninfo} password=wrong")
 
@@ -55,19 +57,19 @@ def test_variables_of_ours_do_not_reach_the_server(data: Path, monkeypatch: pyte
     monkeypatch.setenv("PGPORT", "1")
     monkeypatch.setenv("PGDATA", "/nowhere")
 
-    with Embedded(data, durable=False) as embedded:
+    with EmbeddedServer(data, durable=False) as embedded:
         assert ask(embedded.conninfo, "SHOW port") == "5432"
 
 
 def test_a_variable_that_is_in_the_way_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSERVICE", "nowhere")
 
-    with pytest.raises(EmbeddedFailed, match="PGSERVICE"):
-        Embedded(data, durable=False).start()
+    with pytest.raises(EmbeddedServerError, match="PGSERVICE"):
+        EmbeddedServer(data, durable=False).start()
 
 
 def test_the_last_one_stops_the_server(data: Path) -> None:
-    first, second = Embedded(data, durable=False), Embedded(data, durable=False)
+    first, second = EmbeddedServer(data, durable=False), EmbeddedServer(data, durable=False)
     assert first.start() == second.start() == first.start()
 
     first.stop()
@@ -76,14 +78,14 @@ def test_the_last_one_stops_the_server(data: Path) -> None:
     second.stop()
 
     assert processes(data) == []
-    with pytest.raises(EmbeddedFailed, match="not started"):
+    with pytest.raises(EmbeddedServerError, match="not started"):
         _ = second.conninfo
 
 
 def test_what_was_written_is_there_after_the_next_start(data: Path) -> None:
-    with Embedded(data, durable=False) as first:
+    with EmbeddedServer(data, durable=False) as first:
         ask(first.conninfo, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS n")
-    with Embedded(data, durable=False) as second:
+    with EmbeddedServer(data, durable=False) as second:
         assert ask(second.conninfo, "SELECT n FROM kept") == 7
 
 
@@ -105,13 +107,13 @@ def test_three_processes_start_at_once_and_share(folder: Path) -> None:
 
 
 def test_a_long_log_is_put_aside_and_goes_on(
-    embedded: Embedded, data: Path, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(directory, "LOG_LIMIT", 10_000)
     log = data / "postgres" / "log"
     ask(embedded.conninfo, f"DO $$ BEGIN RAISE LOG 'before {'x' * 10_000}'; END $$")
 
-    embedded._look()
+    embedded._check()
 
     ask(embedded.conninfo, "DO $$ BEGIN RAISE LOG 'after'; END $$")
     wait_until(lambda: "after" in log.read_text())

@@ -30,7 +30,7 @@ async def test_a_transaction_is_seen_from_within_and_from_what_was_started_withi
     over, begun = asyncio.Event(), asyncio.Event()
     async with own_database.transaction():
         assert connections.in_transaction()
-        async with own_database.reading():
+        async with own_database.connection():
             assert connections.in_transaction()
         assert await asyncio.create_task(asyncio.sleep(0, connections.in_transaction()))
         outliving = asyncio.create_task(look(begun))
@@ -41,7 +41,7 @@ async def test_a_transaction_is_seen_from_within_and_from_what_was_started_withi
 
 
 async def test_a_connection_without_a_transaction_is_none(own_database: Database) -> None:
-    async with own_database.reading() as conn:
+    async with own_database.connection() as conn:
         await conn.execute("SELECT 1")
         assert not connections.in_transaction()
         async with conn.transaction():
@@ -73,7 +73,7 @@ async def test_a_failed_transaction_is_over(own_database: Database) -> None:
 
 async def test_blocks_that_end_in_another_order_leave_nothing(own_database: Database) -> None:
     for _ in range(3):
-        first, second = own_database.reading(), own_database.reading()
+        first, second = own_database.connection(), own_database.connection()
         await first.__aenter__()
         await second.__aenter__()
         await first.__aexit__(None, None, None)

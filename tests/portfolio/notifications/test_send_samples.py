@@ -86,7 +86,7 @@ async def test_a_sample_mail_goes_to_the_accounts_own_address(
     assert said["webhooks"] == []
     assert (said["email"]["status"], said["email"]["error"]) == ("queued", None)
     assert said["email"]["to"] == mail.mask(dana.account.email)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await mail.list_messages(conn, account_id=dana.account.id)
     (message,) = [each for each in found if each.letter == "sample_notice"]
     assert (str(message.id), message.status) == (said["email"]["message_id"], Status.SENT)
@@ -102,7 +102,7 @@ async def test_an_address_that_is_not_verified_gets_no_mail(people: MakePerson, 
         "message_id": None,
         "error": "email_unverified",
     }
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         assert await mail.list_messages(conn, account_id=unverified.account.id) == []
 
 

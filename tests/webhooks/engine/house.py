@@ -109,7 +109,7 @@ class House:
         return made
 
     async def find(self, account_id: UUID, destination_id: UUID) -> Destination:
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             found = await destinations.find(
                 conn, account_id=account_id, destination_id=destination_id, now=clock.now()
             )
@@ -172,7 +172,7 @@ class House:
         await sender._tidy()
 
     async def rows(self, *statuses: DeliveryStatus) -> list[Row]:
-        async with self.database.reading() as conn, conn.cursor(row_factory=class_row(Row)) as cursor:
+        async with self.database.connection() as conn, conn.cursor(row_factory=class_row(Row)) as cursor:
             await cursor.execute(ROWS)
             return [each for each in await cursor.fetchall() if not statuses or each.status in statuses]
 
@@ -182,7 +182,7 @@ class House:
 
     async def ask(self, query: bytes, *values: Any) -> Any:
         """The first column of the first row."""
-        async with self.database.reading() as conn:
+        async with self.database.connection() as conn:
             row = await (await conn.execute(query, values)).fetchone()
         return None if row is None else row[0]
 

@@ -183,7 +183,7 @@ async def test_what_another_holds_whose_clock_is_ahead_counts_as_in_flight(house
 
 async def touched(house: House, statement: str, row: dict[str, Any]) -> int:
     """Blocks that a statement looked at, by its plan's own count."""
-    async with house.database.reading() as conn:
+    async with house.database.connection() as conn:
         query = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}".encode()
         (plan,) = await (await conn.execute(query, row)).fetchone() or ()
     return int(plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"])

@@ -20,8 +20,8 @@ IN_DEFAULT = b"SELECT count(*) FROM webhooks_deliveries_default"
 
 
 async def turn(house: House) -> None:
-    async with house.database.reading() as conn:
-        await partitions.turn(conn)
+    async with house.database.connection() as conn:
+        await partitions.rotate_partitions(conn)
 
 
 async def test_deliveries_live_in_the_partition_of_their_month_and_go_with_it(house: House) -> None:
@@ -35,7 +35,7 @@ async def test_deliveries_live_in_the_partition_of_their_month_and_go_with_it(ho
         assert await house.rounds() == 2
 
         for row in await house.rows():
-            async with house.database.reading() as conn:
+            async with house.database.connection() as conn:
                 now = clock.now()
                 found = await deliveries.find(conn, account_id=account.id, delivery_id=row.id, now=now)
                 assert found is not None

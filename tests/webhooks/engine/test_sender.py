@@ -33,7 +33,7 @@ async def test_what_was_claimed_is_sent_though_tidying_fails(
 ) -> None:
     monkeypatch.setattr(sender, "CANCEL_INTERVAL_S", 0.0)
     monkeypatch.setattr(claims, "CANCEL", TRY_AND_FAIL)
-    async with house.database.reading() as conn:
+    async with house.database.connection() as conn:
         await conn.execute(TRIES)
     account = await house.account()
     async with receiving(saying(OK)) as receiver, calling(receiver) as house.outbound:
@@ -56,7 +56,7 @@ async def test_when_tidying_fails_it_is_tried_again_after_a_while(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "CANCEL", TRY_AND_FAIL)
-    async with house.database.reading() as conn:
+    async with house.database.connection() as conn:
         await conn.execute(TRIES)
     async with calling() as house.outbound:
         one = house.sender()

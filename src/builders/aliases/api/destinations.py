@@ -116,7 +116,7 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
 
     Scanners of mail follow links in whole browsers, and must not agree in their reader's place.
     """
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         address = await aliases.find_question(conn, keyring=keyring, token=token)
     if address is None:
         return None

@@ -12,7 +12,7 @@ from builders.catalog.records import FunnelLine
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 
-partitions.declare("catalog_events", kept=timedelta(days=90), setting="tracking_days")
+partitions.declare("catalog_events", retention=timedelta(days=90), setting="tracking_days")
 
 # The rows as one JSON text, cheaper to write than sixteen arrays. Keys in their order, so that two batches
 # which share some wait, and do not block each other.

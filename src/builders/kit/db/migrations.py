@@ -1,6 +1,6 @@
-"""Migrations: numbered SQL files, applied once, in order, by whoever gets the lock.
+"""Migrations: numbered SQL files, applied once, in order, under an advisory lock.
 
-The queue's own schema comes with its package: whole on a new database, later its shipped migration files.
+The job queue's package ships its schema: the whole schema for a new database, migration files for an existing one.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ from procrastinate.schema import SchemaManager
 
 from builders.kit.values import clock
 
-LOCK = 4_711_020_26  # any number, the same in every version
-OLDEST = 150000
+LOCK = 4_711_020_26  # arbitrary, the same in every release
+MIN_SERVER_VERSION = 150000
 
-TABLE = """
+CREATE_TABLE = """
     CREATE TABLE IF NOT EXISTS kit_migrations (
         name text PRIMARY KEY, digest text NOT NULL, applied_at timestamptz NOT NULL
     )
@@ -24,12 +24,12 @@ TABLE = """
 RECORD = "INSERT INTO kit_migrations (name, digest, applied_at) VALUES (%s, %s, %s)"
 APPLIED = "SELECT name, digest FROM kit_migrations"
 TAKE_LOCK = "SELECT pg_advisory_lock(%s)"
-OURS_THERE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
-QUEUE_THERE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
+HAS_MIGRATIONS_TABLE = "SELECT to_regclass('kit_migrations') IS NOT NULL"
+HAS_QUEUE_TABLE = "SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
 
 
-class MigrationRefused(Exception):
-    """The database cannot be migrated; the text says why and what to do."""
+class MigrationError(Exception):
+    """The database cannot be migrated; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,51 +41,51 @@ class Migration:
 
     @property
     def digest(self) -> str:
-        """Tells an applied file that was changed afterwards."""
+        """Return a hash that detects a change of an applied file."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def ours() -> list[Migration]:
-    """The service's own migrations in order."""
+def list_migrations() -> list[Migration]:
+    """Return the service's migrations in order."""
     folder = resources.files("builders") / "migrations"
     files = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
     return [Migration(each.name, each.read_text(encoding="utf-8")) for each in files]
 
 
-def _queues() -> list[Migration]:
+def _list_queue_migrations() -> list[Migration]:
     folder = Path(SchemaManager.get_migrations_path())
     files = sorted(folder.glob("*.sql"))
     return [Migration(f"procrastinate/{each.name}", each.read_text(encoding="utf-8")) for each in files]
 
 
-def pending(conninfo: str) -> list[str]:
-    """Names of the migrations that this database still needs."""
+def list_pending(conninfo: str) -> list[str]:
+    """Return the names of the migrations that are not applied to this database, in order."""
     with psycopg.connect(conninfo, connect_timeout=5) as conn:
-        there = conn.execute(OURS_THERE).fetchone()
-        applied = _applied(conn) if there == (True,) else {}
-    return [each.name for each in (*_queues(), *ours()) if each.name not in applied]
+        row = conn.execute(HAS_MIGRATIONS_TABLE).fetchone()
+        applied = _applied(conn) if row == (True,) else {}
+    return [each.name for each in (*_list_queue_migrations(), *list_migrations()) if each.name not in applied]
 
 
 def migrate(conninfo: str) -> list[str]:
-    """Applies what is pending and gives its names; a second process waits and finds nothing to do.
+    """Apply the pending migrations and return their names; a concurrent process waits, then applies none.
 
-    Raises MigrationRefused for a server that is too old or a file that was changed after it was applied.
+    Raises MigrationError if the server is too old or an applied file was changed.
     """
     with psycopg.connect(conninfo, autocommit=True, connect_timeout=5) as conn:
-        if conn.info.server_version < OLDEST:
-            raise MigrationRefused(
+        if conn.info.server_version < MIN_SERVER_VERSION:
+            raise MigrationError(
                 f"PostgreSQL {conn.info.server_version // 10000} is too old; the service needs 15 or newer."
             )
         conn.execute(TAKE_LOCK, (LOCK,))
-        conn.execute(TABLE)
+        conn.execute(CREATE_TABLE)
         applied = _applied(conn)
-        changed = [each.name for each in ours() if applied.get(each.name, each.digest) != each.digest]
+        changed = [each.name for each in list_migrations() if applied.get(each.name, each.digest) != each.digest]
         if changed:
-            raise MigrationRefused(
+            raise MigrationError(
                 f"Changed after it was applied: {', '.join(changed)}. Undo the change and add a new one instead."
             )
         done = _migrate_queue(conn, applied)
-        for each in ours():
+        for each in list_migrations():
             if each.name not in applied:
                 _apply(conn, each)
                 done.append(each.name)
@@ -93,8 +93,8 @@ def migrate(conninfo: str) -> list[str]:
 
 
 def _migrate_queue(conn: psycopg.Connection, applied: dict[str, str]) -> list[str]:
-    new = [each for each in _queues() if each.name not in applied]
-    row = conn.execute(QUEUE_THERE).fetchone()
+    new = [each for each in _list_queue_migrations() if each.name not in applied]
+    row = conn.execute(HAS_QUEUE_TABLE).fetchone()
     if row is not None and not row[0]:
         with conn.transaction():
             conn.execute(SchemaManager.get_schema())

@@ -1,6 +1,7 @@
-"""Tables that only grow are split by month: partitions are made ahead, and dropped when they are old.
+"""Monthly partitions of append-only tables: create future ones and drop expired ones.
 
-Each such table also has a default partition, so that a write never fails for want of a month.
+Each partitioned table has a default partition, so that an insert never fails because a month's partition is
+missing.
 """
 
 import re
@@ -14,7 +15,7 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
-AHEAD = 2  # months
+MONTHS_AHEAD = 2  # months
 
 LIST = """
     SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
@@ -22,68 +23,68 @@ LIST = """
 """
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(table)s, 0))"
 
-_OURS = re.compile(r".+_(\d{4})_(\d{2})")
+_PARTITION_NAME = re.compile(r".+_(\d{4})_(\d{2})")
 _log = log.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partitioned:
-    """A table split by month on its column `created_at`."""
+class PartitionedTable:
+    """A table partitioned by month on its column `created_at`."""
 
     table: str
-    kept: timedelta
-    setting: str | None = None  # that says in days how long, where settings are at hand
+    retention: timedelta
+    setting: str | None = None  # name of a setting in days that overrides `retention`
 
 
-_tables: dict[str, Partitioned] = {}
+_tables: dict[str, PartitionedTable] = {}
 
 
-def declare(table: str, *, kept: timedelta, setting: str | None = None) -> Partitioned:
-    """Registers a partitioned table, whose rows may go after `kept`, or after the days that a setting says."""
-    declared = _tables[table] = Partitioned(table=table, kept=kept, setting=setting)
+def declare(table: str, *, retention: timedelta, setting: str | None = None) -> PartitionedTable:
+    """Register a partitioned table whose rows expire after `retention`, or after the days of the setting."""
+    declared = _tables[table] = PartitionedTable(table=table, retention=retention, setting=setting)
     return declared
 
 
-async def turn(conn: Conn, settings: Settings | None = None) -> None:
-    """Makes the months ahead of every declared table and drops those that are over, each in a transaction."""
+async def rotate_partitions(conn: Conn, settings: Settings | None = None) -> None:
+    """Create future partitions and drop expired ones of all declared tables, in one transaction per table."""
     for declared in list(_tables.values()):
         each = declared
         if settings is not None and declared.setting is not None:
-            each = replace(declared, kept=timedelta(days=getattr(settings, declared.setting)))
+            each = replace(declared, retention=timedelta(days=getattr(settings, declared.setting)))
         async with conn.transaction():
-            # Two at once would both make the month.
+            # Concurrent processes would both create the partition.
             await conn.execute(LOCK, {"table": each.table})
-            await _turn_table(conn, each)
+            await _rotate_table(conn, each)
 
 
-async def _turn_table(conn: Conn, partitioned: Partitioned) -> None:
+async def _rotate_table(conn: Conn, partitioned: PartitionedTable) -> None:
     now, table = clock.now(), partitioned.table
-    there = {name for (name,) in await (await conn.execute(LIST, {"table": table})).fetchall()}
-    month = _month(now)
-    for _ in range(AHEAD + 1):
-        if f"{table}_{month:%Y_%m}" not in there:
-            await _make(conn, table, month)
-        month = _next(month)
-    oldest = now - partitioned.kept
+    existing = {name for (name,) in await (await conn.execute(LIST, {"table": table})).fetchall()}
+    month = _month_of(now)
+    for _ in range(MONTHS_AHEAD + 1):
+        if f"{table}_{month:%Y_%m}" not in existing:
+            await _create_partition(conn, table, month)
+        month = _next_month(month)
+    oldest = now - partitioned.retention
     default = sql.Identifier(f"{table}_default")
     await conn.execute(sql.SQL("DELETE FROM {} WHERE created_at < %s").format(default), [oldest])
-    for name in sorted(there):
-        start = _start(name)
-        if start is not None and _next(start) <= oldest:
+    for name in sorted(existing):
+        start = _partition_start(name)
+        if start is not None and _next_month(start) <= oldest:
             await conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
             _log.info("partition_dropped", partition=name)
 
 
-async def _make(conn: Conn, table: str, month: datetime) -> None:
-    """A partition for the month, with those rows of it that the default one had to catch."""
+async def _create_partition(conn: Conn, table: str, month: datetime) -> None:
+    """Create the month's partition and move its rows from the default partition."""
     names = {
         "table": sql.Identifier(table),
         "default": sql.Identifier(f"{table}_default"),
         "name": sql.Identifier(f"{table}_{month:%Y_%m}"),
         "start": sql.Literal(month),
-        "end": sql.Literal(_next(month)),
+        "end": sql.Literal(_next_month(month)),
     }
-    # The whole table, for an instant: a row on its way to the default one would find that it no longer fits there.
+    # A concurrent insert of the month would fail: it is routed to the default partition, which excludes the month.
     await conn.execute(sql.SQL("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE").format(**names))
     await conn.execute(
         sql.SQL("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)").format(**names)
@@ -99,15 +100,15 @@ async def _make(conn: Conn, table: str, month: datetime) -> None:
     )
 
 
-def _month(moment: datetime) -> datetime:
+def _month_of(moment: datetime) -> datetime:
     return datetime(moment.year, moment.month, 1, tzinfo=UTC)
 
 
-def _next(month: datetime) -> datetime:
-    return _month(month + timedelta(days=32))
+def _next_month(month: datetime) -> datetime:
+    return _month_of(month + timedelta(days=32))
 
 
-def _start(name: str) -> datetime | None:
-    """The month of one of our partitions; None for another one, as the default."""
-    found = _OURS.fullmatch(name)
+def _partition_start(name: str) -> datetime | None:
+    """Return the month of a partition; None for the default one."""
+    found = _PARTITION_NAME.fullmatch(name)
     return datetime(int(found[1]), int(found[2]), 1, tzinfo=UTC) if found else None

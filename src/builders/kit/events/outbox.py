@@ -17,7 +17,7 @@ from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock, ids
 
-partitions.declare("kit_outbox", kept=timedelta(days=90))
+partitions.declare("kit_outbox", retention=timedelta(days=90))
 
 INSERT = """
     WITH event AS (

@@ -40,7 +40,7 @@ _EMPTY = {204, 205}  # statuses without a body
 _deadlines = Deadlines()
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
     connections.transaction: connections.Database.transaction,
-    connections.reading: connections.Database.reading,
+    connections.connection: connections.Database.connection,
 }
 
 
@@ -186,7 +186,7 @@ class CompiledRoute:
             if claim is not None and self.connect is connections.Database.transaction:
                 await claim.finish(conn, response=response, body=stored)
         if claim is not None and self.connect is not connections.Database.transaction:
-            async with database.reading() as conn:
+            async with database.connection() as conn:
                 await claim.finish(conn, response=response, body=stored)
         return response
 

@@ -141,7 +141,7 @@ class HeavyLoop:
         size = min(POOL_SIZE, self._settings.pool_size)
         settings = self._settings.model_copy(update={"pool_size": size})
         within_s = settings.database_answer_timeout_s
-        self._database = Database(url.get_secret_value(), settings, answer_timeout_s=within_s)
+        self._database = Database(url.get_secret_value(), settings, response_timeout_s=within_s)
         self._outbound = await self._stack.enter_async_context(Outbound(settings))
         await self._database.open()
         self._stack.push_async_callback(self._database.close)

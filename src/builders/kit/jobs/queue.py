@@ -195,10 +195,10 @@ async def _put_back(job: Job) -> None:
 async def housekeep(context: JobContext, timestamp: int) -> None:
     """Makes next months' partitions, drops old ones, forgets old idempotency keys and failed jobs."""
     del timestamp
-    async with database(context).reading() as conn:
+    async with database(context).connection() as conn:
         await idempotency.prune(conn)
         await prune_failed(conn)
-        await partitions.turn(conn, settings(context))
+        await partitions.rotate_partitions(conn, settings(context))
 
 
 async def prune_failed(conn: Conn) -> None:

@@ -131,7 +131,7 @@ async def _manifest(
 
 
 async def _check(supplies: _Supplies, asked: schemas.SimulateCheck, account_id: UUID) -> ChecksSimulatedReply:
-    async with supplies.database.reading() as conn:
+    async with supplies.database.connection() as conn:
         found = await sandbox.check_names(conn, account_id=account_id, addresses=asked.addresses)
     return replies.checks_reply(found)
 

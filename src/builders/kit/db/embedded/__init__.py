@@ -1,1 +1,1 @@
-"""Our own PostgreSQL in the data directory; `server.Embedded` is the door."""
+"""The embedded PostgreSQL server in the data directory; `server.EmbeddedServer` is the public interface."""

@@ -1,5 +1,5 @@
-"""What can be wrong with the embedded PostgreSQL."""
+"""Errors of the embedded PostgreSQL server."""
 
 
-class EmbeddedFailed(Exception):
-    """The embedded PostgreSQL cannot be used; the text says why and what to do."""
+class EmbeddedServerError(Exception):
+    """The embedded PostgreSQL cannot be used; the message says why and what to do."""

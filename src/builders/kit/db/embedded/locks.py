@@ -1,4 +1,4 @@
-"""Locks between the processes that share a data directory; the kernel lets go of them when a process dies."""
+"""File locks between the processes that share a data directory; the kernel releases them when a process ends."""
 
 import fcntl
 import os
@@ -7,26 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from builders.kit.db.embedded.errors import EmbeddedFailed
+from builders.kit.db.embedded.errors import EmbeddedServerError
 
-GLANCE_S = 0.05  # flock has no wait with an end, so we look again
+POLL_INTERVAL_S = 0.05  # flock has no timeout
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor of the lock file, which is made when missing; children do not inherit it (PEP 446)."""
+    """Open the lock file, creating it if missing; child processes do not inherit the descriptor (PEP 446)."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     if os.geteuid() == 0:
-        # a normal user whom root visits must be able to lock it later
+        # the owner of the folder must be able to lock the file later
         owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
     return descriptor
 
 
 def try_exclusive(descriptor: int) -> bool:
-    """Whether nobody else held the lock, so that it is now ours alone."""
+    """Try to take the exclusive lock without waiting; return True on success."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -36,20 +36,20 @@ def try_exclusive(descriptor: int) -> bool:
 
 @contextmanager
 def exclusive(path: Path, *, wait_s: float) -> Iterator[int]:
-    """Hold the lock alone, by the descriptor that is given.
+    """Hold the exclusive lock during the block; provide its descriptor.
 
-    Raises EmbeddedFailed when it is not free within `wait_s` seconds.
+    Raises EmbeddedServerError if the lock is not available within `wait_s` seconds.
     """
-    give_up = time.monotonic() + wait_s
+    deadline = time.monotonic() + wait_s
     descriptor = open_lock(path)
     try:
         while not try_exclusive(descriptor):
-            if time.monotonic() > give_up:
-                raise EmbeddedFailed(
+            if time.monotonic() > deadline:
+                raise EmbeddedServerError(
                     f"Another process has been starting or stopping PostgreSQL for {wait_s:.0f} s "
-                    f"(it holds {path}). See what it is doing, end it, and try again."
+                    f"(it holds {path}). Check what it does, end it, and try again."
                 )
-            time.sleep(GLANCE_S)
+            time.sleep(POLL_INTERVAL_S)
         yield descriptor
     finally:
         os.close(descriptor)
