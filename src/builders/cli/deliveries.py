@@ -78,7 +78,7 @@ def show_delivery(email: str, delivery_id: str, *, sandbox: bool, as_json: bool)
     """Show a delivery with its attempts."""
 
     async def work(database: Database, _: Settings) -> DeliveryDetail:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return await webhooks.get_delivery_detail(
                 conn, account_id=await _account(conn, email, sandbox=sandbox), delivery_id=ids.parse(delivery_id)
             )
@@ -118,7 +118,7 @@ def stuck(*, as_json: bool) -> None:
     """Say how much waits, for all accounts, and which receivers fail."""
 
     async def work(database: Database, _: Settings) -> Backlog:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             return await webhooks.get_backlog(conn)
 
     found = run(work)

@@ -76,7 +76,7 @@ async def begin(
 
 async def _judge(database: Database, outbound: Outbound, account_id: UUID, order: Order) -> ValidatedUrls:
     """The URLs of the plan's destinations once more: names may lead elsewhere by now. No transaction is open."""
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=order.plan_id)
     views = [] if plan is None or plan.digest != order.digest else [each.after for each in plan.actions]
     urls = {view.url for view in views if isinstance(view, WebhookView)}

@@ -125,7 +125,7 @@ async def retry_delivery(
     async with database.transaction() as conn:
         await requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, here=True)
     attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     return RetriedDelivery(delivery=delivery, attempt=attempt)
 

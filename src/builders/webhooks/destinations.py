@@ -116,7 +116,7 @@ async def update_destination(
 
     Raises WebhookNotFound, VersionMismatch, Invalid at the members of the body.
     """
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         await find_enabled(conn, account_id=account_id, destination_id=destination_id)
     judged = await _validate(outbound, url=url, events=events, secret=None)
     async with database.transaction() as conn:

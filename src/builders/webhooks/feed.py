@@ -246,7 +246,7 @@ class FeedWaiters:
 
     async def _look(self) -> None:
         try:
-            async with self._database.reading() as conn:
+            async with self._database.connection() as conn:
                 heads = await store.list_heads(conn, account_ids=self._waiting.keys())
         except (DatabaseUnavailable, DatabaseBusy):
             _log.warning("feed_waiters_delayed", waiting=self.count)

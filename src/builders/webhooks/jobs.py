@@ -25,10 +25,10 @@ from builders.webhooks.sender import Sender
 from builders.webhooks.store import destinations, fanout
 from builders.webhooks.store.fanout import OutgoingEvent
 
-partitions.declare("webhooks_payloads", kept=RETENTION)
-partitions.declare("webhooks_deliveries", kept=RETENTION)
-partitions.declare("webhooks_feed", kept=RETENTION)
-partitions.declare("webhooks_attempts", kept=timedelta(days=30))
+partitions.declare("webhooks_payloads", retention=RETENTION)
+partitions.declare("webhooks_deliveries", retention=RETENTION)
+partitions.declare("webhooks_feed", retention=RETENTION)
+partitions.declare("webhooks_attempts", retention=timedelta(days=30))
 dispatcher.subscribe_batches(name="webhooks.append_to_feed")(feed.append)
 
 REASONS: Mapping[DisabledReason, str] = {

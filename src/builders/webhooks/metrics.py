@@ -56,7 +56,7 @@ def count_result(result: Result) -> None:
 async def measure(database: Database) -> None:
     """Measures the queue and the outbox."""
     now = clock.now()
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         queue = await deliveries.measure_queue(conn, now=now)
         age = await dispatcher.get_pending_age(conn)
     DUE.set(queue.due)

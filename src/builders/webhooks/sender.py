@@ -194,7 +194,7 @@ class Sender:
             return
         self._tidied = clock.monotonic()
         try:
-            async with self._database.reading() as conn:
+            async with self._database.connection() as conn:
                 if await claims.cancel_unwanted(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
                     self._tidied -= CANCEL_INTERVAL_S  # there may be more
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:

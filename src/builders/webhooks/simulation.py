@@ -52,7 +52,7 @@ async def send_test(
             conn, destination=destination, event=chosen or _default_event(destination, prefer)
         )
     attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         delivery = await deliveries.get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     return TestSend(destination=destination, delivery=delivery, attempt=attempt)
 
@@ -72,7 +72,7 @@ async def send_tests(
     """
     if event is not None:
         catalog.get_public_event(event, loc=("body", "event"))
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         found = await destinations.list_all(conn, account_id=account_id)
 
     async def sample(destination: Destination) -> TestSend:

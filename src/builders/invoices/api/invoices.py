@@ -151,7 +151,7 @@ async def _count_pdf(request: Request, caller: Caller) -> None:
 
 async def _read(database: Database, caller: Caller, invoice_id: InvoiceId) -> Invoice:
     # Not for the whole request: to write two thousand lines takes long, and needs no connection.
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         return await invoices.get_invoice(conn, account_id=caller.account_id, invoice_id=invoice_id)
 
 

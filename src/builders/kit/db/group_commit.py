@@ -76,8 +76,8 @@ class GroupCommit(Generic[Row, Result]):
     async def add(self, row: Row) -> Result:
         """Write the row in a batch; return its result after the commit.
 
-        Raises DatabaseBusy if the queue is full or the write takes too long, DatabaseUnavailable, and what `write` raises
-        for this row. After DatabaseUnavailable the row may be committed nevertheless.
+        Raises DatabaseBusy if the queue is full or the write takes too long, DatabaseUnavailable, and what `write`
+        raises for this row. After DatabaseUnavailable the row may be committed nevertheless.
         """
         return await self._queue(row)
 

@@ -107,7 +107,7 @@ class Claim:
         except BaseException:
             # A claim that cannot be released is abandoned later; the original error is raised.
             with suppress(DatabaseUnavailable, DatabaseBusy, TimeoutError):
-                async with asyncio.timeout(RELEASE_TIMEOUT_S), database.reading() as conn:
+                async with asyncio.timeout(RELEASE_TIMEOUT_S), database.connection() as conn:
                     await conn.execute(RELEASE, self._row())
             raise
 
@@ -139,7 +139,7 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
         )
     now, fingerprint = clock.now(), _fingerprint(request, body)
     row = {"account_id": account_id, "key": key}
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         times = {"now": now, "expired": now - RETENTION, "abandoned": now - CLAIM_TIMEOUT}
         cursor = await conn.execute(CLAIM, {**row, **times, "fingerprint": fingerprint})
         if await cursor.fetchone():
