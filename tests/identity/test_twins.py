@@ -9,7 +9,7 @@ from tests.cast import Person
 async def test_a_twin_and_its_owner_are_both_the_owner(database: Database, alice: Person, bob: Person) -> None:
     asked = [alice.account.id, alice.account.sandbox_id, bob.account.sandbox_id, ids.new()]
     for _ in range(2):  # the second time from memory
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             found = await identity.find_real_accounts(conn, account_ids=asked)
         assert found == {
             alice.account.id: alice.account.id,

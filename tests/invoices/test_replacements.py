@@ -81,7 +81,7 @@ async def test_money_that_is_booked_on_both_pays_once(database: Database, alice:
     lines = names(2)
     first = await make_invoice(database, account_id=alice.account.id, lines=lines)
     await release(database, first, lines[0])
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         second = (await invoices.list_of_all(conn, account_id=alice.account.id, limit=1))[0]
 
     await transfer(database, second, "4.00")
@@ -117,7 +117,7 @@ async def test_a_mail_says_why_an_invoice_is_void_and_what_replaces_it(
     letters = await office.letters(alice.account.email)
 
     (letter,) = [each for each in letters if each["Subject"] == f"Invoice {first.number} is void"]
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         second = (await invoices.list_of_all(conn, account_id=alice.account.id, limit=1))[0]
     said = text(letter)
     assert "names on it were released" in said

@@ -31,7 +31,7 @@ from builders.mail import service as mail
 MAX_CACHED = 10_000  # accounts
 MAILBOX_OWNER = Actor(type="user")  # a person who proved with a code or a link to receive the mail of the address
 
-partitions.declare("identity_audit", kept=timedelta(days=400))
+partitions.declare("identity_audit", retention=timedelta(days=400))
 _real_ids: OrderedDict[UUID, UUID] = OrderedDict()  # by account id, the oldest entry first
 
 

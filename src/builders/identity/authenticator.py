@@ -79,7 +79,7 @@ class TokenAuthenticator:
 
     async def _find_session_caller(self, token: UnverifiedToken, *, in_cookie: bool) -> Caller | None:
         claims = self._own.verify(token)
-        async with self._database.reading() as conn:
+        async with self._database.connection() as conn:
             session = await session_store.find_session(
                 conn, account_id=claims.account_id, session_id=claims.session_id, now=clock.now()
             )
@@ -236,7 +236,7 @@ class Authenticator:
         if secret is None:
             raise invalid_credentials("This is no API key, or it has a typo: its checksum does not match.")
         now, started = clock.now(), clock.monotonic()
-        async with self._database.reading() as conn:
+        async with self._database.connection() as conn:
             holder = await key_store.find_holder(conn, public_id=secret.public_id, now=now)
         if holder is None or not hmac.compare_digest(holder.digest, secret.digest):
             return _CacheEntry(None, started + self._cache_s, is_guess=True)

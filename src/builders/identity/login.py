@@ -176,7 +176,7 @@ async def sign_in(
     if isinstance(proof, MailedCode):
         found = await _find_by_code(database, keyring, proof, network=_network(address))
     else:
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             found = await _find_link(conn, keyring, proof.token)
     async with database.transaction() as conn:
         claimed = await store.claim_code(conn, sign_in_id=found.id, now=clock.now())
@@ -227,7 +227,7 @@ async def get_link_address(conn: Conn, *, keyring: Keyring, token: str) -> str:
 async def prune_requests(database: Database) -> None:
     """Delete requests that are older than RETENTION."""
     before = clock.now() - RETENTION
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         while await store.prune_requests(conn, before=before, batch=PRUNE_BATCH) == PRUNE_BATCH:
             pass
 

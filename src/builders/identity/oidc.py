@@ -188,7 +188,7 @@ async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Cla
     `sign_up` creates an account, `link_by_email` links the one with the verified address. Raises TokenRefused.
     """
     subject = _subject(claims["sub"])
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         linked = await store.find_identity(conn, issuer=issuer.issuer, subject=subject)
     if linked is not None:
         return linked
@@ -201,7 +201,7 @@ async def find_account_id(database: Database, *, issuer: OidcIssuer, claims: Cla
             actor = Actor(type="user", label=issuer.issuer)
             await link_identity(conn, account_id=account_id, issuer=issuer.issuer, subject=subject, actor=actor)
     except (EmailTaken, IdentityTaken):  # by a concurrent request with this token, or by somebody else
-        async with database.reading() as conn:
+        async with database.connection() as conn:
             linked = await store.find_identity(conn, issuer=issuer.issuer, subject=subject)
         if linked is None:
             raise TokenRefused("An account has this address; the operator can link it.") from None

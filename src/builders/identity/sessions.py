@@ -122,7 +122,7 @@ async def log_out(conn: Conn, *, account_id: UUID, session_id: UUID, actor: Acto
 async def prune_sessions(database: Database) -> None:
     """Delete sessions that ended before RETENTION."""
     before = clock.now() - RETENTION
-    async with database.reading() as conn:
+    async with database.connection() as conn:
         while await store.prune_sessions(conn, before=before, batch=PRUNE_BATCH) == PRUNE_BATCH:
             pass
 
