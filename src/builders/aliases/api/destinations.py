@@ -122,7 +122,7 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
         return None
     paragraphs = [
         f"Somebody, hopefully you, wants mail to be forwarded to {address}.",
-        "If that was not you, close this page, and nothing is.",
+        "If that was not you, close this page: nothing is forwarded to you.",
     ]
     button = html.Form(action=ON_PAGE, label="Yes, forward it", fields={"token": token})
     return html.page("May mail be forwarded to you?", paragraphs, button=button)
