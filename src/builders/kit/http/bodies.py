@@ -1,7 +1,7 @@
-"""Request bodies: read strictly, unknown keys named, nothing that the database would choke on.
+"""Request and reply models, and strict reading of JSON bodies.
 
-Two manners: a `Body` ignores unknown keys and names them in the answer's `warnings`; a `StrictBody` refuses
-them, for what a typo would change.
+A `Body` ignores unknown members and names them in `warnings` of the reply. A `StrictBody` refuses them, where a
+misspelled name would change the effect.
 """
 
 import email.message
@@ -27,20 +27,20 @@ from builders.kit.http import forms
 
 Json = Any  # what a JSON text can hold
 
-JSON_HINT = "; send JSON, and with it Content-Type: application/json"  # what curl -d by itself does not
+JSON_HINT = "; send JSON, and with it Content-Type: application/json"  # curl -d sends a form
 MAX_WARNINGS = 20
 UNKNOWN_FIELD = "unknown_field"
 _JSON = (b"content-type", b"application/json")
-_LONGEST_NAME = 80  # characters of a member's name that is looked for among ours, and shown
-_TEXTS = frozenset((str, bool, int, type(None)))  # no number among them is infinite
-# A number that may be larger than a float, or a NUL: only a body that has one is searched.
-_EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # may be in a text, such as an id in hexadecimal
+_LONGEST_NAME = 80  # characters of a member's name in a suggestion
+_TEXTS = frozenset((str, bool, int, type(None)))  # types that hold no infinite number
+# Numbers that can be larger than a float: only a body that has one is searched.
+_EXPONENT = re.compile(rb"[eE]\+?\d{3}")  # can be part of a text, such as a hexadecimal id
 _LARGE = re.compile(rb"(?:^|[\s:,\[])-?\d[\d.]*+[eE]\+?\d{3}")
 _LONG, _LONGEST_PLAIN = re.compile(rb"(?<!\d)\d{210}"), 209  # with two digits of an exponent it may be 1e309
 
 
 def by_example(*examples: JsonDict) -> JsonDict:
-    """What a model shows of itself in the document: JSON text, since FastAPI drops the nulls of anything else."""
+    """Return the examples of a model, as JSON text: FastAPI drops nulls from other values."""
     return {"examples": [json.dumps(each) for each in examples]}
 
 
@@ -67,7 +67,7 @@ class Body(BaseModel):
 
 
 class StrictBody(BaseModel):
-    """A request body, or a part of one, where an unknown key is an error that says what was meant."""
+    """A request body, or a part of one, in which an unknown member is an error with a suggestion."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -77,7 +77,7 @@ class StrictBody(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            # Bounded here too: to look for what was meant costs more than all the rest of a hostile body.
+            # A suggestion costs more than all other work on a hostile body, so their number is limited.
             found = error.errors(include_url=False, include_input=False)[:MAX_ERRORS]
             lines = [_meant(cls, line) for line in found]
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
@@ -119,7 +119,7 @@ class WriteReply(Reply):
 
 @dataclass(frozen=True, slots=True)
 class ReplyWithHeaders:
-    """What a handler gives when its reply goes out with headers of its own, such as a cookie or an ETag.
+    """The result of a handler whose reply has its own headers, such as a cookie or an ETag.
 
     The replay of an idempotent request has those of `idempotency.REPLAYED`.
     """
@@ -129,21 +129,21 @@ class ReplyWithHeaders:
 
 
 class RawResponse(Response):
-    """An answer that is written already, with all its headers; it can be given many times."""
+    """A response whose body is bytes, with all its headers; it can be sent many times."""
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
         self.body, self.status_code, self.background = body, status, None
         self.raw_headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends it; nothing is to be done behind it."""
+        """Send the response."""
         del scope, receive
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self.body})
 
 
 class RawJsonResponse(RawResponse):
-    """JSON that is written already; the headers that Starlette would work out are known."""
+    """A response whose body is JSON text, with content-type and content-length."""
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(body, status, headers)
@@ -151,7 +151,7 @@ class RawJsonResponse(RawResponse):
 
 
 def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
-    """The same error; for an unknown key with the name that was probably meant."""
+    """Return the error for pydantic; for an unknown member with the closest known name."""
     kind, message, context = line["type"], line["msg"], line.get("ctx", {})
     if kind == "extra_forbidden" and len(line["loc"]) == 1:
         return unknown_field_error(model, str(line["loc"][0]))
@@ -161,7 +161,7 @@ def _meant(model: type[BaseModel], line: Any) -> InitErrorDetails:
 
 
 def unknown_field_error(model: type[BaseModel], name: str) -> InitErrorDetails:
-    """Return the error of a member that the model does not have, with the name that was probably meant."""
+    """Return the error of a member that the model does not have, with the closest known name."""
     meant = _closest(name, model)
     message = "Unknown field." + (f" Did you mean {meant!r}?" if meant else "")
     said = PydanticCustomError(UNKNOWN_FIELD, message, {"did_you_mean": meant} if meant else None)  # pyright: ignore[reportArgumentType] - it names a member of ours
@@ -174,11 +174,11 @@ def _closest(name: str, model: type[BaseModel]) -> str | None:
     return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
 
 
-_HOLDING = (BaseModel, list, tuple)  # what a body may be in
+_HOLDING = (BaseModel, list, tuple)  # types that can contain a body
 
 
 def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
-    """The unknown members of a Body and of the bodies in it."""
+    """Yield the unknown members of a Body and of the bodies in it."""
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
             yield from unknown_fields(each, f"{path}{at}.")
@@ -197,38 +197,38 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
 
 
 def add_warnings(reply: object, *sent: object) -> None:
-    """Writes what was not understood, or the first of it, into a WriteReply."""
+    """Set `warnings` of a WriteReply: the first MAX_WARNINGS unknown members of the bodies."""
     if isinstance(reply, WriteReply):
         odd = [body for body in sent if not _is_plain(body)]
         found = list(islice(chain.from_iterable(map(unknown_fields, odd)), MAX_WARNINGS)) if odd else []
-        if found:  # seldom; to set a member of a model takes a while
+        if found:  # seldom; an assignment to a model is slow
             reply.warnings = found
 
 
 def _is_plain(body: object) -> bool:
-    """Whether nothing in it is unknown, nor may hold what is, as mostly; to walk through it takes longer."""
+    """Return whether the body has no unknown member and contains no other body."""
     if not isinstance(body, BaseModel) or body.model_extra:
         return False
     return not any(issubclass(kind, _HOLDING) for kind in set(map(type, vars(body).values())))
 
 
 def body_size(request: Request) -> int:
-    """The bytes of the body of a request for a handler that has one: it is read by then."""
-    return len(request._body)  # noqa: SLF001 - Starlette keeps only there what was read
+    """Return the size of a request body in bytes; the body has been read."""
+    return len(request._body)  # noqa: SLF001 - Starlette has no public attribute for it
 
 
 async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
-    """The JSON of the request; FastAPI's Undefined when there is none, bytes when it is of another type.
+    """Return the JSON of the request; PydanticUndefined without a body, bytes for another media type.
 
-    `also` names media types that are read as JSON besides; of a form that is named there, the fields are read.
+    `also` names further media types that are read as JSON, or as a form.
 
-    Raises Invalid for what is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
+    Raise Invalid for what is not JSON (RFC 8259: no NaN), for a NUL, which no column can hold, and for a
     number that would be read as infinite.
     """
     raw = await request.body()
     if not raw:
         return PydanticUndefined
-    sent = dict(reversed(request.scope["headers"]))  # of two of a name the first counts, as for Starlette
+    sent = dict(reversed(request.scope["headers"]))  # of duplicates the first counts, as in Starlette
     content_type = sent.get(b"content-type", b"").decode("latin-1")
     if not _is_json(content_type):
         essence = _essence(content_type)
@@ -241,12 +241,12 @@ async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
     except ValueError as error:
         raise _not_json(raw, str(error)) from None
     if b"\\u0000" in raw or _has_large_number(raw, value):
-        _refuse_unfit(value)
+        _refuse_unstorable(value)
     return value
 
 
 def _has_large_number(raw: bytes, value: Json) -> bool:
-    """Whether the text may have a number that is larger than a float."""
+    """Return whether the text can have a number that is larger than a float."""
     if type(value) is dict and _TEXTS.issuperset(map(type, value.values())):  # as mostly
         return False
     if _EXPONENT.search(raw) and _LARGE.search(raw):
@@ -255,7 +255,7 @@ def _has_large_number(raw: bytes, value: Json) -> bool:
 
 
 def _essence(content_type: str) -> str:
-    """The media type without its parameters; `text/plain` where none is named (RFC 2045, 5.2)."""
+    """Return the media type without its parameters; `text/plain` without one (RFC 2045, 5.2)."""
     return content_type.partition(";")[0].strip().lower() or "text/plain"
 
 
@@ -279,15 +279,15 @@ def _not_json(raw: bytes, why: str) -> Invalid:
     return Invalid(("body", *at), f"JSON decode error: {why}", "json_invalid")
 
 
-def _refuse_unfit(value: Json) -> None:
+def _refuse_unstorable(value: Json) -> None:
     if isinstance(value, str) and "\0" in value:
         raise Invalid(("body",), "Text must not contain the character NUL (\\u0000).", "nul_character")
     if isinstance(value, float) and math.isinf(value):
         raise Invalid(("body",), "A number is too large.", "number_too_large")
     if isinstance(value, Mapping):
         for key, each in value.items():
-            _refuse_unfit(key)
-            _refuse_unfit(each)
+            _refuse_unstorable(key)
+            _refuse_unstorable(each)
     if isinstance(value, list):
         for each in value:
-            _refuse_unfit(each)
+            _refuse_unstorable(each)

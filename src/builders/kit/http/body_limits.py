@@ -1,7 +1,7 @@
-"""A request whose body is read within limits: one for each body, and a budget for all that a process holds.
+"""Limits on request bodies: one for each body, and a budget for all bodies in the memory of the process.
 
-The budget counts bytes that arrived, from the first until the handler is done. Beyond it the body that has been
-arriving longest is refused, so that clients who send slowly make place for those who send at once.
+The budget counts received bytes until the handler has ended. When it is exhausted, the body that has been arriving
+longest is refused, so that slow clients do not block others.
 """
 
 import asyncio
@@ -14,8 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import BodyTooLarge, Problem
 
-BODY_BUDGET = "builders.bodies"  # where the scope of a request has the budget
-# of a body that anybody may send: without credentials, unless the operation has its own limit
+BODY_BUDGET = "builders.bodies"  # key of the ASGI scope: the BodyBudget
 PUBLIC_BODY_LIMIT = 16 * 1024  # of a body to an operation without credentials, unless that has a limit of its own
 RETRY_AFTER_S = 2
 
@@ -27,17 +26,17 @@ class Busy(Problem):
 
 
 class BodyLimit:
-    """Marks an operation with a limit of its own on its body."""
+    """Marks an operation with its own limit on the body."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def __call__(self) -> None:
-        """Nothing: the compiled handler reads the limit (kit/http/compiled_routes.py)."""
+        """Do nothing: the compiled route reads the limit (kit/http/compiled_routes.py)."""
 
 
 def body_limit(size: int) -> Any:  # what `dependencies` takes: Depends has no public type
-    """For `dependencies` of an operation: its body has at most so many bytes."""
+    """Return an item for `dependencies` that limits the body to `size` bytes."""
     return Depends(BodyLimit(size))
 
 
@@ -48,20 +47,20 @@ def find_body_limit(dependant: Dependant, *, has_caller: bool) -> int | None:
 
 
 class BodyBudget:
-    """The bytes of request bodies that a process holds."""
+    """Counts the bytes of all request bodies in memory."""
 
     def __init__(self, *, limit: int, total: int) -> None:
         self.limit = limit  # of a body whose operation has none of its own
         self.held = 0
         self._total = total
-        self._arriving: dict[LimitedRequest, None] = {}  # from the one that has been arriving longest on
+        self._arriving: dict[LimitedRequest, None] = {}  # the oldest first
 
     def arrive(self, request: "LimitedRequest") -> None:
-        """More of the body is to come."""
+        """Register a body that is still arriving."""
         self._arriving[request] = None
 
     def take(self, request: "LimitedRequest", size: int) -> None:
-        """Count bytes of a body. Raises Busy when no other body can make place for them."""
+        """Count bytes of a body. Raise Busy when no other body can be refused instead."""
         self.held += size
         request.held += size
         while self.held > self._total:
@@ -72,11 +71,11 @@ class BodyBudget:
             longest.refuse()
 
     def complete(self, request: "LimitedRequest") -> None:
-        """The body is complete: a handler works on it, and it is no longer refused."""
+        """Unregister a complete body, which is no longer refused."""
         self._arriving.pop(request, None)
 
     def give_back(self, request: "LimitedRequest") -> None:
-        """Forget the body."""
+        """Return the bytes of a body to the budget."""
         self.complete(request)
         self.held -= request.held
         request.held = 0

@@ -21,7 +21,7 @@ from builders.kit.http.bodies import ReplyWithHeaders
 _TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
 # Elements of the list may be empty (RFC 9110, 5.6.1), and a tag may hold a comma.
 _LIST = re.compile(rf"[ \t,]*(?:{_TAG.pattern}[ \t]*(?:,[ \t,]*|\Z))+")
-# Kept by the client alone, and asked about each time.
+# Only the client stores it, and it revalidates each time.
 _CACHING = "private, no-cache"
 _ETAG: Mapping[str, Any] = {  # OpenAPI's form
     "ETag": {
@@ -39,7 +39,7 @@ class VersionMismatch(Problem):
 
 @dataclass(frozen=True, slots=True)
 class EntityTags:
-    """What one of the two headers lists; `*` is any version of a record that exists."""
+    """The entity tags of a header; `any` is `*`, any version of an existing record."""
 
     any: bool = False
     strong: frozenset[str] = frozenset()
@@ -48,14 +48,14 @@ class EntityTags:
 
 @dataclass(frozen=True, slots=True)
 class ReadCondition:
-    """Which versions the client has, by If-None-Match."""
+    """The versions that the client has, by If-None-Match."""
 
     tags: EntityTags | None = None
 
     def answer(self, reply: object, *, of: UUID, version: int) -> ReplyWithHeaders | Response:
-        """The reply with its tag, or 304 without a body when the client has this version.
+        """Return the reply with its ETag, or 304 when the client has this version.
 
-        Weak tags count too (RFC 9110, 13.1.2): a proxy that compresses makes them of ours.
+        Weak tags match too (RFC 9110, 13.1.2): a compressing proxy weakens tags.
         """
         tags = self.tags
         if tags is not None and (tags.any or _tag(of, version) in tags.strong | tags.weak):
@@ -65,13 +65,13 @@ class ReadCondition:
 
 @dataclass(frozen=True, slots=True)
 class WriteCondition:
-    """Which versions the client means to change, by If-Match, and by its body where that has a `version`."""
+    """The versions that the client expects, by If-Match and by `version` of the body."""
 
     tags: EntityTags | None = None
     version: int | None = None
 
     def check(self, *, of: UUID, version: int) -> None:
-        """Call it with the record locked. Weak tags match nothing (RFC 9110, 13.1.1). Raises VersionMismatch."""
+        """Check a locked record. Weak tags never match (RFC 9110, 13.1.1). Raise VersionMismatch."""
         tags = self.tags
         if tags is not None and not tags.any and _tag(of, version) not in tags.strong:
             raise VersionMismatch(
@@ -88,7 +88,7 @@ class WriteCondition:
 
 
 def with_etag(reply: object, *, of: UUID, version: int) -> ReplyWithHeaders:
-    """The reply with its record's tag, as a write answers; `of` is the record's id."""
+    """Return the reply with the ETag of its record; `of` is the id of the record."""
     return ReplyWithHeaders(reply, _headers(of, version))
 
 
@@ -105,13 +105,13 @@ IfMatchHeader = Annotated[
 
 
 def read_condition(request: Request, if_none_match: IfNoneMatchHeader = None) -> ReadCondition:
-    """What If-None-Match says. Raises Invalid; the parameter is there to be documented."""
+    """Return the tags of If-None-Match; the parameter documents the header. Raise Invalid."""
     del if_none_match
     return ReadCondition(_read(request, "If-None-Match"))
 
 
 def write_condition(request: Request, if_match: IfMatchHeader = None) -> WriteCondition:
-    """What If-Match says. Raises Invalid; the parameter is there to be documented."""
+    """Return the tags of If-Match; the parameter documents the header. Raise Invalid."""
     del if_match
     return WriteCondition(_read(request, "If-Match"))
 

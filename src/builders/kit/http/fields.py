@@ -1,4 +1,4 @@
-"""Members that many bodies and replies share, each with its description in the OpenAPI document."""
+"""Field types that many bodies and replies share, each with its description in the OpenAPI document."""
 
 from datetime import datetime
 from typing import Annotated

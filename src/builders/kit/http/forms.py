@@ -1,4 +1,4 @@
-"""Forms of our own pages: what a browser posts, and where a person returns to after signing in."""
+"""HTML forms: their fields, and the local path to return to after signing in."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ FORM_RESPONSES: Mapping[int | str, dict[str, Any]] = {
 
 
 def form_body(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The `openapi_extra` of a route that takes a form of this schema."""
+    """Return the `openapi_extra` of a route that takes a form of this schema."""
     return {"requestBody": {"required": True, "content": {MEDIA_TYPE: {"schema": dict(schema)}}}}
 
 
@@ -45,7 +45,7 @@ TOKEN_FORM_BODY: Mapping[str, Any] = form_body(
 
 
 def parse(raw: bytes) -> dict[str, str]:
-    """The fields of a form, the first of each name; empty ones are left out. Raises Invalid."""
+    """Return the first value of each field, without empty ones. Raise Invalid."""
     try:
         form = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS)
     except ValueError:
@@ -56,18 +56,18 @@ def parse(raw: bytes) -> dict[str, str]:
 
 
 def read_fields(request: Request, raw: bytes) -> dict[str, str]:
-    """Return the fields of the form, and keep them for the page of a refusal. Raises Invalid."""
+    """Return the fields of the form, and store them for an error page. Raise Invalid."""
     request.scope[FORM_FIELDS] = fields = parse(raw)
     return fields
 
 
 async def form_fields(request: Request) -> Mapping[str, str]:
-    """The fields of the form in the request. Raises Invalid."""
+    """Return the fields of the form in the request. Raise Invalid."""
     return read_fields(request, await request.body())
 
 
 async def form_token(request: Request) -> str:
-    """The token in a form. Raises Invalid."""
+    """Return the token in the form. Raise Invalid."""
     token = (await form_fields(request)).get("token")
     if not token:
         raise Invalid(("body", "token"), "Field required", "missing")
@@ -79,12 +79,12 @@ FormToken = Annotated[str, Depends(form_token)]
 
 
 def local_path(text: str | None) -> str | None:
-    """The path, if it leads to this service and nowhere else; None for every other text."""
+    """Return the text if it is a path of this service, else None."""
     if text is None or len(text) > MAX_PATH_LENGTH or not _OWN_PATH.fullmatch(text):
         return None
     return text
 
 
 def sign_in_url(return_to: str | None) -> str:
-    """The page to sign in on, which leads back to the path."""
+    """Return the path of the sign-in page, which returns to `return_to`."""
     return f"{SIGN_IN_PATH}?{urlencode({'return_to': return_to})}" if return_to else SIGN_IN_PATH

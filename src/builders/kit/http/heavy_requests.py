@@ -1,9 +1,10 @@
 """Requests that take much processor time run on a second event loop, in a thread of the process.
 
-A plan of 2,000 names takes a quarter of a second, in hundreds of places between statements. On the loop that
-serves everybody it would stop everybody. In a thread it competes for the interpreter's lock only, which Python
-hands over within SWITCH_S. The loop has a small pool of connections and an HTTP client of its own, and starts with
-the first request that needs it. One large request of an account runs at a time; a second one is refused at once.
+A plan of 2,000 names takes a quarter of a second, in hundreds of places between statements. On the main loop
+it would block all other requests. In a thread it competes only for the interpreter's lock, which Python
+releases within SWITCH_INTERVAL_S. The loop has a small pool of connections and an HTTP client of its own, and
+starts with the first request that needs it. One large request of an account runs at a time; a second one is
+refused at once.
 """
 
 import asyncio
@@ -160,7 +161,7 @@ async def run_on_main_loop(request: Request, work: Callable[[], Awaitable[T]]) -
 
 
 async def charge(request: Request, policy: Policy, *, subject: Hashable, units: int) -> None:
-    """Count what a request costs beyond its first unit, where anything is counted. Raises RateLimited."""
+    """Count what a request costs beyond its first unit, when rate limits are on. Raise RateLimited."""
     limits: RateLimiter | None = request.scope.get(RATE_LIMITER)
     if limits is not None and units > 0:
         await run_on_main_loop(request, partial(limits.charge, policy, subject=subject, units=units))

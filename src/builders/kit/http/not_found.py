@@ -1,4 +1,4 @@
-"""What is not there: a 404 that names the path that was meant, and a 405 that says what to do instead."""
+"""Errors for unknown paths and methods: a 404 with a similar path, a 405 with the allowed methods."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Scope
 from builders.kit.errors import MethodNotAllowed, NotFound
 from builders.kit.http.path_table import PathTable
 
-SUGGESTED_PATH = "did_you_mean"  # where the scope of a request holds the path that was meant
+SUGGESTED_PATH = "did_you_mean"  # key of the ASGI scope: the similar path
 MAX_PATH_LENGTH = 512  # characters of a path for which a similar one is looked for
 _SAFE = "/:@!$&'()*+,;="  # characters that stand in a path as they are (RFC 3986, 3.3)
 

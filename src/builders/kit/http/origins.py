@@ -1,4 +1,4 @@
-"""Requests that another site had a browser send are refused."""
+"""Protection against cross-site requests (CSRF), by `Sec-Fetch-Site` and `Origin`."""
 
 from urllib.parse import urlsplit
 
@@ -16,7 +16,7 @@ class OriginForbidden(Problem):
 
 
 def origin_of(url: str) -> str:
-    """The origin of an address as a browser writes it (RFC 6454, 6.2)."""
+    """Return the origin of a URL as a browser writes it (RFC 6454, 6.2)."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
@@ -24,13 +24,13 @@ def origin_of(url: str) -> str:
 
 
 def require_own_origin(request: Request, *, allow_missing_origin: bool) -> None:
-    """Refuses what another site had the browser send. Raises OriginForbidden.
+    """Refuse a request that another site made a browser send. Raise OriginForbidden.
 
-    After CrossOriginProtection of Go 1.25. Browsers say where a request comes from and programs do not:
-    `allow_missing_origin` lets those pass too that say nothing.
+    After CrossOriginProtection of Go 1.25. Browsers send one of the headers and programs send none:
+    `allow_missing_origin` accepts requests without both.
     """
     site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
-    if site:  # which no page can write
+    if site:  # a page cannot set this header
         is_ours = site in (["same-origin"], ["none"])
     elif origin:
         is_ours = origin == [origin_of(request.app.state.settings.url)]

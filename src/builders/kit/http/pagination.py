@@ -24,7 +24,7 @@ SortKey = Sequence[str | int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
-    """Some items of a list, and where the next ones begin."""
+    """Some items of a list, and the cursor of the next ones."""
 
     items: Sequence[T]
     next_cursor: str | None
@@ -38,7 +38,7 @@ class JsonPage:
     next_cursor: str | None
 
     def json(self) -> bytes:
-        """The whole answer; a cursor is base64url and needs no escapes."""
+        """Return the JSON of the reply; a cursor is base64url and needs no escapes."""
         cursor = "null" if self.next_cursor is None else f'"{self.next_cursor}"'
         return f'{{"items":{self.items},"next_cursor":{cursor}}}'.encode()
 
@@ -85,14 +85,14 @@ class PageRequest:
         return UUID(str(self.after[0])) if self.after else ids.LAST
 
     def cut(self, rows: Sequence[T], key: Callable[[T], SortKey]) -> Page[T]:
-        """A page from `limit + 1` rows: the row too many only says that there is more."""
+        """Return a page from `limit + 1` rows: the additional row shows that more follow."""
         if len(rows) <= self.limit:
             return Page(items=rows, next_cursor=None)
         items = rows[: self.limit]
         return Page(items=items, next_cursor=self.seal(key(items[-1])))
 
     def json(self, items: str, last: SortKey | None) -> JsonPage:
-        """A page of ready JSON; `last` is the key of its last item when more follow."""
+        """Return a page of JSON items; `last` is the sort key of its last item when more follow."""
         return JsonPage(items=items, next_cursor=None if last is None else self.seal(last))
 
 
@@ -106,9 +106,9 @@ def page_request(
     limit: _Limit = None,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> PageRequest:
-    """The page that the query asks for. A cursor holds for the account, path and filters it was made for.
+    """Return the page that the query requests. A cursor is valid for its account, path and filters.
 
-    Raises Invalid for a foreign or altered cursor.
+    Raise Invalid for a foreign or altered cursor.
     """
     others = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in {"limit", "cursor"})
     return _page(request, limit, cursor, filters=others)

@@ -63,7 +63,7 @@ class Parameters:
         ]
 
     def read(self, request: Request, values: Values) -> Sequence[Any]:
-        """Adds the values by the parameters' names; gives what is wrong, in pydantic's form."""
+        """Add the values by parameter name; return the errors in pydantic's form."""
         if self._is_plain and self._read_plain(request.scope, values):
             return ()
         errors: list[Any] = []
@@ -94,7 +94,7 @@ def _ignored(name: str, known: Collection[str]) -> str:
 
 
 def _sent(scope: Scope) -> dict[str, str]:
-    """As Starlette reads it with parse_qsl, at half the cost: the last of several counts. Decoded once."""
+    """Return the query parameters as Starlette parses them, at half the cost; the last duplicate counts."""
     sent: dict[str, str] | None = scope.get(_SENT)
     if sent is None:
         query = scope["query_string"].decode("latin-1").replace("+", " ")
@@ -113,14 +113,14 @@ def list_unknown(scope: Scope, known: frozenset[str]) -> Sequence[str]:
 
 
 def _decoded(text: str) -> str:
-    """As `unquote` says, which looks for the parts in ASCII also where all is."""
+    """Return the percent-decoded text, as `unquote` does, with a fast path for ASCII."""
     if "%" not in text:
         return text
     return unquote_to_bytes(text).decode("utf-8", "replace") if text.isascii() else unquote(text)
 
 
 def _take(parameters: Sequence[_Plain], sent: dict[str, str], values: Values) -> bool:
-    """Whether all of the parameters were right."""
+    """Add the values; return whether all parameters are valid."""
     for name, alias, validate, default in parameters:
         text = sent.get(alias)
         if text is None:
@@ -160,7 +160,7 @@ def _plain(field: Field) -> _Plain:
 
 
 def _as_it_is(text: str) -> tuple[str, Sequence[Any]]:
-    """What pydantic says of a text without bounds, which was decoded from UTF-8 and so has no surrogates."""
+    """Return the text with no errors, as pydantic does for a `str` without constraints."""
     return text, ()
 
 
@@ -188,5 +188,5 @@ def require_supported(route: APIRoute, dependant: Dependant) -> None:
 
 
 def is_plain_function(call: object) -> TypeGuard[Callable[..., Any]]:
-    """Whether a dependency is a function that returns its value."""
+    """Return whether a dependency is a function that is no generator."""
     return isfunction(call) and not isgeneratorfunction(call) and not isasyncgenfunction(call)

@@ -1,4 +1,4 @@
-"""The front: finds the compiled route of a request in a path table (decision 0006)."""
+"""The router of the service: it finds the compiled route of a request in a path table (decision 0006)."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ class PathRouter:
             self.table.add("HEAD", route.path, _Head(route.compiled))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers from the table, or passes on."""
+        """Run the compiled route, or pass the request on to FastAPI."""
         if scope["type"] == "http":
             scope[RATE_LIMITER] = self.limits
             path = get_route_path(scope) if scope.get("root_path") else scope["path"]
@@ -64,7 +64,7 @@ class _Head:
         self.get = get
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as GET does; the handler can see that it was asked for the head alone."""
+        """Run the GET and drop its body; the handler can see the method."""
 
         async def send_head(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)

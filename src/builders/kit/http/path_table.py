@@ -34,7 +34,7 @@ class PathTable(Generic[T]):
         ] = {}  # literal but for the last segment: most of the others
 
     def add(self, method: str, path: str, endpoint: T) -> None:
-        """Registers an endpoint. Raises ValueError when the place is taken or the path is of another form."""
+        """Add an endpoint. Raise ValueError for a duplicate, and for a parameter within a segment."""
         node, names = self._root, []
         for segment in path.split("/")[1:]:
             if segment.startswith("{") and segment.endswith("}") and ":" not in segment:
@@ -55,7 +55,7 @@ class PathTable(Generic[T]):
             self._ending[method, path.rpartition("/")[0]] = endpoint, names[0]
 
     def find(self, method: str, path: str) -> tuple[T, dict[str, Any]] | None:
-        """The endpoint and its path parameters, or None when no path or no method fits."""
+        """Return the endpoint and its path parameters; None when no path or method matches."""
         endpoint = self._plain.get((method, path))
         if endpoint is not None:
             return endpoint, {}

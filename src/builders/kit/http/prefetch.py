@@ -1,4 +1,4 @@
-"""Links that do something when they are followed: not for browsers that fetch a page ahead, and not for HEAD."""
+"""Links with an effect: a browser that prefetches and a HEAD request must not trigger it."""
 
 from fastapi import Depends, Request
 
@@ -21,6 +21,6 @@ CHANGES_STATE = Depends(changes_state)  # for `dependencies`: such a GET has no 
 
 
 def refuse_prefetch(request: Request) -> None:
-    """Raises PrefetchRefused for a look ahead."""
+    """Refuse a request that a browser sends to prefetch. Raise PrefetchRefused."""
     if visitors.visitor_of(request).machine is Machine.PREFETCH:
         raise PrefetchRefused("Open the link yourself.", retry_after=1)
