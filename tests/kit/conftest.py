@@ -16,7 +16,7 @@ from builders.kit.http.middleware import RequestMiddleware
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
-from tests.kit.edge_routes import LIMIT, make_router
+from tests.kit.http.edge_routes import LIMIT, make_router
 from tests.kit.noting import Done
 from tests.kit.scratch import serve
 

@@ -18,7 +18,7 @@ from builders.kit.http.path_router import PathRouter
 from builders.kit.http.routes import Router
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
-from tests.kit.twins import authenticate
+from tests.kit.http.plain_routes import authenticate
 
 
 @dataclass(frozen=True, slots=True)

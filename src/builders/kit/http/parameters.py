@@ -1,8 +1,8 @@
-"""The declared parameters of a handler, read at little cost where they are plain and right.
+"""The declared parameters of a handler, with a fast path for plain and valid values.
 
-A plain one is a text, a number or a boolean of the path or the query. What is not (a header, a list, a model), and
-every value that is wrong, is left to FastAPI's own parser, so errors and rare cases are FastAPI's. tests/kit/
-test_routes.py holds both ways against each other.
+A plain parameter is a text, a number or a boolean of the path or the query. FastAPI's own parser reads all others
+(a header, a list, a model) and every invalid value, so errors and rare cases are FastAPI's.
+tests/kit/http/test_routes.py compares both ways.
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from builders.kit.http import bodies, openapi
 from tests.kit.asgi import Answer, ask
-from tests.kit.twins import make_compiled, make_plain
+from tests.kit.http.plain_routes import make_compiled, make_plain
 
 JSON = (("Content-Type", "application/json"),)
 THING = b'{"name": "lamp", "size": 3}'
