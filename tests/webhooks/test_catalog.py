@@ -72,7 +72,7 @@ async def test_an_earlier_version_stays_described(alice: Person) -> None:
 def test_an_earlier_version_is_of_the_same_event_and_before_it() -> None:
     for name, version in (("thing.other", 1), ("thing.told", 2)):
         earlier = Event(name=name, version=version, description="Before.", example=ToldBefore())
-        with pytest.raises(ValueError, match="must be of that name and before it"):
+        with pytest.raises(ValueError, match="need the same name and a lower version"):
             Event(name="thing.told", version=2, description="Now.", example=Told(), earlier=(earlier,))
 
 

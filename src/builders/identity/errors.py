@@ -43,6 +43,12 @@ class EmailTaken(Problem):
     status, code = 409, "email_taken"
 
 
+class EmailUnverified(Problem):
+    """The account's email address is not verified."""
+
+    status, code = 403, "email_unverified"
+
+
 class SessionNotFound(Problem):
     """The account has no such session."""
 

@@ -21,6 +21,7 @@ from builders.identity.authenticator import (
 from builders.identity.errors import (
     AccountNotFound as AccountNotFound,
     EmailTaken as EmailTaken,
+    EmailUnverified as EmailUnverified,
 )
 from builders.identity.keys import (
     create_key as create_key,

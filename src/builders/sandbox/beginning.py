@@ -16,7 +16,6 @@ from builders.sandbox import carrying, plan as plans, promotion as promotions, s
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.errors import (
     ConfirmDeletesMismatch,
-    EmailUnverified,
     PlanBlocked,
     PlanDigestMismatch,
     PlanExpired,
@@ -178,7 +177,7 @@ def _undone(promotion: Promotion) -> list[Step]:
 async def _check_email(conn: Conn, account_id: UUID) -> None:
     account = await identity.get_account(conn, account_id=account_id)
     if account.email_verified_at is None:
-        raise EmailUnverified(
+        raise identity.EmailUnverified(
             "Verify the account's email address before promoting.",
             next_action="Follow the link in the mail; POST /v1/account/email-verification/resend sends another.",
         )

@@ -58,12 +58,6 @@ class TotalExceeded(Problem):
     status, code = 409, "total_exceeded"
 
 
-class EmailUnverified(Problem):
-    """The account's email address is not verified."""
-
-    status, code = 403, "email_unverified"
-
-
 class PromotionRunning(Problem):
     """Another promotion of the account is running."""
 

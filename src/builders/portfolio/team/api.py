@@ -3,9 +3,10 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Header, Path, Query
+from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
 
+from builders.identity import service as identity
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import Problem, TokenInvalid, problems
 from builders.kit.http import forms, html
@@ -35,7 +36,7 @@ SELECTED = (errors.PortfolioNotFound, errors.RoleForbidden)
 ACCEPTED = (
     TokenInvalid,
     errors.InviteForAnother,
-    errors.AddressUnverified,
+    identity.EmailUnverified,
     errors.AlreadyMember,
     errors.InviteUsed,
     errors.InviteEnded,
@@ -135,6 +136,7 @@ async def delete_team_member(
     "/join", response_class=Response, responses={**problems(*ACCEPTED), **_PAGE}, openapi_extra=BEYOND_SPEC
 )
 async def show_team_invite(
+    request: Request,
     token: Annotated[str, Query(min_length=8, max_length=200, description="Of the link that was mailed.")],
     caller: Reader,
     conn: Reads,
@@ -145,7 +147,7 @@ async def show_team_invite(
         _, invite = await team.get_invite(conn, keyring=keyring, caller=caller, token=token)
         return _invite_page(invite.role, token)
     except ACCEPTED as refusal:
-        return _refused(refusal)
+        return _refused(request, refusal)
 
 
 @router.post(
@@ -154,12 +156,14 @@ async def show_team_invite(
     responses={**problems(*ACCEPTED), **forms.FORM_RESPONSES, **_PAGE},
     openapi_extra={**BEYOND_SPEC, **forms.TOKEN_FORM_BODY},
 )
-async def accept_team_invite_page(token: FormToken, caller: Writer, conn: Tx, keyring: KeyringDep) -> Response:
+async def accept_team_invite_page(
+    request: Request, token: FormToken, caller: Writer, conn: Tx, keyring: KeyringDep
+) -> Response:
     """Accept an invitation with the button of its page."""
     try:
         _, member = await team.accept(conn, keyring=keyring, caller=caller, token=token)
     except ACCEPTED as refusal:
-        return _refused(refusal)
+        return _refused(request, refusal)
     return html.page(
         "Welcome to the team", [f"You are a member with the role {member.role}."], links=[html.HOME_LINK]
     )
@@ -171,7 +175,16 @@ def _invite_page(role: TeamRole, token: str) -> Response:
     return html.page("Join the team?", paragraphs, button=button)
 
 
-def _refused(refusal: Problem) -> Response:
+def _refused(request: Request, refusal: Problem) -> Response:
+    refusal.headers |= html.NEGOTIATED
+    if not html.wants_html(request):
+        return refusal.response()
     next_action = str(refusal.members.get("next_action", ""))
     paragraphs = [each for each in (refusal.detail, next_action) if each]
-    return html.page("You have not joined", paragraphs, links=[html.HOME_LINK], status=refusal.status)
+    return html.page(
+        "You have not joined",
+        paragraphs,
+        links=[html.HOME_LINK],
+        status=refusal.status,
+        headers=refusal.headers,
+    )

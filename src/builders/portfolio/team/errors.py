@@ -61,12 +61,6 @@ class InviteForAnother(Problem):
     status, code = 403, "invite_other_address"
 
 
-class AddressUnverified(Problem):
-    """The email address of the account is not verified."""
-
-    status, code = 403, "email_unverified"
-
-
 class TeamFull(Problem):
     """The team has as many members as it may."""
 

@@ -17,7 +17,6 @@ from builders.mail import service as mail
 from builders.mail.records import TeamInvite
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import (
-    AddressUnverified,
     AlreadyMember,
     InviteEnded,
     InviteForAnother,
@@ -141,7 +140,7 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
 async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, Invite]:
     """Return the invitation of a token, which the caller may accept, and the access that it would give.
 
-    Raises TokenInvalid, InviteForAnother, AddressUnverified, InviteUsed, InviteEnded. An invitation that the
+    Raises TokenInvalid, InviteForAnother, EmailUnverified, InviteUsed, InviteEnded. An invitation that the
     caller accepted before is returned again.
     """
     found = await store.find_invite_by_token(conn, hashes=keyring.hashes(_PURPOSE, token))
@@ -184,7 +183,7 @@ async def _check_address(conn: Conn, caller: Caller, found: Invite) -> None:
             next_action="Sign in with the invited address, or ask for an invitation to yours.",
         )
     if account.email_verified_at is None:
-        raise AddressUnverified(
+        raise identity.EmailUnverified(
             "Verify the email address of your account first.",
             next_action="POST /v1/account/email-verification/resend sends the link.",
         )

@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
+from builders.identity.service import EmailUnverified
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http import dependencies
@@ -51,7 +52,7 @@ PLAN = declare(
 
 REFUSALS = problems(
     LiveKeyRequired,
-    errors.EmailUnverified,
+    EmailUnverified,
     errors.PlanNotFound,
     errors.PlanBlocked,
     errors.PlanStale,
