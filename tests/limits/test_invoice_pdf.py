@@ -4,6 +4,7 @@ from collections import Counter
 
 from builders.app import Service
 from builders.kit.db.connections import Database
+from builders.kit.values import ids
 from tests.cast import Person
 from tests.invoices.make import make_invoice
 
@@ -53,7 +54,7 @@ async def test_the_quota_is_of_all_keys_live_and_test_and_of_invoices_that_are_n
     limited: Service, ada: Person
 ) -> None:
     path = await path_of(ada, limited)
-    for client, each in ((ada.test, path), (ada, "/v1/invoices/nothing"), (ada, path)):
+    for client, each in ((ada.test, path), (ada, f"/v1/invoices/{ids.new()}"), (ada, path)):
         assert (await client.get(each, headers=PDF)).status_code == (
             200 if each == path and client is ada else 404
         )
