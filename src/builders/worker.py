@@ -1,7 +1,6 @@
 """The worker: hands events to those who listen, runs jobs, and sends webhooks. It knows every room's jobs."""
 
 import asyncio
-import logging
 import signal
 from contextlib import suppress
 
@@ -41,7 +40,6 @@ JOBS = [
     portfolio_team_jobs,
 ]
 
-logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells each periodic job, each minute
 _log = log.get_logger()
 
 

@@ -121,7 +121,7 @@ async def test_a_mail_says_why_an_invoice_is_void_and_what_replaces_it(
         second = (await invoices.list_of_all(conn, account_id=alice.account.id, limit=1))[0]
     said = text(letter)
     assert "names on it were released" in said
-    assert "The 4.00 USD that you had paid for it became credit" in said
+    assert "4.00 USD that paid a part of it became credit" in said
     assert f"The invoice {second.number} over 10.00 USD replaces it. Of this, 6.00 USD is due by" in said
     assert f"http://builders.test/v1/invoices/{second.id}" in said
 

@@ -163,7 +163,7 @@ def _paid(paid: Paid) -> str:
     invoice, payment = paid.invoice, paid.payment
     begin = "Booked before: " if paid.repeated else ""
     over = f"; {payment.overpaid} became credit" if payment.overpaid.amount else ""
-    over += f", used for {paid.replacement.number}" if paid.replacement else ""
+    over += f", which pays {paid.replacement.number}" if paid.replacement else ""
     left = f"{invoice.amount_due} is left" if invoice.amount_due.amount else f"it is {invoice.status.value}"
     return f"{begin}{payment.amount} for {invoice.number}{over}; {left}."
 

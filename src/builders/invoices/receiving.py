@@ -131,7 +131,7 @@ async def _book(conn: Conn, told: _Told, stored: Stored) -> _Verdict:
     if paid is None:
         return _Verdict(outcome=Outcome.NOTED, detail="Booked before.", told=told)
     over = f"; {paid.payment.overpaid} of it is credit" if paid.payment.overpaid.amount else ""
-    over += f", used for {paid.replacement.number}" if paid.replacement else ""
+    over += f", which pays {paid.replacement.number}" if paid.replacement else ""
     return _Verdict(outcome=Outcome.APPLIED, detail=f"{amount} for {invoice.number}{over}.", told=told)
 
 

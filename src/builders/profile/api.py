@@ -148,7 +148,8 @@ async def _ask(database: Database, keyring: Keyring, token: str) -> Response | N
         link = await profiles.find_unused_link(conn, keyring=keyring, token=token)
     if link is None:
         return None
-    title, effect = ("Confirm your email address", "is confirmed as the address of its Builders account.")
+    title = "Confirm your email address"
+    effect = "becomes the confirmed address of its Builders account."
     if link.is_change:
         title, effect = (
             "Confirm your new address",

@@ -5,6 +5,7 @@ Arguments are ids only. A job runs at least once: a killed worker's jobs are tak
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
@@ -51,6 +52,7 @@ T = TypeVar("T")
 
 app = App(connector=PsycopgConnector())
 _log = log.get_logger()
+logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it logs each job that is enqueued
 
 
 async def defer(conn: Conn, task: Task[Any, Any, Any], *, once: str | None = None, **ids: str | int) -> None:
