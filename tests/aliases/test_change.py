@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Patch
+from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
 from builders.kit.http.etags import WriteCondition
@@ -171,7 +171,7 @@ async def test_two_accounts_that_change_at_once_close_no_circle(
             alias_id=ada,
             actor=Actor(type="user", id=alice.account.id),
             expected=WriteCondition(),
-            patch=Patch(destinations=[f"bob@{domain}"]),
+            patch=AliasPatch(destinations=[f"bob@{domain}"]),
         )
         changing = asyncio.ensure_future(bob.patch(f"{ALIASES}/{his}", json={"destinations": [f"ada@{domain}"]}))
         while await waiting(conn) < 1 and not changing.done():

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from builders.aliases import circles, service as aliases
-from builders.aliases.records import Patch
+from builders.aliases.records import AliasPatch
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
 from builders.kit.http.etags import WriteCondition
@@ -109,7 +109,7 @@ async def test_a_promotion_waits_for_a_change_under_way_and_sees_it(
             alias_id=UUID(await id_of(alice, ada)),
             actor=Actor(type="user", id=alice.account.id),
             expected=WriteCondition(),
-            patch=Patch(destinations=[grace]),
+            patch=AliasPatch(destinations=[grace]),
         )
         promoting = asyncio.ensure_future(promote(alice, planned))
         while await waiting(conn) < 1 and not promoting.done():

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.aliases import circles, claiming, periods, routing
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
-from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, Filters, Owned, Patch
+from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, AliasPatch, Filters, Owned
 from builders.aliases.store import owned as store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
@@ -14,6 +14,7 @@ from builders.kit.http.callers import Actor, ImpersonationForbidden
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock
+from builders.kit.values.patches import UNSET, patched
 
 ASK_OPERATOR = "Ask the operator why it is suspended."
 
@@ -52,7 +53,7 @@ async def change(
     alias_id: UUID,
     actor: Actor,
     expected: WriteCondition,
-    patch: Patch,
+    patch: AliasPatch,
 ) -> Owned:
     """The alias with the changes; one that changes nothing is no new version. Publishes alias.updated.
 
@@ -64,7 +65,7 @@ async def change(
     expected.check(of=before.alias.id, version=before.alias.version)
     _refuse_ended(before)
     wanted = _changed(before, patch)
-    if wanted == _changed(before, Patch()):
+    if wanted == _changed(before, AliasPatch()):
         return before
     if list(wanted.destinations) != list(before.alias.destinations):
         _may_redirect(actor)
@@ -121,18 +122,19 @@ def _refuse_ended(owned: Owned) -> None:
         raise AliasReleased("The alias was released.", next_action="Claim the name again with a manifest.")
 
 
-def _changed(before: Owned, patch: Patch) -> AliasChange:
+def _changed(before: Owned, patch: AliasPatch) -> AliasChange:
     alias = before.alias
-    merged = {**({} if patch.clears_labels else alias.labels), **(patch.labels or {})}
+    sent = {} if patch.labels is UNSET else patch.labels
+    merged = {} if sent is None else {**alias.labels, **sent}
     labels = {name: value for name, value in merged.items() if value is not None}
-    if patch.labels and len(labels) > MAX_LABELS:
+    if sent and len(labels) > MAX_LABELS:
         raise Invalid(("body", "labels"), f"An alias has at most {MAX_LABELS} labels.", "too_long")
     return AliasChange(
         id=alias.id,
         version=alias.version,
-        destinations=list(alias.destinations if patch.destinations is None else patch.destinations),
-        enabled=before.enabled if patch.enabled is None else patch.enabled,
-        note=patch.note[0] if patch.note else alias.note,
+        destinations=list(patched(patch.destinations, alias.destinations)),
+        enabled=patched(patch.enabled, before.enabled),
+        note=patched(patch.note, alias.note),
         labels=labels,
         manifest=alias.manifest,
         manifest_key=alias.manifest_key,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from builders.kit.values.money import Money
+from builders.kit.values.patches import UNSET, Patch
 
 LIVE = UUID(int=0)  # the realm of live names; a sandbox's realm is its account
 FREE = Money.zero("USD")
@@ -246,14 +247,13 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
-    """What an owner changes; None leaves a member as it is."""
+class AliasPatch:
+    """A change of an alias by its owner."""
 
-    destinations: Sequence[str] | None = None
-    enabled: bool | None = None
-    note: Sequence[str | None] = ()  # one, or none
-    labels: Mapping[str, str | None] | None = None  # merged with those there; None within removes one
-    clears_labels: bool = False  # before that
+    destinations: Patch[Sequence[str]] = UNSET
+    enabled: Patch[bool] = UNSET
+    note: Patch[str | None] = UNSET
+    labels: Patch[Mapping[str, str | None] | None] = UNSET  # merged into those there; None within removes one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

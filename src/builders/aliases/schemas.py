@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from email_validator import EmailNotValidError, validate_email
 from pydantic import ConfigDict, Field, StrictBool
 
-from builders.aliases.records import MAX_LABELS, Patch
+from builders.aliases.records import MAX_LABELS, AliasPatch
 from builders.kit.http.bodies import Body, by_example
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import texts
+from builders.kit.values.patches import UNSET
 from builders.kit.values.texts import checked
 
 MAX_DESTINATIONS = 10
@@ -69,16 +70,14 @@ class AliasUpdate(PatchBody):
         Field(max_length=MAX_LABELS, description="Merged with those there; null removes a label, or all."),
     ] = None
 
-    def patch(self) -> Patch:
+    def patch(self) -> AliasPatch:
         """The record."""
-        sent = self.model_fields_set
         unique = {email.lower(): email for email in self.destinations or ()}
-        return Patch(
-            destinations=tuple(unique.values()) or None,
-            enabled=self.enabled,
-            note=(self.note,) if "note" in sent else (),
-            labels=self.labels,
-            clears_labels="labels" in sent and self.labels is None,
+        return AliasPatch(
+            destinations=tuple(unique.values()) or UNSET,
+            enabled=UNSET if self.enabled is None else self.enabled,
+            note=self.patch_of("note", self.note),
+            labels=self.patch_of("labels", self.labels),
         )
 
 

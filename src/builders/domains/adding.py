@@ -29,6 +29,7 @@ from builders.domains.records import (
     MOST,
     AccountDomain,
     AccountDomainStatus,
+    DomainPatch,
     DomainProof,
     DomainSource,
     Listed,
@@ -43,6 +44,7 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import MAX_OCTETS, find_a_label
+from builders.kit.values.patches import patched
 from builders.kit.values.special_names import is_special_use
 
 _LONGEST = MAX_OCTETS - len(CHALLENGE) - 1  # so that there is room for the proof's label
@@ -174,11 +176,9 @@ async def change(
     domain_id: UUID,
     actor: Actor,
     expected: WriteCondition,
-    catch_all: bool | None = None,
-    default_destination: str | None = None,
-    is_cleared: bool = False,
+    patch: DomainPatch,
 ) -> Listed:
-    """Changes what is given; `is_cleared` takes the destination away. Publishes domain.updated.
+    """Change a domain; publish domain.updated.
 
     Raises DomainNotFound, DomainReleased, VersionMismatch, Invalid at the members of the body, and
     ImpersonationForbidden when support asks for a change.
@@ -187,9 +187,8 @@ async def change(
     if before.status is AccountDomainStatus.RELEASED:
         raise DomainReleased(f"{before.domain} was released.", next_action="Add it again: POST /v1/domains")
     expected.check(of=before.id, version=before.version)
-    all_of_it = before.catch_all if catch_all is None else catch_all
-    kept = None if is_cleared else before.default_destination
-    destination = default_destination or kept
+    all_of_it = patched(patch.catch_all, before.catch_all)
+    destination = patched(patch.default_destination, before.default_destination)
     if (all_of_it, destination) == (before.catch_all, before.default_destination):
         return await listed(conn, before)
     _may_redirect(actor)

@@ -128,9 +128,7 @@ async def change(
         domain_id=domain_id,
         actor=caller.actor,
         expected=if_match,
-        catch_all=body.wants_catch_all,
-        default_destination=body.default_destination,
-        is_cleared=body.clears_destination,
+        patch=body.patch(),
     )
     return with_etag(schemas.written(changed), of=changed.domain.id, version=changed.domain.version)
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
 from builders.catalog.records import MailMode, Price
 from builders.kit.values.domain_names import unicode_of
+from builders.kit.values.patches import UNSET, Patch
 
 MOST = 1000  # domains of one account that are not released
 CHALLENGE = "_builders-challenge"  # the label in front of the domain where its TXT record is
@@ -101,6 +102,14 @@ class ProofFinding:
 
     seen: ProofSeen
     found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainPatch:
+    """A change of a domain by its owner."""
+
+    catch_all: Patch[bool] = UNSET
+    default_destination: Patch[str | None] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from builders.domains import examples
 from builders.domains.records import (
     AccountDomain,
     AccountDomainStatus,
+    DomainPatch,
     DomainProof,
     DomainSource,
     Listed,
@@ -56,15 +57,12 @@ class DomainUpdate(PatchBody):
         Destination | None, Field(description="Where mail without a destination of its own goes; null removes it.")
     ] = None
 
-    @property
-    def wants_catch_all(self) -> bool | None:
-        """What is to become of the flag; None for nothing."""
-        return bool(self.catch_all) if "catch_all" in self.model_fields_set else None
-
-    @property
-    def clears_destination(self) -> bool:
-        """Whether the destination is to go."""
-        return "default_destination" in self.model_fields_set and self.default_destination is None
+    def patch(self) -> DomainPatch:
+        """Return the record."""
+        return DomainPatch(
+            catch_all=self.patch_of("catch_all", bool(self.catch_all)),
+            default_destination=self.patch_of("default_destination", self.default_destination),
+        )
 
 
 class DomainProofReply(Reply):

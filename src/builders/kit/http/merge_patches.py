@@ -1,12 +1,15 @@
 """Bodies of PATCH: merge patches (RFC 7396) that must change something."""
 
 from itertools import islice
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from pydantic import ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import MAX_WARNINGS, Body, unknown_field_error
+from builders.kit.values.patches import UNSET, Patch
+
+T = TypeVar("T")
 
 
 class PatchBody(Body):
@@ -18,6 +21,10 @@ class PatchBody(Body):
 
     # Members that change nothing by themselves, such as the version that is expected.
     conditions: ClassVar[frozenset[str]] = frozenset()
+
+    def patch_of(self, name: str, value: T) -> Patch[T]:
+        """Return the member's value, or UNSET when the body does not have the member."""
+        return value if name in self.model_fields_set else UNSET
 
     @model_validator(mode="after")
     def _require_change(self) -> Self:

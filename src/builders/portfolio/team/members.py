@@ -9,6 +9,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
 from builders.kit.values import clock
+from builders.kit.values.patches import patched
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import MemberNotFound, OwnerKept, RoleForbidden
 from builders.portfolio.team.events import TEAM_MEMBER_REMOVED, TEAM_ROLE_CHANGED, MemberData
@@ -92,7 +93,7 @@ async def change_member(
     role = change.role or before.role
     if not (may_assign(role_of_actor, role=before.role) and may_assign(role_of_actor, role=role)):
         raise _beyond(role_of_actor, "change this member to that role")
-    note = before.note if change.keeps_note else change.note
+    note = patched(change.note, before.note)
     await store.update_member(conn, account_id=access.portfolio_id, member_id=member_id, role=role, note=note)
     if role != before.role:
         data = MemberData(account_id=member_id, role=role, previous_role=before.role)

@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from builders.kit.values.patches import Patch
+
 MAX_MEMBERS = 100  # of a team, pending invitations included
 MAX_MESSAGE = 500
 MAX_NOTE = 500
@@ -74,8 +76,7 @@ class MemberChange:
     """A change of a member."""
 
     role: TeamRole | None  # None keeps it
-    note: str | None
-    keeps_note: bool
+    note: Patch[str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

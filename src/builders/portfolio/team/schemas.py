@@ -163,7 +163,7 @@ class TeamMemberUpdate(PatchBody):
 
     def change(self) -> MemberChange:
         """Return the record."""
-        return MemberChange(role=self.role, note=self.note, keeps_note="note" not in self.model_fields_set)
+        return MemberChange(role=self.role, note=self.patch_of("note", self.note))
 
 
 class TeamMemberReply(Reply):

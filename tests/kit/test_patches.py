@@ -1,0 +1,41 @@
+"""The three states of a member of a merge patch: absent, cleared, a value."""
+
+from typing import Annotated
+
+import pytest
+from pydantic import Field, ValidationError
+
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values.patches import UNSET, patched
+
+
+class LampUpdate(PatchBody):
+    """A patch."""
+
+    note: Annotated[str | None, Field(max_length=9)] = None
+    watts: int | None = None
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [({"watts": 5}, UNSET), ({"note": None}, None), ({"note": "hall"}, "hall"), ({"note": ""}, "")],
+)
+def test_an_absent_a_cleared_and_a_given_member_differ(body: dict[str, object], note: object) -> None:
+    sent = LampUpdate.model_validate(body)
+    assert sent.patch_of("note", sent.note) == note
+
+
+def test_what_is_absent_stays_and_what_is_null_is_cleared() -> None:
+    assert patched(UNSET, "before") == "before"
+    assert patched(None, "before") is None
+    assert patched("after", "before") == "after"
+    assert (patched(False, True), patched("", "before")) == (False, "")
+
+
+def test_unset_shows_its_name() -> None:
+    assert repr(UNSET) == "UNSET"
+
+
+def test_a_patch_without_members_is_refused() -> None:
+    with pytest.raises(ValidationError, match="A patch changes something"):
+        LampUpdate.model_validate({})
