@@ -144,7 +144,7 @@ def job_list() -> str:
             (inspect.getdoc(task.func) or "").splitlines()[0],
             str(task.retry_strategy.max_attempts) if isinstance(task.retry_strategy, RetryStrategy) else "1",
         )
-        for name, task in sorted(queue.names().items())
+        for name, task in sorted(queue.tasks().items())
         if task.func.__module__.startswith(f"{worker.__package__}.")
     ]
     return table(("Job", "When", "Does", "Tries"), rows)

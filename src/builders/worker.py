@@ -56,7 +56,7 @@ async def main(settings: Settings) -> None:
     loops = (dispatcher.run(database), queue.run(database, settings), webhooks_jobs.run_sender(database, settings))
     working = [asyncio.create_task(each) for each in loops]
     waiting = asyncio.create_task(stopping.wait())
-    _log.info("worker_started", jobs=sorted(queue.names()))
+    _log.info("worker_started", jobs=sorted(queue.tasks()))
     done, _ = await asyncio.wait([*working, waiting], return_when=asyncio.FIRST_COMPLETED)
     for task in (*working, waiting):
         task.cancel()

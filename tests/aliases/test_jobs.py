@@ -20,5 +20,5 @@ async def test_names_whose_hold_is_over_are_freed_however_many(
     clock.move(timedelta(hours=1))
     async with database.transaction() as own:
         await queue.defer(own, aliases_jobs.prune, timestamp=0)
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
     assert await registry(conn, domain) == {}

@@ -34,7 +34,7 @@ def declared() -> Mapping[str, object]:
     """Return what the code declares, in the form of the file."""
     create_app(Settings())
     return {
-        "jobs": sorted(name for name, task in queue.names().items() if ours(task.func.__module__)),
+        "jobs": sorted(name for name, task in queue.tasks().items() if ours(task.func.__module__)),
         "subscribers": sorted(dispatcher.subscribers()),
         "events": sorted(each.name for each in outbox.list_events() if ours(type(each.example).__module__)),
         "email_templates": sorted(each.name for each in Letter.__subclasses__() if ours(each.__module__)),

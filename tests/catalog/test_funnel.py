@@ -177,7 +177,7 @@ class TestPopularity:
         await catalog.roll_up(database)
         async with database.transaction() as conn:
             await queue.defer(conn, catalog_jobs.rank_popularity, timestamp=0)
-        await queue.drain(database, settings)
+        await queue.run_pending(database, settings)
         await catch_up(service.api.state.catalog)
 
     async def test_it_follows_what_people_do(
@@ -227,7 +227,7 @@ async def test_by_what_repeats_are_known_is_forgotten_after_a_week(
     await tell(anyone, domain, event_id=own_id())
     async with database.transaction() as deferring:
         await queue.defer(deferring, catalog_jobs.rank_popularity, timestamp=0)
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
     assert await (await conn.execute("SELECT count(*) FROM catalog_event_keys")).fetchone() == (1,)
 
 

@@ -38,7 +38,7 @@ def test_the_published_document_is_the_one_in_the_docs() -> None:
         ("team-roles.md", [*Permission, *TeamRole]),
         ("errors.md", [each.code for each in errors.list_problem_types()]),
         ("events.md", [each.name for each in outbox.list_events() if not each.internal]),
-        ("jobs.md", [name for name in queue.names() if "procrastinate" not in name]),
+        ("jobs.md", [name for name in queue.tasks() if "procrastinate" not in name]),
         ("cli.md", ["builders serve", "builders keys create", "--dry-run"]),
         ("operations.md", ["POST /v1/sandbox/promote", "GET /livez"]),
         ("schema.md", ["aliases_names", "identity_keys", "PRIMARY KEY (realm, domain, key)"]),

@@ -70,7 +70,7 @@ async def work(database: Database, settings: Settings) -> None:
     async with database.transaction() as conn:
         while await dispatcher.dispatch(conn):
             pass
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
 
 
 async def told(conn: Conn, person: Person, name: str) -> list[dict[str, Any]]:

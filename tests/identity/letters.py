@@ -35,12 +35,12 @@ class Postbox:
 
     async def all_for(self, address: str) -> list[Letter]:
         """All sign-in letters to the address, oldest first."""
-        await queue.drain(self.database, self.settings)
+        await queue.run_pending(self.database, self.settings)
         return [_read(each) for each in letters_to(address, self.settings.data_dir, name="*sign_in*.eml")]
 
     async def key_notices(self, address: str) -> list[str]:
         """The text of each notice of a new API key to the address, oldest first."""
-        await queue.drain(self.database, self.settings)
+        await queue.run_pending(self.database, self.settings)
         found = letters_to(address, self.settings.data_dir, name="*api_key_created*.eml")
         bodies = [each.get_body(("plain",)) for each in found]
         return [body.get_content() for body in bodies if body is not None]

@@ -58,7 +58,7 @@ async def test_the_older_of_two_requests_sends_nothing_after_the_newer(
         await anyone.post(LOGIN, json={"email": alice.account.email})
     older, newer = await requests(conn, alice)
     await conn.execute("DELETE FROM procrastinate_jobs WHERE args->>'sign_in_id' = %s", [older])
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
     await again(conn, older)
 
     [letter] = await postbox.all_for(alice.account.email)

@@ -31,8 +31,8 @@ async def begun(
 async def revive(database: Database, times: int = 1) -> None:
     """Calls the periodic body, several at once when told so."""
     context = cast("JobContext", SimpleNamespace(additional_context={"database": database}))
-    async with queue._opened(database):
-        await asyncio.gather(*(queue.revive(context, timestamp=0) for _ in range(times)))
+    async with queue._open_queue(database):
+        await asyncio.gather(*(queue.retry_stalled(context, timestamp=0) for _ in range(times)))
 
 
 async def test_the_jobs_of_a_dead_worker_are_put_back(own_database: Database, jobs_conn: Conn, done: Done) -> None:
@@ -96,8 +96,8 @@ async def test_a_dead_job_whose_twin_waits_already_makes_room_for_it(
 async def test_a_job_that_kills_its_workers_is_given_up(
     own_database: Database, jobs_conn: Conn, done: Done
 ) -> None:
-    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MOST_LIVES - 1)
-    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MOST_LIVES)
+    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MAX_STARTS - 1)
+    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MAX_STARTS)
 
     await revive(own_database)
 

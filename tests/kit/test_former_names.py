@@ -24,7 +24,7 @@ FIND_JOB = "SELECT status::text, attempts FROM procrastinate_jobs WHERE id = %s"
 async def run(conn: Conn, database: Database, settings: Settings, task: str, **args: Any) -> Any:
     """Enqueue the job as a process of before did, run what waits, and return what is left of the job."""
     [(job_id,)] = await (await conn.execute(ENQUEUE, [task, Jsonb(args)])).fetchall()
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
     return await (await conn.execute(FIND_JOB, [job_id])).fetchone()
 
 

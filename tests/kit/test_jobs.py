@@ -27,7 +27,7 @@ async def test_a_job_exists_when_its_transaction_is_committed(
         assert await waiting(jobs_conn) == []
     assert await waiting(jobs_conn) == [("test.note", "todo", 0)]
 
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert (done.numbers, await waiting(jobs_conn)) == ([1], [])
 
 
@@ -84,7 +84,7 @@ async def test_a_job_that_fails_is_tried_again_later(
     await queue.defer(jobs_conn, done.task, number=1)
     done.fails = True
     for attempt in (1, 2):
-        await queue.drain(own_database, own)
+        await queue.run_pending(own_database, own)
         assert await waiting(jobs_conn) == [("test.note", "todo", attempt)]
         found = await jobs_conn.execute(
             "SELECT extract(epoch FROM scheduled_at - now())::int FROM procrastinate_jobs WHERE args ? 'number'"
@@ -93,7 +93,7 @@ async def test_a_job_that_fails_is_tried_again_later(
         await jobs_conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
 
     done.fails = False
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert done.numbers == [1]
 
 
@@ -101,13 +101,13 @@ def test_what_the_kit_does_by_itself_is_registered() -> None:
     periodic = {task.task.name: task.cron for task in queue.app.periodic_registry.periodic_tasks.values()}
     assert periodic["kit.revive"] == "* * * * *"
     assert periodic["kit.housekeep"] == "17 * * * *"
-    assert {"kit.revive", "kit.housekeep", "news.tell"} <= queue.names().keys()
+    assert {"kit.revive", "kit.housekeep", "news.tell"} <= queue.tasks().keys()
 
 
 async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_ever(
     own_database: Database, jobs_conn: Conn, done: Done, own: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(queue, "PRUNE_BATCH_SIZE", 2)
     ended = ["failed", "failed", "cancelled", "aborted", "failed"]
     for number, status in enumerate([*ended, "todo"]):
         await queue.defer(jobs_conn, done.task, number=number)
@@ -121,15 +121,15 @@ async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_eve
     await queue.prune_failed(jobs_conn)
     assert len(await waiting(jobs_conn)) == 6
     clock.move(timedelta(days=2))
-    await queue.defer(jobs_conn, queue.housekeep, timestamp=0)
-    await queue.drain(own_database, own)
+    await queue.defer(jobs_conn, queue.run_maintenance, timestamp=0)
+    await queue.run_pending(own_database, own)
     assert await waiting(jobs_conn) == [("test.note", "todo", 0)]
 
 
 async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
     jobs_conn: Conn, done: Done, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "PAUSE_S", 0.05)
+    monkeypatch.setattr(queue, "RECONNECT_INTERVAL_S", 0.05)
 
     async def is_done() -> bool:
         return await waiting(jobs_conn) == []

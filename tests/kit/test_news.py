@@ -80,7 +80,7 @@ async def test_each_subscriber_hears_of_each_event(own: Settings, own_database: 
     await publish(own_database, HIDDEN)
 
     assert await dispatch(own_database) == 4
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
 
     everyone = [(name, number) for name in ("ears", "other_ears") for number in range(3)]
     assert await heard(conn) == Counter([*everyone, ("hidden_ears", 0)])
@@ -99,7 +99,7 @@ async def test_a_subscriber_is_given_the_event_as_it_was_published(
     account = ids.new()
     await publish(own_database, TOLD, account=account)
     await dispatch(own_database)
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
 
     [told] = given
     assert (told.name, told.version, told.account_id, told.data) == (TOLD.name, 1, account, '{"number":0}')
@@ -168,14 +168,14 @@ async def test_a_failing_subscriber_is_tried_again_and_holds_up_no_other(
     listen(TOLD, "ears")
     await publish(own_database, TOLD)
     await dispatch(own_database)
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
 
     assert await heard(conn) == Counter([("ears", 0)])  # what the failing one wrote went with it
     found = await conn.execute("SELECT status::text, attempts, scheduled_at > now() FROM procrastinate_jobs")
     assert await found.fetchall() == [("todo", 1, True)]
 
     await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert await heard(conn) == Counter([("ears", 0), ("stumbling", 0)])
     assert tried == [0, 0]
 
@@ -199,12 +199,12 @@ async def test_a_worker_that_does_not_know_a_subscriber_leaves_its_jobs_to_one_t
     await dispatch(own_database)
     dispatcher._subscribers[TOLD.name].clear()  # as in a worker of the revision before, in a rolling deploy
 
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert await heard(conn) == Counter()
 
     listen(TOLD, "ears")
     await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert await heard(conn) == Counter([("ears", 0)])
 
 

@@ -186,8 +186,8 @@ async def test_a_turn_loses_no_row_that_is_written_meanwhile(grown: Grown, own_d
 async def test_the_outbox_is_turned_by_the_housekeeping_job(
     own: Settings, own_database: Database, conn: Conn
 ) -> None:
-    await queue.defer(conn, queue.housekeep, timestamp=0)
-    await queue.drain(own_database, own)
+    await queue.defer(conn, queue.run_maintenance, timestamp=0)
+    await queue.run_pending(own_database, own)
 
     found = await conn.execute(partitions.LIST, {"table": "kit_outbox"})
     names = [name for (name,) in await found.fetchall()]

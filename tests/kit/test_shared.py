@@ -47,7 +47,7 @@ def asking(door: Door, opener: Opener | None = None) -> AnyTask:
     opener = opener or door.open
 
     async def go(context: JobContext, number: int) -> None:
-        assert await queue.shared(context, opener) is door
+        assert await queue.get_shared(context, opener) is door
         door.said.append(str(number))
 
     return queue.app.task(name="test.go", pass_context=True)(go)
@@ -65,7 +65,7 @@ async def test_it_is_opened_once_and_closed_with_the_worker(
 ) -> None:
     del jobs_conn
     await put(own_database, asking(door), 1, 2, 3)
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert door.said == ["opened", "1", "2", "3", "closed"]
 
 
@@ -76,7 +76,7 @@ async def test_another_worker_opens_its_own(
     task = asking(door)
     for number in (1, 2):
         await put(own_database, task, number)
-        await queue.drain(own_database, own)
+        await queue.run_pending(own_database, own)
     assert door.said == ["opened", "1", "closed", "opened", "2", "closed"]
 
 
@@ -85,7 +85,7 @@ async def test_what_nobody_asks_for_is_not_opened(
 ) -> None:
     del jobs_conn
     asking(door)
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert door.said == []
 
 
@@ -93,9 +93,9 @@ async def test_jobs_at_once_wait_for_one_opening(
     own_database: Database, jobs_conn: Conn, own: Settings, door: Door
 ) -> None:
     del jobs_conn
-    async with queue._opened(own_database):
+    async with queue._open_queue(own_database):
         await put(own_database, asking(door), *range(8))
-        await queue._work(own_database, own, wait=False, listen_notify=False, concurrency=8)
+        await queue._run_worker(own_database, own, wait=False, listen_notify=False, concurrency=8)
     assert (door.said[0], door.said[-1]) == ("opened", "closed")
     assert sorted(door.said[1:-1]) == [str(number) for number in range(8)]
 
@@ -107,9 +107,9 @@ async def test_what_fails_to_open_is_tried_again_by_the_next(
 
     async def go(context: JobContext, number: int) -> None:
         door.fails = number == 1
-        await queue.shared(context, door.open)
+        await queue.get_shared(context, door.open)
 
     task: AnyTask = queue.app.task(name="test.go", pass_context=True)(go)
     await put(own_database, task, 1, 2)
-    await queue.drain(own_database, own)
+    await queue.run_pending(own_database, own)
     assert door.said == ["failed", "opened", "closed"]

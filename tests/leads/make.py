@@ -50,7 +50,7 @@ class Desk:
         """Until there is no news and no job left."""
         told = 1
         while told:
-            await queue.drain(self.database, self.settings)
+            await queue.run_pending(self.database, self.settings)
             async with self.database.transaction() as conn:
                 told = await dispatcher.dispatch(conn)
 

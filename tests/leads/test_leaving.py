@@ -191,7 +191,7 @@ async def test_a_job_that_is_run_twice_does_its_work_once(
     for _ in range(2):
         async with database.transaction() as conn:
             await queue.defer(conn, leads_jobs.take, request_id=request_id)
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
 
     assert len(await desk.letters(email)) == 1
 

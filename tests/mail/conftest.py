@@ -51,7 +51,7 @@ async def sweep(database: Database, settings: Settings) -> None:
     """What the minute brings."""
     async with database.transaction() as conn:
         await queue.defer(conn, mail_jobs.sweep, timestamp=0)
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
 
 
 def with_server(settings: Settings, url: str, **changed: object) -> Settings:

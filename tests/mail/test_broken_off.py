@@ -51,7 +51,7 @@ async def test_what_cannot_be_written_bounces_at_once(
 ) -> None:
     monkeypatch.setattr(envelope, "pack", raising(ValueError("no header takes reader@mail.example")))
     message_id = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.last_error, stands.next_try_at) == (
@@ -73,7 +73,7 @@ async def test_what_breaks_off_on_our_side_is_tried_again_and_given_up(
 ) -> None:
     monkeypatch.setattr(Postman, "carry", raising(RuntimeError("reader@mail.example")))
     message_id = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.last_error) == (Status.DEFERRED, "It could not be handed over. (RuntimeError)")
@@ -92,7 +92,7 @@ async def test_a_full_outbox_is_waited_for(
     (folder / "secret_keys").write_bytes((settings.data_dir / "secret_keys").read_bytes())
     (folder / "outbox").write_text("a file is in its place")
     message_id = await send()
-    await queue.drain(database, settings.model_copy(update={"data_dir": folder}))
+    await queue.run_pending(database, settings.model_copy(update={"data_dir": folder}))
     assert (await look(message_id)).status is Status.DEFERRED
 
     (folder / "outbox").unlink()
@@ -106,7 +106,7 @@ async def test_a_letter_that_only_a_newer_worker_knows_waits_for_it_but_not_for_
 ) -> None:
     known, unknown = await send(), await send()
     await conn.execute("UPDATE mail_messages SET letter = 'of_tomorrow' WHERE id = ANY(%s)", [[known, unknown]])
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
     assert {(await look(each)).status for each in (known, unknown)} == {Status.DEFERRED}
 
     await conn.execute("UPDATE mail_messages SET letter = 'sign_in' WHERE id = %s", [known])

@@ -21,7 +21,7 @@ async def test_a_letter_arrives(
     send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer
 ) -> None:
     message_id = await send(SIGN_IN, to="Ada.Reader@mail.example")
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     (received,) = smtp.received
     message = received.message
@@ -61,7 +61,7 @@ async def test_nothing_secret_stays_in_the_table_or_gets_into_a_log(
     assert CODE not in arguments
     assert "reader" not in arguments
 
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
     clock.move(timedelta(minutes=2))
     await sweep(database, by_smtp)
     log.configure(level="error")
@@ -83,7 +83,7 @@ async def test_what_the_server_puts_off_is_sent_later_under_the_same_id(
 ) -> None:
     smtp.script.rcpt = ["451 4.7.1 <reader@mail.example>: greylisted,\x07 come back"]
     message_id = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.attempts, stands.last_code) == (Status.DEFERRED, 1, 451)
@@ -107,7 +107,7 @@ async def test_what_is_of_no_more_use_is_not_sent(
 ) -> None:
     message_id = await send(expires_at=clock.now() + timedelta(minutes=15))
     clock.move(timedelta(minutes=16))
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     assert (await look(message_id)).status is Status.EXPIRED
     assert smtp.received == []
@@ -118,7 +118,7 @@ async def test_what_would_be_of_no_use_by_the_next_attempt_is_over(
 ) -> None:
     smtp.script.rcpt = ["451 later"]
     message_id = await send(expires_at=clock.now() + timedelta(seconds=30))
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.last_code, stands.last_error) == (Status.EXPIRED, 451, "later")
@@ -143,12 +143,12 @@ async def test_a_job_that_comes_twice_sends_once(
     send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer
 ) -> None:
     message_id = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
     async with database.transaction() as conn:
         account_id = str((await look(message_id)).account_id)
         for _ in range(2):
             await queue.defer(conn, delivery.deliver, account_id=account_id, message_id=str(message_id))
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     assert len(smtp.received) == 1
 
@@ -164,7 +164,7 @@ async def test_a_worker_killed_in_the_middle_leaves_it_to_another_with_the_same_
         assert begun is not None
         await desk.carrier.carry(delivery._parcel(begun, desk, keyring))  # and here it dies
 
-    await queue.drain(database, by_smtp)  # the job, come back too early: the dead one's lease still runs
+    await queue.run_pending(database, by_smtp)  # the job, come back too early: the dead one's lease still runs
     assert len(smtp.received) == 1
     clock.move(delivery.LEASE + timedelta(seconds=1))
     await sweep(database, by_smtp)
@@ -179,7 +179,7 @@ async def test_the_return_path_is_the_messages_own_where_that_is_wanted(
     send: Send, database: Database, by_smtp: Settings, smtp: MailServer, keyring: Keyring
 ) -> None:
     message_id = await send(RENEWALS)
-    await queue.drain(database, by_smtp.model_copy(update={"mail_bounces_to": "bounce@in.builders.example"}))
+    await queue.run_pending(database, by_smtp.model_copy(update={"mail_bounces_to": "bounce@in.builders.example"}))
 
     local, _, domain = smtp.received[0].sender.partition("@")
     assert (local.partition("+")[0], domain) == ("bounce", "in.builders.example")

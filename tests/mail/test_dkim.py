@@ -65,7 +65,7 @@ async def test_a_message_verifies_and_a_changed_one_does_not(
     send: Send, database: Database, signing: Settings, smtp: MailServer, key: rsa.RSAPrivateKey
 ) -> None:
     await send(RENEWALS)
-    await queue.drain(database, signing)
+    await queue.run_pending(database, signing)
 
     raw = smtp.received[0].raw
     assert is_ours(raw, key)
@@ -80,7 +80,7 @@ async def test_another_domain_may_sign(
     send: Send, database: Database, signing: Settings, smtp: MailServer, key: rsa.RSAPrivateKey
 ) -> None:
     await send()
-    await queue.drain(database, signing.model_copy(update={"dkim_domain": "mail.builders.example"}))
+    await queue.run_pending(database, signing.model_copy(update={"dkim_domain": "mail.builders.example"}))
 
     assert is_ours(smtp.received[0].raw, key, "mail.builders.example")
 

@@ -31,7 +31,7 @@ async def test_mail_becomes_files_that_sort_by_time(
 ) -> None:
     first = await send(SIGN_IN)
     await send(RENEWALS)
-    await queue.drain(database, apart)
+    await queue.run_pending(database, apart)
 
     files = mail.list_outbox(apart.data_dir)
     assert [each.suffix for each in files] == [".eml", ".eml"]
@@ -43,7 +43,7 @@ async def test_mail_becomes_files_that_sort_by_time(
 
 async def test_they_are_the_owners_alone(send: Send, database: Database, apart: Settings) -> None:
     await send()
-    await queue.drain(database, apart)
+    await queue.run_pending(database, apart)
 
     (file,) = mail.list_outbox(apart.data_dir)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -91,7 +91,7 @@ async def test_a_label_sends_mail_to_nobody_else(
     send: Send, database: Database, by_smtp: Settings, smtp: MailServer, text: str
 ) -> None:
     await send(WebhookDisabled(label=text, url=WEBHOOK.url, reason=WEBHOOK.reason))
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     (received,) = smtp.received
     assert received.message["Bcc"] is None
@@ -110,7 +110,7 @@ async def test_mail_to_such_an_address_is_not_written(
     send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, word: str
 ) -> None:
     message_id = await send(to=f"{word}@evil.example")
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.last_error) == (Status.BOUNCED, "No mail server takes such an address.")

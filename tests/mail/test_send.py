@@ -48,7 +48,7 @@ async def test_a_message_of_a_transaction_that_failed_never_was(
 
     with pytest.raises(ZeroDivisionError):
         await fail()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     assert await mail.find_message(conn, account_id=alice.account.id, message_id=made[0]) is None
     assert smtp.received == []
@@ -84,7 +84,7 @@ async def test_the_newest_are_listed_first_and_by_status(
 ) -> None:
     smtp.script.rcpt = ["550 no"]
     sent = [await send() for _ in range(3)]
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
     waiting = await send(RENEWALS)
 
     account_id = alice.account.id
@@ -103,7 +103,7 @@ async def test_messages_are_found_and_sent_from_a_month_of_their_own(
     async with database.connection() as turning:
         await partitions.rotate_partitions(turning)
     after = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     for message_id in (before, after):
         assert (await look(message_id)).status is Status.SENT
@@ -124,7 +124,7 @@ async def test_every_kind_is_sealed_and_arrives(
     send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, letter: Letter
 ) -> None:
     message_id = await send(letter)
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     assert (await look(message_id)).status is Status.SENT
     assert len(smtp.received) == 1

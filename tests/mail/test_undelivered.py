@@ -21,7 +21,7 @@ async def test_what_the_server_refuses_for_good_bounces_at_once(
 ) -> None:
     setattr(smtp.script, stage, ["550 5.1.1 <reader@mail.example>: no such user here"])
     message_id = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.last_code) == (Status.BOUNCED, 550)
@@ -37,7 +37,7 @@ async def test_who_listens_is_told_of_a_bounce(
 ) -> None:
     smtp.script.rcpt = ["550 no such user"]
     message_id = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     found = await conn.execute(
         "SELECT account_id, data::json ->> 'letter', data::json ->> 'code' FROM kit_outbox"
@@ -57,7 +57,7 @@ async def test_a_refusal_of_ourselves_is_no_bounce_but_an_error_of_the_set_up(
         by_login = with_server(settings, server.url(credentials="builders:pa55word-s3cret@"))
         message_id = await send()
         log.configure(level="error", stream=stream)
-        await queue.drain(database, by_login)
+        await queue.run_pending(database, by_login)
         log.configure(level="error")
 
         stands = await look(message_id)
@@ -77,7 +77,7 @@ async def test_the_waits_grow_and_after_two_days_it_is_given_up(
 ) -> None:
     smtp.script.rcpt = ["450 mailbox busy"] * 50
     message_id = await send()
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
     waits = []
     while (stands := await look(message_id)).status is Status.DEFERRED:
         assert stands.next_try_at is not None
@@ -112,7 +112,7 @@ async def test_what_is_no_address_bounces_before_a_server_sees_it(
     send: Send, look: Look, database: Database, by_smtp: Settings, smtp: MailServer, to: str
 ) -> None:
     message_id = await send(to=to)
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     stands = await look(message_id)
     assert (stands.status, stands.last_error) == (Status.BOUNCED, "No mail server takes such an address.")
@@ -128,7 +128,7 @@ async def test_a_secret_key_that_is_gone_is_said(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     message_id = await send()
-    await queue.drain(database, by_smtp.model_copy(update={"data_dir": tmp_path_factory.mktemp("other")}))
+    await queue.run_pending(database, by_smtp.model_copy(update={"data_dir": tmp_path_factory.mktemp("other")}))
 
     stands = await look(message_id)
     assert (stands.status, stands.last_error) == (Status.BOUNCED, "The secret key that sealed it is gone.")
@@ -142,7 +142,7 @@ async def test_settings_that_will_not_do_are_said_and_the_mail_waits(
     wrong = by_smtp.model_copy(update={"mail_from": "not an address <@>"})
     message_id = await send()
     log.configure(level="error", stream=stream)
-    await queue.drain(database, wrong)
+    await queue.run_pending(database, wrong)
     log.configure(level="error")
 
     assert (await look(message_id)).status is Status.QUEUED

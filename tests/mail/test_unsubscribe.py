@@ -33,7 +33,7 @@ def reader(alice: Person) -> str:
 async def link(send: Send, database: Database, by_smtp: Settings, smtp: MailServer, reader: str) -> str:
     """What stands in the headers of a notice to them."""
     await send(RENEWALS, to=reader)
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
     message = smtp.received[0].message
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     found = re.fullmatch(
@@ -60,7 +60,7 @@ async def test_one_click_ends_it_at_once(
     assert "set-cookie" not in answer.headers
 
     message_id = await send(RENEWALS, to=f" {reader.upper()} ")
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
     stands = await look(message_id)
     assert (stands.status, stands.attempts, stands.next_try_at) == (Status.SUPPRESSED, 0, None)
     assert len(smtp.received) == 1
@@ -107,7 +107,7 @@ async def test_what_waits_for_another_attempt_is_not_sent_either(
 ) -> None:
     waiting = await send(RENEWALS, to=reader)
     await anyone.post(link, data=ONE_CLICK)
-    await queue.drain(database, by_smtp)
+    await queue.run_pending(database, by_smtp)
 
     assert (await look(waiting)).status is Status.SUPPRESSED
     assert len(smtp.received) == 1

@@ -36,7 +36,7 @@ class Office:
         while told:
             async with self.database.transaction() as conn:
                 told = await dispatcher.dispatch(conn)
-            await queue.drain(self.database, self.settings)
+            await queue.run_pending(self.database, self.settings)
 
     async def letters(self, address: str) -> list[EmailMessage]:
         """What the address got so far, oldest first."""

@@ -128,7 +128,7 @@ async def ended(person: Person, promotion: Json) -> Json:
     if promotion["status"] != "running":
         return promotion
     state = person.service.api.state
-    await queue.drain(state.database, state.settings)
+    await queue.run_pending(state.database, state.settings)
     answer = await person.get(f"/v1/sandbox/promotions/{promotion['id']}")
     read: Json = answer.json()
     return read

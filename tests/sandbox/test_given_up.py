@@ -48,12 +48,12 @@ class Worker:
         clock.move(ABANDONED)
         async with self._database.transaction() as conn:
             await queue.defer(conn, sandbox_jobs.resume, timestamp=0)
-        await queue.drain(self._database, self._settings)
+        await queue.run_pending(self._database, self._settings)
 
     async def try_again(self, person: Person) -> None:
         """The next try of the account's job, before its time."""
         await self._conn.execute(DUE, [str(person.account.id)])
-        await queue.drain(self._database, self._settings)
+        await queue.run_pending(self._database, self._settings)
 
     async def try_the_last_time(self, person: Person) -> None:
         """As if all tries before had failed."""

@@ -21,7 +21,7 @@ async def work(database: Database, settings: Settings, task: Task[Any, Any, Any]
     """Runs a periodic task and whatever it enqueues, as a worker would."""
     async with database.transaction() as conn:
         await queue.defer(conn, task, timestamp=0)
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
 
 
 async def read(person: Person, planned: Json) -> str:

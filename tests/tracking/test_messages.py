@@ -90,7 +90,7 @@ async def test_the_scope_is_asked_for(dana: Person, anyone: Client) -> None:
 async def sweep(database: Database, settings: Settings) -> None:
     async with database.transaction() as conn:
         await queue.defer(conn, tracking_jobs.mark_bursts, timestamp=0)
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
 
 
 async def test_three_links_at_once_are_a_machines_doing(

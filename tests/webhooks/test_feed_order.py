@@ -93,7 +93,7 @@ async def test_what_a_killed_relay_had_taken_is_relayed_by_the_next(
 
     await relay(database)
     assert types(await read(alice, start)) == ["webhook.deleted"]
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
     assert types(await read(alice, start)) == ["webhook.deleted"]
 
 

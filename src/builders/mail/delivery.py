@@ -90,7 +90,7 @@ async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
 async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
     """Makes one attempt to deliver one message."""
     try:
-        desk = await queue.shared(context, open_desk)
+        desk = await queue.get_shared(context, open_desk)
     except ValueError as error:
         _log.error("mail_settings_wrong", error=str(error))
         return

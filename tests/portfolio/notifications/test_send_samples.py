@@ -81,7 +81,7 @@ async def test_a_sample_mail_goes_to_the_accounts_own_address(
     dana: Person, database: Database, settings: Settings
 ) -> None:
     said = await ask(dana, channel="email", event="webhook.disabled")
-    await queue.drain(database, settings)
+    await queue.run_pending(database, settings)
 
     assert said["webhooks"] == []
     assert (said["email"]["status"], said["email"]["error"]) == ("queued", None)

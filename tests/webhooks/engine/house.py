@@ -135,7 +135,7 @@ class House:
         await self.dispatch()
 
     async def drain_jobs(self) -> None:
-        await queue.drain(self.database, self.settings)
+        await queue.run_pending(self.database, self.settings)
 
     def sender(self) -> Sender:
         assert self.outbound is not None

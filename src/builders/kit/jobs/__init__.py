@@ -1,1 +1,1 @@
-"""Background jobs in PostgreSQL."""
+"""Background jobs in a PostgreSQL queue."""

@@ -1,7 +1,7 @@
-"""Jobs: work that outlives the request, in the PostgreSQL queue (procrastinate).
+"""Background jobs in a PostgreSQL queue (procrastinate).
 
-A room declares its tasks on `app` in its `jobs` file; `defer` puts one into the caller's own transaction.
-Arguments are ids only. A job runs at least once: a killed worker's jobs are taken up again by `revive`.
+Packages declare their tasks on `app` in `jobs.py`; `defer` enqueues a job in the caller's transaction. Job
+arguments are ids only. A job runs at least once: `retry_stalled` retries the jobs of killed workers.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
-GRACE_S = 20  # for running jobs when the worker is told to stop
-PAUSE_S = 1.0  # before another try when the database is away
-MOST_LIVES = 12  # a job that was begun so often, and killed its workers, is given up
-RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # after 3 s, 9 s, 27 s, …; nine days in all
-REVIVING = 4_711_020_27  # any number, the same in every version
+SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
+RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
+MAX_STARTS = 12  # of a job whose workers were killed; then it fails
+RETRY = RetryStrategy(max_attempts=12, exponential_wait=3)  # after 3 s, 9 s, 27 s, …; nine days in total
+STALLED_JOBS_LOCK = 4_711_020_27  # arbitrary, the same in every release
 
-FAILED_KEPT = timedelta(days=30)  # for somebody to look at
-PRUNED_AT_ONCE = 1000
+FAILED_RETENTION = timedelta(days=30)  # for inspection
+PRUNE_BATCH_SIZE = 1000
 
 TRY_LOCK = "SELECT pg_try_advisory_lock(%(lock)s)"
-# Jobs that ended, but not well; the others are gone when they end. The queue's own statement reads all events.
+# Succeeded jobs are deleted when they end. The queue's own prune statement reads all events.
 PRUNE_FAILED = """
     DELETE FROM procrastinate_jobs WHERE id IN (
         SELECT id FROM procrastinate_jobs AS job
@@ -56,146 +56,145 @@ logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it logs each job
 
 
 async def defer(conn: Conn, task: Task[Any, Any, Any], *, once: str | None = None, **ids: str | int) -> None:
-    """Enqueues a job that exists if and only if the transaction of `conn` commits.
+    """Enqueue a job that exists if and only if the transaction of `conn` commits.
 
-    `once` names a job of which one waiting is enough; a second is then silently left out.
+    `once` is a queueing lock: while a job with this lock is waiting, no second one is enqueued.
     """
     try:
-        async with conn.transaction():  # a savepoint: a clash would abort the caller's transaction
+        async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
             await task.configure(connection=conn, queueing_lock=once).defer_async(**ids)
     except AlreadyEnqueued:
         _log.debug("job_already_waiting", task=task.name, once=once)
 
 
 def database(context: JobContext) -> Database:
-    """The worker's pool."""
+    """Return the worker's database."""
     pool: Database = context.additional_context["database"]
     return pool
 
 
 def settings(context: JobContext) -> Settings:
-    """The worker's settings."""
+    """Return the worker's settings."""
     found: Settings = context.additional_context["settings"]
     return found
 
 
 def keyring(context: JobContext) -> Keyring:
-    """The worker's keyring."""
+    """Return the worker's keyring."""
     found: Keyring = context.additional_context["keyring"]
     return found
 
 
-async def shared(context: JobContext, opener: Callable[[Settings], AbstractAsyncContextManager[T]]) -> T:
-    """What all jobs of a worker share, such as a connection that is kept: opened once, closed with the worker."""
-    kept: _Kept = context.additional_context["kept"]
-    async with kept.lock:
-        if opener not in kept.opened:
-            kept.opened[opener] = await kept.stack.enter_async_context(opener(settings(context)))
-    found: T = kept.opened[opener]
+async def get_shared(context: JobContext, opener: Callable[[Settings], AbstractAsyncContextManager[T]]) -> T:
+    """Return an object that all jobs of a worker share; open it once and close it with the worker."""
+    shared: _SharedObjects = context.additional_context["shared"]
+    async with shared.lock:
+        if opener not in shared.objects:
+            shared.objects[opener] = await shared.stack.enter_async_context(opener(settings(context)))
+    found: T = shared.objects[opener]
     return found
 
 
-class _Kept:
+class _SharedObjects:
     def __init__(self, stack: AsyncExitStack) -> None:
         self.stack = stack
         self.lock = asyncio.Lock()
-        self.opened: dict[Callable[[Settings], Any], Any] = {}  # by what opens it
+        self.objects: dict[Callable[[Settings], Any], Any] = {}  # by opener
 
 
 async def run(database: Database, settings: Settings) -> None:
-    """Works until cancelled, also over a database that goes away and comes back.
+    """Run jobs until cancelled; continue when the database becomes available again.
 
-    Running jobs then have GRACE_S seconds to end.
+    After the cancellation, running jobs have SHUTDOWN_GRACE_S seconds to finish.
     """
-    async with _opened(database):
+    async with _open_queue(database):
         while True:
             try:
-                await _begin(database)
-                await _work(database, settings, concurrency=settings.worker_concurrency)
+                await _enqueue_overdue(database)
+                await _run_worker(database, settings, concurrency=settings.worker_concurrency)
             except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
-                me = asyncio.current_task()
-                if me is not None and me.cancelling():  # told to stop while the database was away
+                current = asyncio.current_task()
+                if current is not None and current.cancelling():  # cancelled while the database was unavailable
                     raise
                 _log.warning("jobs_delayed", error=str(error.__cause__ or error))
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(RECONNECT_INTERVAL_S)
 
 
-async def drain(database: Database, settings: Settings) -> None:
-    """Runs the waiting jobs and returns; what tests use in place of a worker. What is periodic is not begun."""
-    # Else the hour would decide.
+async def run_pending(database: Database, settings: Settings) -> None:
+    """Run the waiting jobs and return, for tests. Do not start periodic tasks, which depend on the time of day."""
     declared, app.periodic_registry = app.periodic_registry, PeriodicRegistry()  # type: ignore[no-untyped-call]
     try:
-        async with _opened(database):
-            await _work(database, settings, wait=False, listen_notify=False)
+        async with _open_queue(database):
+            await _run_worker(database, settings, wait=False, listen_notify=False)
     finally:
         app.periodic_registry = declared
 
 
 @asynccontextmanager
-async def _opened(database: Database) -> AsyncIterator[None]:
-    # A connector of its own each time: one that was opened once keeps its pool, also when that is closed.
+async def _open_queue(database: Database) -> AsyncIterator[None]:
+    # A new connector each time: an opened one keeps its pool, even a closed one.
     with app.replace_connector(PsycopgConnector()):
         async with app.open_async(database.pool):
             yield
 
 
-async def _work(database: Database, settings: Settings, **options: Any) -> None:  # run_worker_async's options
+async def _run_worker(database: Database, settings: Settings, **options: Any) -> None:  # of run_worker_async
     async with AsyncExitStack() as stack:
         await app.run_worker_async(
             install_signal_handlers=False,
-            shutdown_graceful_timeout=GRACE_S,
+            shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
             delete_jobs="successful",
             additional_context={
                 "database": database,
                 "settings": settings,
                 "keyring": secret_keys.keyring_of(settings),
-                "kept": _Kept(stack),
+                "shared": _SharedObjects(stack),
             },
             **options,
         )
 
 
-async def _begin(database: Database) -> None:
-    """What was due while no worker ran is done at once."""
+async def _enqueue_overdue(database: Database) -> None:
+    """Enqueue the periodic tasks that may have been missed while no worker was running."""
     async with database.transaction() as conn:
-        for task in (revive, housekeep):
+        for task in (retry_stalled, run_maintenance):
             await defer(conn, task, once=task.queueing_lock, timestamp=0)
 
 
 @app.periodic(cron="* * * * *")
 @app.task(name="kit.revive", queueing_lock="kit.revive", pass_context=True)
-async def revive(context: JobContext, timestamp: int) -> None:
-    """Puts the jobs of killed workers back into the queue."""
+async def retry_stalled(context: JobContext, timestamp: int) -> None:
+    """Enqueue the jobs of killed workers again."""
     del timestamp
     if not await app.job_manager.get_stalled_jobs():
         return
-    # One at a time: a second one would put back what a worker has begun again by now. The lock is held on a
-    # connection beside the pool, which the queue itself needs meanwhile.
+    # One process at a time: a second one would retry jobs that were just started again. The lock uses a separate
+    # connection, because the queue needs the pool meanwhile.
     async with await psycopg.AsyncConnection.connect(database(context).conninfo, autocommit=True) as conn:
-        if await (await conn.execute(TRY_LOCK, {"lock": REVIVING})).fetchone() != (True,):
+        if await (await conn.execute(TRY_LOCK, {"lock": STALLED_JOBS_LOCK})).fetchone() != (True,):
             return
         for job in await app.job_manager.get_stalled_jobs():
-            await _put_back(job)
+            await _retry_job(job)
 
 
-async def _put_back(job: Job) -> None:
+async def _retry_job(job: Job) -> None:
     try:
-        if job.attempts < MOST_LIVES:
-            with suppress(UniqueViolation):  # its twin waits already (same queueing lock) and will do the work
+        if job.attempts < MAX_STARTS:
+            with suppress(UniqueViolation):  # a job with the same queueing lock is already waiting
                 await app.job_manager.retry_job(job)
-                _log.warning("job_revived", job=job.id, task=job.task_name)
+                _log.warning("job_retried", job=job.id, task=job.task_name)
                 return
         await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=False)
-        _log.error("job_given_up", job=job.id, task=job.task_name)
+        _log.error("job_failed", job=job.id, task=job.task_name)
     except ConnectorException:
-        # Its worker was slow, not dead, and has ended it meanwhile; else it is still there in a minute.
-        _log.warning("job_not_revived", job=job.id, task=job.task_name)
+        # A slow worker may have finished it; otherwise the next run retries it.
+        _log.warning("job_not_retried", job=job.id, task=job.task_name)
 
 
 @app.periodic(cron="17 * * * *")
 @app.task(name="kit.housekeep", queueing_lock="kit.housekeep", pass_context=True)
-async def housekeep(context: JobContext, timestamp: int) -> None:
-    """Makes next months' partitions, drops old ones, forgets old idempotency keys and failed jobs."""
+async def run_maintenance(context: JobContext, timestamp: int) -> None:
+    """Create and drop partitions; delete expired idempotency keys and failed jobs."""
     del timestamp
     async with database(context).connection() as conn:
         await idempotency.prune(conn)
@@ -204,17 +203,17 @@ async def housekeep(context: JobContext, timestamp: int) -> None:
 
 
 async def prune_failed(conn: Conn) -> None:
-    """Forgets jobs that failed long ago, some at a time."""
-    batch = {"before": clock.now() - FAILED_KEPT, "batch": PRUNED_AT_ONCE}
-    while (await conn.execute(PRUNE_FAILED, batch)).rowcount == PRUNED_AT_ONCE:
+    """Delete expired failed jobs in batches."""
+    batch = {"before": clock.now() - FAILED_RETENTION, "batch": PRUNE_BATCH_SIZE}
+    while (await conn.execute(PRUNE_FAILED, batch)).rowcount == PRUNE_BATCH_SIZE:
         pass
 
 
-def names() -> Mapping[str, Task[Any, Any, Any]]:
-    """Return every declared task by the name that jobs are enqueued under."""
+def tasks() -> Mapping[str, Task[Any, Any, Any]]:
+    """Return all declared tasks by the name that jobs are enqueued under."""
     return {task.name: task for task in app.tasks.values()}
 
 
 def aliases() -> Mapping[str, str]:
-    """Return the name of each task by another one that queued jobs may hold."""
+    """Return the task name for each alias that queued jobs may hold."""
     return {alias: task.name for task in app.tasks.values() for alias in task.aliases}
