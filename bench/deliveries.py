@@ -35,6 +35,7 @@ from builders.kit.process.secret_keys import keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.webhooks import jobs as webhooks_jobs, signing
+from builders.webhooks.records import DestinationSpec
 from builders.webhooks.store import destinations
 
 AIM = 0.4
@@ -136,17 +137,19 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
         for n in range(DESTINATIONS):
             account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
             made, secret = ids.new(), signing.generate_secret()
-            await destinations.insert(
-                conn,
-                account_id=account.id,
-                destination_id=made,
+            spec = DestinationSpec(
+                id=made,
                 label="bench",
                 url=f"http://{HOST}:{port}/{n}",
                 enabled=True,
                 events=["alias.*"],
-                secret=signing.seal_secret(keyring, secret, account_id=account.id, destination_id=made),
-                secret_hint=signing.hint_of(secret),
-                now=clock.now(),
+                secret_from=None,
+                manifest=None,
+                manifest_key=None,
+            )
+            sealed = signing.stored_secret(keyring, secret, account_id=account.id, destination_id=spec.id)
+            await destinations.insert(
+                conn, account_id=account.id, specs=[spec], secrets={spec.id: sealed}, now=clock.now()
             )
             accounts.append(account.id)
     await database.close()

@@ -35,6 +35,7 @@ from builders.kit.process.secret_keys import Keyring, keyring_of
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.webhooks import signing
+from builders.webhooks.records import DestinationSpec
 from builders.webhooks.store import destinations
 from soak.receivers import BAD, HOST, Receivers
 
@@ -165,17 +166,19 @@ async def _make(database: Database, keyring: Keyring, port: int, plan: Plan) -> 
                 account = await identity.create_account(conn, email=f"{ids.new()}@soak.example", verified=True)
             made.append((account.id, ids.new()))
             text = signing.generate_secret()
-            await destinations.insert(
-                conn,
-                account_id=account.id,
-                destination_id=made[n][1],
+            spec = DestinationSpec(
+                id=made[n][1],
                 label=f"soak {n}",
                 url=f"http://{HOST}:{port}/{n}",
                 enabled=True,
                 events=["alias.*"],
-                secret=signing.seal_secret(keyring, text, account_id=account.id, destination_id=made[n][1]),
-                secret_hint=signing.hint_of(text),
-                now=clock.now(),
+                secret_from=None,
+                manifest=None,
+                manifest_key=None,
+            )
+            sealed = signing.stored_secret(keyring, text, account_id=account.id, destination_id=spec.id)
+            await destinations.insert(
+                conn, account_id=account.id, specs=[spec], secrets={spec.id: sealed}, now=clock.now()
             )
     return made
 

@@ -6,7 +6,7 @@ import pytest
 
 from builders.kit.outbound.client import Outbound
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
-from builders.webhooks import batches
+from builders.webhooks import batches, destinations
 from tests.cast import Person
 from tests.sandbox.make import findings, plan_of, webhook, whole
 
@@ -15,7 +15,7 @@ PATIENCE_S = 10
 
 async def test_slow_name_servers_are_asked_at_once(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     outbound: Outbound = alice.service.api.state.outbound
-    together = asyncio.Barrier(batches.MAX_LOOKUPS)
+    together = asyncio.Barrier(destinations.MAX_LOOKUPS)
 
     async def judge_host(target: Target) -> None:
         await together.wait()
@@ -23,9 +23,11 @@ async def test_slow_name_servers_are_asked_at_once(alice: Person, monkeypatch: p
             raise UrlRefused(Rule.ADDRESS, "Not a public one.")
 
     monkeypatch.setattr(outbound, "judge_host", judge_host)
-    urls = [f"https://h{at}.example/" for at in range(2 * batches.MAX_LOOKUPS - 1)] + ["https://private.example/"]
+    urls = [f"https://h{at}.example/" for at in range(2 * destinations.MAX_LOOKUPS - 1)] + [
+        "https://private.example/"
+    ]
     async with asyncio.timeout(PATIENCE_S):
-        judged = await batches.validate_urls(outbound, urls)
+        judged = await destinations.validate_urls(outbound, urls)
     assert judged.refused == {"https://private.example/": "Not a public one."}
     assert {*judged.kept} == {*urls[:-1]}
 

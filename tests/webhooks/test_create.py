@@ -6,7 +6,7 @@ import pytest
 
 from builders.app import Service
 from builders.kit.process import log
-from builders.webhooks import destinations, signing
+from builders.webhooks import batches, signing
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import resolving
 from tests.webhooks.hostile import URLS
@@ -200,7 +200,7 @@ async def test_a_disabled_one_is_disabled_by_hand(alice: Person) -> None:
 async def test_of_many_at_once_no_more_than_the_limit_are_made(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(destinations, "MAX_DESTINATIONS", 3)
+    monkeypatch.setattr(batches, "MAX_DESTINATIONS", 3)
     answers = await asyncio.gather(*(alice.post(PATH, json=WANTED) for _ in range(8)))
 
     assert sorted(each.status_code for each in answers) == [200] * 3 + [409] * 5

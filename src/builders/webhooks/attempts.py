@@ -15,7 +15,7 @@ from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock
 from builders.webhooks import signing
 from builders.webhooks.errors import DeliveryInFlight
-from builders.webhooks.events import WEBHOOK_DISABLED, WebhookData
+from builders.webhooks.events import WEBHOOK_DISABLED, webhook_data
 from builders.webhooks.records import Attempt, DeliveryStatus
 from builders.webhooks.store import claims, results
 from builders.webhooks.store.claims import Claim
@@ -118,15 +118,8 @@ async def write_results(conn: Conn, *, results_: Sequence[Result]) -> int:
     if failed:
         for each in await results.disable_failing(conn, notes=failed, failing_before=now - DISABLE_AFTER, now=now):
             _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
-            told = WebhookData(
-                id=each.id,
-                label=each.label,
-                url=each.url,
-                enabled=False,
-                events=list(each.events),
-                disabled_reason=each.disabled_reason,
-            )
-            await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=told)
+            data = webhook_data(each, each.disabled_reason)
+            await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=data)
     return len(held)
 
 

@@ -1,163 +1,146 @@
-"""Destinations in sets, as a manifest has them: all or none, in a handful of statements for any number."""
+"""Write destinations in batches, all or none; a single write is a batch of one."""
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.events.outbox import Event
-from builders.kit.outbound.client import Outbound, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.webhooks import catalog, destinations, signing
+from builders.webhooks import signing
 from builders.webhooks.errors import SecretsGone, WebhookKeysTaken, WebhookLimit, WebhooksChanged
-from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, WebhookData
-from builders.webhooks.records import DestinationChange, DestinationSpec, ManagedDestination, ValidatedUrls
-from builders.webhooks.store import batches as store, destinations as single
+from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, webhook_data
+from builders.webhooks.records import DestinationChange, DestinationSpec, DisabledReason, ManagedDestination
+from builders.webhooks.store import destinations as store, secrets as secret_store
+from builders.webhooks.store.destinations import LockedDestination
 
-MAX_DESTINATIONS = destinations.MAX_DESTINATIONS
-MAX_LOOKUPS = 10  # names that name servers are asked about, so that a few slow ones do not add up
-
-
-async def validate_urls(outbound: Outbound, urls: Iterable[str]) -> ValidatedUrls:
-    """Which of the URLs can be one of a destination. Asks name servers, so no transaction is open.
-
-    Of more than an account may have only the form is judged: they cannot all be had, and nobody should make us ask
-    thousands of questions.
-    """
-    wanted = sorted(set(urls))
-    turn = asyncio.Semaphore(MAX_LOOKUPS)
-
-    async def judge(url: str) -> str | UrlRefused:
-        async with turn:
-            try:
-                if len(wanted) > MAX_DESTINATIONS:
-                    return outbound.judge_url(url).url
-                return await destinations.validate_url(outbound, url)
-            except UrlRefused as refusal:
-                return refusal
-
-    found = dict(zip(wanted, await asyncio.gather(*map(judge, wanted)), strict=True))
-    return ValidatedUrls(
-        kept={url: judged for url, judged in found.items() if isinstance(judged, str)},
-        refused={url: judged.message for url, judged in found.items() if isinstance(judged, UrlRefused)},
-    )
-
-
-def validate_events(events: Sequence[str]) -> Sequence[str]:
-    """What is wrong with names of events that a destination is to get."""
-    return [str(error["msg"]) for error in catalog.event_errors(events)]
+MAX_DESTINATIONS = 50  # of an account
 
 
 async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:
-    """All destinations of the account, with what manages them; there are few."""
+    """Return all destinations of the account with their manifest keys, oldest first; at most MAX_DESTINATIONS."""
     return await store.list_managed(conn, account_id=account_id)
 
 
 async def create_destinations(
     conn: Conn, *, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
 ) -> None:
-    """Makes destinations, all or none; publishes webhook.created for each. Their URLs are taken as judged.
+    """Insert destinations with validated URLs; publish webhook.created for each.
 
-    A secret is made, or copied from a destination that is there or among those made. Raises WebhookLimit,
-    WebhookKeysTaken, SecretsGone.
+    Each gets a generated secret, or the secret of an existing destination or of another one in the batch. Raises
+    WebhookLimit, WebhookKeysTaken, SecretsGone.
     """
-    await single.lock_account(conn, account_id=account_id)
-    if await single.count(conn, account_id=account_id) + len(specs) > MAX_DESTINATIONS:
-        raise WebhookLimit(
-            f"An account has up to {MAX_DESTINATIONS} webhook destinations.", next_action="Delete one."
-        )
+    await check_limit(conn, account_id=account_id, new=len(specs))
     await _check_keys(conn, account_id, specs)
     secrets = await _secrets(conn, keyring, account_id, specs)
-    sealed = {
-        each.id: (
-            signing.seal_secret(keyring, secrets[each.id], account_id=account_id, destination_id=each.id),
-            signing.hint_of(secrets[each.id]),
+    unseen = {each.id for each in specs if each.is_generated}
+    await insert(conn, keyring=keyring, account_id=account_id, specs=specs, secrets=secrets, unseen=unseen)
+
+
+async def check_limit(conn: Conn, *, account_id: UUID, new: int) -> None:
+    """Raise WebhookLimit when the account cannot have `new` more destinations; lock their number."""
+    await store.lock_account(conn, account_id=account_id)
+    if await store.count(conn, account_id=account_id) + new > MAX_DESTINATIONS:
+        raise WebhookLimit(
+            f"An account has up to {MAX_DESTINATIONS} webhook destinations.",
+            next_action="Delete one that is not used.",
+        )
+
+
+async def insert(
+    conn: Conn,
+    *,
+    keyring: Keyring,
+    account_id: UUID,
+    specs: Sequence[DestinationSpec],
+    secrets: Mapping[UUID, str],
+    unseen: Collection[UUID],
+) -> None:
+    """Insert destinations; publish webhook.created for each. Secrets in `unseen` can be revealed once."""
+    stored = {
+        each.id: signing.stored_secret(
+            keyring, secrets[each.id], account_id=account_id, destination_id=each.id, is_unseen=each.id in unseen
         )
         for each in specs
     }
-    await store.insert(conn, account_id=account_id, specs=specs, sealed=sealed, now=clock.now())
-    await _publish(conn, WEBHOOK_CREATED, account_id, specs)
+    await store.insert(conn, account_id=account_id, specs=specs, secrets=stored, now=clock.now())
+    data = [webhook_data(each, None if each.enabled else DisabledReason.MANUAL) for each in specs]
+    await outbox.publish_many(conn, WEBHOOK_CREATED, [(account_id, each) for each in data])
 
 
 async def _secrets(
     conn: Conn, keyring: Keyring, account_id: UUID, specs: Sequence[DestinationSpec]
 ) -> dict[UUID, str]:
-    made = {each.id: signing.generate_secret() for each in specs if each.is_generated}
-    sources = {each.secret_from for each in specs if each.secret_from} - made.keys()
-    sealed = await store.list_secrets(conn, account_id=account_id, destination_ids=list(sources))
-    there = made | {
+    """Return generated secrets and copies by destination id; follow copies of copies within the batch."""
+    known = {each.id: signing.generate_secret() for each in specs if each.is_generated}
+    sources = {each.secret_from for each in specs if each.secret_from} - known.keys()
+    sealed = await secret_store.list_secrets(conn, account_id=account_id, destination_ids=list(sources))
+    known |= {
         each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
         for each, secret in sealed.items()
     }
     copies = {each.id: each.secret_from for each in specs if each.secret_from}
-    while waiting := {each: of for each, of in copies.items() if each not in there and of in there}:
-        there |= {each: there[of] for each, of in waiting.items()}
-    if lost := copies.keys() - there.keys():
+    while ready := {each: source for each, source in copies.items() if each not in known and source in known}:
+        known |= {each: known[source] for each, source in ready.items()}
+    if lost := copies.keys() - known.keys():
         raise SecretsGone(lost)
-    return there
+    return known
 
 
 async def update_destinations(conn: Conn, *, account_id: UUID, changes: Sequence[DestinationChange]) -> None:
-    """Changes destinations that still have their version, all or none; publishes webhook.updated for each.
+    """Update destinations that still have the given version; publish webhook.updated for each.
 
-    Keys of a manifest can be swapped within one call. Raises WebhooksChanged, WebhookKeysTaken.
+    Two destinations can swap their manifest keys in one batch. Raises WebhooksChanged, WebhookKeysTaken.
     """
-    await _locked(conn, account_id, {change.id: change.version for change in changes})
+    await _lock_unchanged(conn, account_id, {change.id: change.version for change in changes})
     await _check_keys(conn, account_id, changes)
-    await store.update(conn, account_id=account_id, changes=changes, now=clock.now())
-    await _publish(conn, WEBHOOK_UPDATED, account_id, changes)
+    await update_locked(conn, account_id=account_id, changes=changes)
+
+
+async def update_locked(conn: Conn, *, account_id: UUID, changes: Sequence[DestinationChange]) -> None:
+    """Update destinations that this transaction has locked; publish webhook.updated for each."""
+    reasons = await store.update(conn, account_id=account_id, changes=changes, now=clock.now())
+    data = [webhook_data(each, reasons[each.id]) for each in changes]
+    await outbox.publish_many(conn, WEBHOOK_UPDATED, [(account_id, each) for each in data])
 
 
 async def delete_destinations(conn: Conn, *, account_id: UUID, versions: Mapping[UUID, int]) -> None:
-    """Removes destinations that still have their version, all or none; publishes webhook.deleted for each.
+    """Delete destinations that still have the given version; publish webhook.deleted for each.
 
     Raises WebhooksChanged.
     """
-    gone = await _locked(conn, account_id, versions)
-    await store.delete(conn, account_id=account_id, destination_ids=list(versions))
-    await _publish(conn, WEBHOOK_DELETED, account_id, gone)
+    locked = await _lock_unchanged(conn, account_id, versions)
+    await delete_locked(conn, account_id=account_id, destinations=locked)
+
+
+async def delete_locked(conn: Conn, *, account_id: UUID, destinations: Sequence[LockedDestination]) -> None:
+    """Delete destinations that this transaction has locked; publish webhook.deleted for each."""
+    await store.delete(conn, account_id=account_id, destination_ids=[each.id for each in destinations])
+    data = [webhook_data(each, each.disabled_reason) for each in destinations]
+    await outbox.publish_many(conn, WEBHOOK_DELETED, [(account_id, each) for each in data])
 
 
 async def reveal_secrets(
     conn: Conn, *, keyring: Keyring, account_id: UUID, destination_ids: Sequence[UUID]
 ) -> Mapping[UUID, str]:
-    """The secrets that were made here and that nobody was shown, once: of two who ask, one gets them."""
-    unseen = await store.take_unseen(conn, account_id=account_id, destination_ids=destination_ids)
+    """Return generated secrets that were never shown, by destination id. Each secret is returned once."""
+    unseen = await secret_store.take_unseen(conn, account_id=account_id, destination_ids=destination_ids)
     return {
         each: signing.unseal_secret(keyring, secret, account_id=account_id, destination_id=each)
         for each, secret in unseen.items()
     }
 
 
-async def _locked(conn: Conn, account_id: UUID, versions: Mapping[UUID, int]) -> list[ManagedDestination]:
-    found = await store.lock_unchanged(conn, account_id=account_id, versions=versions)
-    if changed := versions.keys() - {each.id for each in found}:
+async def _lock_unchanged(
+    conn: Conn, account_id: UUID, versions: Mapping[UUID, int]
+) -> Sequence[LockedDestination]:
+    locked = await store.lock(conn, account_id=account_id, destination_ids=list(versions))
+    unchanged = [each for each in locked if each.version == versions[each.id]]
+    if changed := versions.keys() - {each.id for each in unchanged}:
         raise WebhooksChanged(changed)
-    return found
+    return unchanged
 
 
 async def _check_keys(conn: Conn, account_id: UUID, wanted: Sequence[DestinationSpec | DestinationChange]) -> None:
     if taken := await store.list_taken_keys(conn, account_id=account_id, wanted=wanted):
         raise WebhookKeysTaken(taken)
-
-
-async def _publish(
-    conn: Conn,
-    event: Event,
-    account_id: UUID,
-    told: Sequence[DestinationSpec | DestinationChange | ManagedDestination],
-) -> None:
-    news = [
-        WebhookData(
-            id=each.id,
-            label=each.label,
-            url=each.url,
-            enabled=each.enabled,
-            events=list(each.events),
-            disabled_reason=None if each.enabled else "manual",
-        )
-        for each in told
-    ]
-    await outbox.publish_many(conn, event, [(account_id, data) for data in news])

@@ -148,15 +148,14 @@ async def replay_deliveries(
     refused = catalog.event_errors(events or ())
     if refused:
         raise Invalid.many(refused)
-    known_id, enabled = await destinations.find_enabled(conn, account_id=account_id, destination_id=destination_id)
-    if not enabled:
+    if not await destinations.is_enabled(conn, account_id=account_id, destination_id=destination_id):
         raise WebhookDisabled("The webhook destination is disabled.", next_action="Enable it first.")
     now = clock.now()
     since = max(since, now - attempts.MAX_RESEND_AGE)
     return await store.requeue_many(
         conn,
         account_id=account_id,
-        destination_id=known_id,
+        destination_id=destination_id,
         since=since,
         until=until or now,
         events=events,

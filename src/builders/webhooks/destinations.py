@@ -1,6 +1,7 @@
-"""Destinations: made, shown, changed, given a new secret, deleted."""
+"""Destinations of an account: validate, create, read, update, rotate the secret, delete."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,20 +10,26 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
 from builders.kit.events import outbox
-from builders.kit.events.outbox import Event
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.webhooks import catalog, signing
-from builders.webhooks.errors import RotationUnderWay, WebhookLimit, WebhookNotFound
-from builders.webhooks.events import WEBHOOK_CREATED, WEBHOOK_DELETED, WEBHOOK_UPDATED, WebhookData
-from builders.webhooks.records import Destination, NewDestination
-from builders.webhooks.store import destinations as store
+from builders.webhooks import batches, catalog, signing
+from builders.webhooks.errors import RotationUnderWay, WebhookNotFound
+from builders.webhooks.events import WEBHOOK_UPDATED, webhook_data
+from builders.webhooks.records import (
+    Destination,
+    DestinationChange,
+    DestinationSpec,
+    NewDestination,
+    ValidatedUrls,
+)
+from builders.webhooks.store import destinations as store, secrets as secret_store
+from builders.webhooks.store.destinations import LockedDestination
 
-MAX_DESTINATIONS = 50  # of one account
-Error = dict[str, Any]  # of a 422: loc, msg, type
+MAX_LOOKUPS = 10  # concurrent DNS look-ups of one batch, so that slow ones do not add up
+Error = dict[str, Any]  # of a 422 response: loc, msg, type
 
 
 async def create_destination(
@@ -37,65 +44,54 @@ async def create_destination(
     events: Sequence[str],
     secret: str | None,
 ) -> NewDestination:
-    """A destination; a secret that is not given is made, and stands in the answer. Publishes webhook.created.
+    """Create a destination; publish webhook.created. Without `secret`, generate one and return it.
 
-    Raises Invalid at the members of the body, WebhookLimit.
+    Raises Invalid for members of the body, WebhookLimit.
     """
-    judged = await _validate(outbound, url=url, events=events, secret=secret)
-    destination_id, now, made = ids.new(), clock.now(), signing.generate_secret() if secret is None else secret
+    validated = await _validate(outbound, url=url, events=events, secret=secret)
+    used = signing.generate_secret() if secret is None else secret
+    spec = DestinationSpec(
+        id=ids.new(),
+        label=label,
+        url=validated or url,
+        enabled=enabled,
+        events=catalog.unique_names(events),
+        secret_from=None,
+        manifest=None,
+        manifest_key=None,
+    )
     async with database.transaction() as conn:
-        await store.lock_account(conn, account_id=account_id)
-        if await store.count(conn, account_id=account_id) >= MAX_DESTINATIONS:
-            raise WebhookLimit(
-                f"An account has up to {MAX_DESTINATIONS} webhook destinations.",
-                next_action="Delete one that is not used.",
-            )
-        await store.insert(
-            conn,
-            account_id=account_id,
-            destination_id=destination_id,
-            label=label,
-            url=judged or url,
-            enabled=enabled,
-            events=catalog.unique_names(events),
-            secret=signing.seal_secret(keyring, made, account_id=account_id, destination_id=destination_id),
-            secret_hint=signing.hint_of(made),
-            now=now,
+        await batches.check_limit(conn, account_id=account_id, new=1)
+        await batches.insert(
+            conn, keyring=keyring, account_id=account_id, specs=[spec], secrets={spec.id: used}, unseen=()
         )
-        destination = await get_destination(conn, account_id=account_id, destination_id=destination_id)
-        await _publish(conn, WEBHOOK_CREATED, destination)
-    return NewDestination(destination=destination, secret=made if secret is None else None)
+        destination = await get_destination(conn, account_id=account_id, destination_id=spec.id)
+    return NewDestination(destination=destination, secret=used if secret is None else None)
 
 
 async def get_destination(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Destination:
-    """A destination of the account and how it is. Raises WebhookNotFound."""
+    """Return a destination of the account with its health. Raises WebhookNotFound."""
     found = await store.find(conn, account_id=account_id, destination_id=destination_id, now=clock.now())
     if found is None:
         raise WebhookNotFound
     return found
 
 
-async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> tuple[UUID, bool]:
-    """Its id, and whether it is enabled; nothing is counted. Raises WebhookNotFound."""
+async def is_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool:
+    """Return whether the destination is enabled, without its health. Raises WebhookNotFound."""
     enabled = await store.find_enabled(conn, account_id=account_id, destination_id=destination_id)
     if enabled is None:
         raise WebhookNotFound
-    return destination_id, enabled
-
-
-async def _locked(conn: Conn, *, account_id: UUID, destination_id: UUID) -> Destination:
-    """As `get`, and nobody else changes it until the transaction ends."""
-    await store.lock(conn, account_id=account_id, destination_id=destination_id)
-    return await get_destination(conn, account_id=account_id, destination_id=destination_id)
+    return enabled
 
 
 async def list_all(conn: Conn, *, account_id: UUID) -> Sequence[Destination]:
-    """The account's destinations, newest first; there are few."""
+    """Return all destinations of the account, newest first; at most `batches.MAX_DESTINATIONS`."""
     return (await store.list_all(conn, account_id=account_id, now=clock.now()))[::-1]
 
 
 async def list_destinations(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Destination]:
-    """Some of the account's destinations, newest first."""
+    """Return a page of the account's destinations, newest first."""
     rows = [each for each in await list_all(conn, account_id=account_id) if each.id < page.before_id]
     return page.cut(rows, lambda each: [str(each.id)])
 
@@ -112,29 +108,28 @@ async def update_destination(
     enabled: bool | None = None,
     events: Sequence[str] | None = None,
 ) -> Destination:
-    """Changes what is given; one that is enabled again begins anew. Publishes webhook.updated.
+    """Change the given members; publish webhook.updated. Enabling a destination again resets its failures.
 
-    Raises WebhookNotFound, VersionMismatch, Invalid at the members of the body.
+    Raises WebhookNotFound, VersionMismatch, Invalid for members of the body.
     """
     async with database.connection() as conn:
-        await find_enabled(conn, account_id=account_id, destination_id=destination_id)
-    judged = await _validate(outbound, url=url, events=events, secret=None)
+        await is_enabled(conn, account_id=account_id, destination_id=destination_id)
+    validated = await _validate(outbound, url=url, events=events, secret=None)
     async with database.transaction() as conn:
-        before = await _locked(conn, account_id=account_id, destination_id=destination_id)
+        before = await _lock(conn, account_id=account_id, destination_id=destination_id)
         expected.check(of=before.id, version=before.version)
-        await store.update(
-            conn,
-            account_id=account_id,
-            destination_id=before.id,
-            label=label,
-            url=judged,
-            enabled=enabled,
-            events=None if events is None else catalog.unique_names(events),
-            now=clock.now(),
+        change = DestinationChange(
+            id=before.id,
+            version=before.version,
+            label=before.label if label is None else label,
+            url=before.url if validated is None else validated,
+            enabled=before.enabled if enabled is None else enabled,
+            events=before.events if events is None else catalog.unique_names(events),
+            manifest=before.manifest,
+            manifest_key=before.manifest_key,
         )
-        after = await get_destination(conn, account_id=account_id, destination_id=destination_id)
-        await _publish(conn, WEBHOOK_UPDATED, after)
-    return after
+        await batches.update_locked(conn, account_id=account_id, changes=[change])
+        return await get_destination(conn, account_id=account_id, destination_id=destination_id)
 
 
 async def rotate_secret(
@@ -146,103 +141,131 @@ async def rotate_secret(
     overlap: timedelta,
     secret: str | None,
 ) -> NewDestination:
-    """A new secret; the one before signs too for the overlap. Publishes webhook.updated.
+    """Replace the secret; publish webhook.updated. The previous one also signs until the overlap ends.
 
-    Raises WebhookNotFound, Invalid, RotationUnderWay: of two that were there before, one would end unasked.
+    Raises WebhookNotFound, Invalid, RotationUnderWay when two secrets sign already.
     """
     _raise_invalid(_secret_errors(secret))
-    now, made = clock.now(), signing.generate_secret() if secret is None else secret
-    before = await _locked(conn, account_id=account_id, destination_id=destination_id)
+    now, used = clock.now(), signing.generate_secret() if secret is None else secret
+    await _lock(conn, account_id=account_id, destination_id=destination_id)
+    before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     if before.old_secret_until is not None and overlap:
         raise RotationUnderWay(
             f"The secret before the present one signs until {before.old_secret_until.isoformat()}.",
             next_action="Wait until then, or say overlap_hours 0, which ends both at once.",
         )
-    await store.rotate(
+    await secret_store.rotate(
         conn,
         account_id=account_id,
         destination_id=before.id,
-        secret=signing.seal_secret(keyring, made, account_id=account_id, destination_id=before.id),
-        secret_hint=signing.hint_of(made),
+        secret=signing.seal_secret(keyring, used, account_id=account_id, destination_id=before.id),
+        secret_hint=signing.hint_of(used),
         old_secret_until=now + overlap,
         now=now,
     )
     after = await get_destination(conn, account_id=account_id, destination_id=destination_id)
-    await _publish(conn, WEBHOOK_UPDATED, after)
-    return NewDestination(destination=after, secret=made if secret is None else None)
+    data = webhook_data(after, after.disabled_reason)
+    await outbox.publish(conn, WEBHOOK_UPDATED, account_id=account_id, data=data)
+    return NewDestination(destination=after, secret=used if secret is None else None)
 
 
 async def delete_destination(
     conn: Conn, *, account_id: UUID, destination_id: UUID, expected: WriteCondition
 ) -> Destination:
-    """Removes a destination, and what is pending for it; the destination as it was. Publishes webhook.deleted.
+    """Delete a destination and its pending deliveries; publish webhook.deleted; return it as it was.
 
-    Raises WebhookNotFound, also the second time, VersionMismatch.
+    Raises WebhookNotFound, VersionMismatch.
     """
-    before = await _locked(conn, account_id=account_id, destination_id=destination_id)
+    locked = await _lock(conn, account_id=account_id, destination_id=destination_id)
+    before = await get_destination(conn, account_id=account_id, destination_id=destination_id)
     expected.check(of=before.id, version=before.version)
-    await store.delete(conn, account_id=account_id, destination_id=before.id)
-    await _publish(conn, WEBHOOK_DELETED, before)
+    await batches.delete_locked(conn, account_id=account_id, destinations=[locked])
     return before
+
+
+async def count_destinations(conn: Conn, *, account_id: UUID) -> int:
+    """Return the number of the account's destinations, in one statement."""
+    return await store.count(conn, account_id=account_id)
+
+
+async def clear_destinations(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
+    """Delete the destinations and deliveries of a sandbox account; return the number of each.
+
+    A request in progress still reaches its receiver, but is not recorded. Raises ValueError for a live account.
+    """
+    await identity.require_sandbox_account(conn, account_id=account_id)
+    return await store.clear(conn, account_id=account_id)
+
+
+async def _lock(conn: Conn, *, account_id: UUID, destination_id: UUID) -> LockedDestination:
+    locked = await store.lock(conn, account_id=account_id, destination_ids=[destination_id])
+    if not locked:
+        raise WebhookNotFound
+    return locked[0]
 
 
 async def _validate(
     outbound: Outbound, *, url: str | None, events: Sequence[str] | None, secret: str | None
 ) -> str | None:
-    """The URL as it is to be kept, if one is given; asks name servers. Raises Invalid for all that is wrong."""
+    """Return the normalized URL, if one is given. Raises Invalid with all errors of the body."""
     errors: list[Error] = [*catalog.event_errors(events or ()), *_secret_errors(secret)]
-    judged = None
+    validated = None
     try:
-        judged = None if url is None else await validate_url(outbound, url)
+        validated = None if url is None else await validate_url(outbound, url)
     except UrlRefused as refused:
         errors.append({"loc": ("body", "url"), "msg": refused.message, "type": "url_not_allowed"})
     _raise_invalid(errors)
-    return judged
+    return validated
 
 
 async def validate_url(outbound: Outbound, url: str) -> str:
-    """The URL as it is to be kept; asks name servers. Raises UrlRefused."""
+    """Return the normalized URL of a destination; resolve its host. Raises UrlRefused."""
     target = outbound.judge_url(url)
     try:
         await outbound.judge_host(target)
     except UrlRefused as refused:
-        # Of a receiver that is not up yet its name may not be either, and each delivery looks again.
+        # A receiver that is not set up yet may have no DNS record. Each delivery checks the host again.
         if refused.rule is not Rule.UNRESOLVED:
             raise
     return target.url
 
 
+async def validate_urls(outbound: Outbound, urls: Iterable[str]) -> ValidatedUrls:
+    """Return which URLs a destination can have. Resolves hosts, so the caller holds no transaction.
+
+    More URLs than an account can have destinations are not resolved: only their form is checked.
+    """
+    wanted = sorted(set(urls))
+    slots = asyncio.Semaphore(MAX_LOOKUPS)
+
+    async def validate(url: str) -> str | UrlRefused:
+        async with slots:
+            try:
+                if len(wanted) > batches.MAX_DESTINATIONS:
+                    return outbound.judge_url(url).url
+                return await validate_url(outbound, url)
+            except UrlRefused as refusal:
+                return refusal
+
+    found = dict(zip(wanted, await asyncio.gather(*map(validate, wanted)), strict=True))
+    return ValidatedUrls(
+        kept={url: result for url, result in found.items() if isinstance(result, str)},
+        refused={url: result.message for url, result in found.items() if isinstance(result, UrlRefused)},
+    )
+
+
+def validate_events(events: Sequence[str]) -> Sequence[str]:
+    """Return what is wrong with the event names and patterns of a destination."""
+    return [str(error["msg"]) for error in catalog.event_errors(events)]
+
+
 def _secret_errors(secret: str | None) -> list[Error]:
-    said = None if secret is None else signing.find_secret_error(secret)
-    return [] if said is None else [{"loc": ("body", "signing_secret"), "msg": said, "type": "secret_not_allowed"}]
+    message = None if secret is None else signing.find_secret_error(secret)
+    if message is None:
+        return []
+    return [{"loc": ("body", "signing_secret"), "msg": message, "type": "secret_not_allowed"}]
 
 
 def _raise_invalid(errors: Sequence[Error]) -> None:
     if errors:
         raise Invalid.many(errors)
-
-
-async def _publish(conn: Conn, event: Event, destination: Destination) -> None:
-    data = WebhookData(
-        id=destination.id,
-        label=destination.label,
-        url=destination.url,
-        enabled=destination.enabled,
-        events=list(destination.events),
-        disabled_reason=destination.disabled_reason,
-    )
-    await outbox.publish(conn, event, account_id=destination.account_id, data=data)
-
-
-async def count_destinations(conn: Conn, *, account_id: UUID) -> int:
-    """How many destinations the account has. One statement."""
-    return await store.count(conn, account_id=account_id)
-
-
-async def clear_destinations(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
-    """Deletes a sandbox account's destinations and all deliveries; how many of each there were.
-
-    What is being sent right now arrives, and is written down nowhere. Raises ValueError for a live account.
-    """
-    await identity.require_sandbox_account(conn, account_id=account_id)
-    return await store.clear(conn, account_id=account_id)

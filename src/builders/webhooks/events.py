@@ -1,6 +1,7 @@
-"""What webhooks tell."""
+"""Events that webhooks publishes."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -19,6 +20,33 @@ class WebhookData(BaseModel):
     disabled_reason: Annotated[
         str | None, Field(description="Why it is disabled: `gone`, `failing` or `manual`; null while enabled.")
     ]
+
+
+class _Destination(Protocol):
+    """What any record of a destination has."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def events(self) -> Sequence[str]: ...
+
+
+def webhook_data(destination: _Destination, disabled_reason: str | None) -> WebhookData:
+    """Return the data of an event about a destination."""
+    return WebhookData(
+        id=destination.id,
+        label=destination.label,
+        url=destination.url,
+        enabled=destination.enabled,
+        events=list(destination.events),
+        disabled_reason=disabled_reason,
+    )
 
 
 _EXAMPLE = WebhookData(

@@ -1,4 +1,4 @@
-"""The door of webhooks."""
+"""Public interface of webhooks."""
 
 from builders.webhooks.batches import (
     MAX_DESTINATIONS as MAX_DESTINATIONS,
@@ -7,8 +7,6 @@ from builders.webhooks.batches import (
     list_managed as list_managed,
     reveal_secrets as reveal_secrets,
     update_destinations as update_destinations,
-    validate_events as validate_events,
-    validate_urls as validate_urls,
 )
 from builders.webhooks.catalog import (
     get_event as get_event,
@@ -31,6 +29,8 @@ from builders.webhooks.destinations import (
     list_destinations as list_destinations,
     rotate_secret as rotate_secret,
     update_destination as update_destination,
+    validate_events as validate_events,
+    validate_urls as validate_urls,
 )
 from builders.webhooks.errors import (
     DeliveryInFlight as DeliveryInFlight,

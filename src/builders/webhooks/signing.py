@@ -14,7 +14,7 @@ from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
 from builders.kit.values import clock
 from builders.webhooks.records import SignedRequest
 from builders.webhooks.store import secrets as store
-from builders.webhooks.store.secrets import SealedSecrets
+from builders.webhooks.store.secrets import SealedSecrets, StoredSecret
 
 
 def sign(keys: Sequence[bytes], *, event_id: UUID, timestamp: int, body: bytes) -> str:
@@ -80,6 +80,14 @@ def hint_of(text: str) -> str:
 def seal_secret(keyring: Keyring, text: str, *, account_id: UUID, destination_id: UUID) -> bytes:
     """The secret as it is kept; it opens for this destination alone."""
     return keyring.seal(PURPOSE, text.encode(), context=_context(account_id, destination_id))
+
+
+def stored_secret(
+    keyring: Keyring, text: str, *, account_id: UUID, destination_id: UUID, is_unseen: bool = False
+) -> StoredSecret:
+    """Return the secret of a new destination as it is stored."""
+    sealed = seal_secret(keyring, text, account_id=account_id, destination_id=destination_id)
+    return StoredSecret(sealed=sealed, hint=hint_of(text), is_unseen=is_unseen)
 
 
 def unseal_secret(keyring: Keyring, sealed: bytes, *, account_id: UUID, destination_id: UUID) -> str:

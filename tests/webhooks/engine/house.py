@@ -22,7 +22,7 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.webhooks import jobs as webhooks_jobs, signing
-from builders.webhooks.records import DeliveryStatus, Destination
+from builders.webhooks.records import DeliveryStatus, Destination, DestinationSpec
 from builders.webhooks.sender import Sender
 from builders.webhooks.store import destinations
 from builders.webhooks.store.claims import Claim
@@ -94,17 +94,19 @@ class House:
         made = ids.new()
         text = secret or signing.generate_secret()
         async with self.database.transaction() as conn:
-            await destinations.insert(
-                conn,
-                account_id=account_id,
-                destination_id=made,
+            spec = DestinationSpec(
+                id=made,
                 label="main",
                 url=url,
                 enabled=True,
                 events=events,
-                secret=signing.seal_secret(self.keyring, text, account_id=account_id, destination_id=made),
-                secret_hint=signing.hint_of(text),
-                now=clock.now(),
+                secret_from=None,
+                manifest=None,
+                manifest_key=None,
+            )
+            sealed = signing.stored_secret(self.keyring, text, account_id=account_id, destination_id=spec.id)
+            await destinations.insert(
+                conn, account_id=account_id, specs=[spec], secrets={spec.id: sealed}, now=clock.now()
             )
         return made
 

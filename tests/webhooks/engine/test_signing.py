@@ -9,7 +9,7 @@ import svix.webhooks
 
 from builders.kit.values import clock
 from builders.webhooks import signing
-from builders.webhooks.store import destinations
+from builders.webhooks.store import secrets
 from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, saying
 from tests.webhooks.engine.house import House, body_of, head_of, later
 
@@ -71,7 +71,7 @@ async def test_during_a_rotation_both_secrets_verify_and_afterwards_the_new_one(
     async with receiving(saying(OK)) as receiver, calling(receiver) as house.outbound:
         made = await house.destination(account.id, receiver.url, secret=OLD)
         async with house.database.transaction() as conn:
-            await destinations.rotate(
+            await secrets.rotate(
                 conn,
                 account_id=account.id,
                 destination_id=made,

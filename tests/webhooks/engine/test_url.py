@@ -7,6 +7,7 @@ import pytest
 
 from builders.kit.values import clock
 from builders.webhooks import attempts
+from builders.webhooks.records import DestinationChange
 from builders.webhooks.store import destinations
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 from tests.webhooks.engine.house import House, later, status
@@ -15,16 +16,18 @@ from tests.webhooks.engine.test_breaker import FAILURES, UNTIL, begin, fail_for
 
 async def move_to(house: House, account: UUID, made: UUID, url: str) -> None:
     async with house.database.transaction() as conn:
-        await destinations.update(
-            conn,
-            account_id=account,
-            destination_id=made,
-            label=None,
+        [locked] = await destinations.lock(conn, account_id=account, destination_ids=[made])
+        change = DestinationChange(
+            id=made,
+            version=locked.version,
+            label=locked.label,
             url=url,
-            enabled=None,
-            events=None,
-            now=clock.now(),
+            enabled=locked.enabled,
+            events=locked.events,
+            manifest=None,
+            manifest_key=None,
         )
+        await destinations.update(conn, account_id=account, changes=[change], now=clock.now())
 
 
 @pytest.mark.parametrize("code", [410, 500])

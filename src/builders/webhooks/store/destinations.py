@@ -1,25 +1,42 @@
-"""Destinations, as their owners see and change them."""
+"""Destinations: read, insert, update and delete them. A single write is a batch of one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, dict_row
+from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.webhooks.records import Destination, DisabledReason, LastFailure
+from builders.webhooks.records import (
+    Destination,
+    DestinationChange,
+    DestinationSpec,
+    DisabledReason,
+    LastFailure,
+    ManagedDestination,
+)
+from builders.webhooks.store.secrets import StoredSecret
 
 INSERT = """
     INSERT INTO webhooks_destinations
-        (account_id, id, label, url, enabled, events, secret, secret_hint, created_at, updated_at, disabled_at,
-         disabled_reason)
-    VALUES (%(account_id)s, %(id)s, %(label)s, %(url)s, %(enabled)s, %(events)s, %(secret)s, %(secret_hint)s,
-            %(now)s, %(now)s, %(disabled_at)s, %(disabled_reason)s)
+        (account_id, id, label, url, enabled, events, secret, secret_hint, secret_unseen, manifest, manifest_key,
+         created_at, updated_at, disabled_at, disabled_reason)
+    SELECT %(account_id)s, id, label, url, enabled, ARRAY(SELECT jsonb_array_elements_text(events)), secret,
+           secret_hint, unseen, manifest, manifest_key, %(now)s, %(now)s,
+           CASE WHEN NOT enabled THEN %(now)s::timestamptz END, CASE WHEN NOT enabled THEN 'manual' END
+    FROM unnest(
+        %(ids)s::uuid[], %(labels)s::text[], %(urls)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
+        %(secrets)s::bytea[], %(hints)s::text[], %(unseen)s::boolean[], %(manifests)s::text[], %(keys)s::text[]
+    ) AS new (id, label, url, enabled, events, secret, secret_hint, unseen, manifest, manifest_key)
 """
-# Who counts holds a lock of the account, so that two at once cannot both be the last one allowed.
+# Serializes the transactions that count an account's destinations, so that two cannot both insert the last one.
+LOCK_ACCOUNT = (
+    "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_destinations ' || %(account_id)s::uuid, 0))"
+)
 COUNT = "SELECT count(*) FROM webhooks_destinations WHERE account_id = %(account_id)s"
-LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_destinations ' || %(account_id)s::uuid, 0))"
 COLUMNS = """
     account_id, id, label, url, enabled, events, secret_hint,
     CASE WHEN old_secret_until > %(now)s THEN old_secret_until END AS old_secret_until, version, created_at,
@@ -50,17 +67,36 @@ LIST = f"""
     SELECT {COLUMNS} FROM webhooks_destinations AS destination {HEALTH}
     WHERE account_id = %(account_id)s ORDER BY id
 """  # noqa: S608 - of constants
-# Null leaves a column as it is. One that is enabled again starts with a clean slate; of the receiver at another
-# URL nothing is known at all.
+LIST_MANAGED = """
+    SELECT id, label, url, enabled, events, manifest, manifest_key, version FROM webhooks_destinations
+    WHERE account_id = %(account_id)s ORDER BY id
+"""
+FIND_ENABLED = "SELECT enabled FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s"
+LOCK = """
+    SELECT id, label, url, enabled, events, manifest, manifest_key, version, disabled_reason
+    FROM webhooks_destinations
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+    ORDER BY id FOR NO KEY UPDATE
+"""
+# Manifest keys of destinations that are not in the batch.
+LIST_TAKEN_KEYS = """
+    SELECT manifest, manifest_key FROM webhooks_destinations
+    JOIN unnest(%(manifests)s::text[], %(keys)s::text[]) AS wanted (manifest, manifest_key)
+      USING (manifest, manifest_key)
+    WHERE account_id = %(account_id)s AND id <> ALL(%(ids)s::uuid[])
+"""
+# A destination that is enabled again, or that has a new URL, starts with a closed circuit and no failures. A new
+# URL also clears the results of the last attempts, which are those of another receiver.
 UPDATE = """
     UPDATE webhooks_destinations AS destination SET
-        label = coalesce(%(label)s::text, label), url = coalesce(%(url)s::text, url),
-        enabled = coalesce(%(enabled)s::boolean, enabled), events = coalesce(%(events)s::text[], events),
-        version = version + 1, updated_at = %(now)s,
-        disabled_at = CASE WHEN %(enabled)s::boolean THEN NULL
-                           WHEN enabled AND NOT %(enabled)s::boolean THEN %(now)s ELSE disabled_at END,
-        disabled_reason = CASE WHEN %(enabled)s::boolean THEN NULL
-                               WHEN enabled AND NOT %(enabled)s::boolean THEN 'manual' ELSE disabled_reason END,
+        label = new.label, url = new.url, enabled = new.enabled,
+        events = ARRAY(SELECT jsonb_array_elements_text(new.events)),
+        manifest = new.manifest, manifest_key = new.manifest_key,
+        version = destination.version + 1, updated_at = %(now)s,
+        disabled_at = CASE WHEN new.enabled THEN NULL
+                           WHEN destination.enabled THEN %(now)s ELSE destination.disabled_at END,
+        disabled_reason = CASE WHEN new.enabled THEN NULL
+                               WHEN destination.enabled THEN 'manual' ELSE destination.disabled_reason END,
         failures = CASE WHEN anew THEN 0 ELSE failures END,
         openings = CASE WHEN anew THEN 0 ELSE openings END,
         open_until = CASE WHEN anew THEN NULL ELSE open_until END,
@@ -71,138 +107,19 @@ UPDATE = """
         last_failure_status = CASE WHEN elsewhere THEN NULL ELSE last_failure_status END,
         last_failure_error = CASE WHEN elsewhere THEN NULL ELSE last_failure_error END
     FROM (
-        SELECT account_id, id, %(url)s::text <> url AS elsewhere,
-               %(url)s::text <> url OR %(enabled)s::boolean AND NOT enabled AS anew
-        FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s
-    ) AS before
-    WHERE destination.account_id = before.account_id AND destination.id = before.id
+        SELECT wanted.*, wanted.url <> before.url AS elsewhere,
+               wanted.url <> before.url OR wanted.enabled AND NOT before.enabled AS anew
+        FROM unnest(
+            %(ids)s::uuid[], %(labels)s::text[], %(urls)s::text[], %(enabled)s::boolean[], %(events)s::jsonb[],
+            %(manifests)s::text[], %(keys)s::text[]
+        ) AS wanted (id, label, url, enabled, events, manifest, manifest_key)
+        JOIN webhooks_destinations AS before ON before.id = wanted.id
+        WHERE before.account_id = %(account_id)s
+    ) AS new
+    WHERE destination.account_id = %(account_id)s AND destination.id = new.id
+    RETURNING destination.id, destination.disabled_reason
 """
-FIND_ENABLED = "SELECT enabled FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s"
-LOCK_ONE = """
-    SELECT FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s FOR NO KEY UPDATE
-"""
-ROTATE = """
-    UPDATE webhooks_destinations SET
-        old_secret = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s THEN secret END,
-        old_secret_until = CASE WHEN %(old_secret_until)s::timestamptz > %(now)s
-                                THEN %(old_secret_until)s::timestamptz END,
-        secret = %(secret)s, secret_hint = %(secret_hint)s, secret_unseen = false,
-        version = version + 1, updated_at = %(now)s
-    WHERE account_id = %(account_id)s AND id = %(id)s
-"""
-DELETE = "DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = %(id)s"
-
-_DAY = timedelta(days=1)
-
-
-async def insert(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    destination_id: UUID,
-    label: str,
-    url: str,
-    enabled: bool,
-    events: Sequence[str],
-    secret: bytes,
-    secret_hint: str,
-    now: datetime,
-) -> None:
-    """A new destination; `secret` is sealed."""
-    row = {"account_id": account_id, "id": destination_id, "label": label, "url": url, "enabled": enabled}
-    disabled: dict[str, datetime | DisabledReason | None] = {"disabled_at": None, "disabled_reason": None}
-    if not enabled:
-        disabled = {"disabled_at": now, "disabled_reason": DisabledReason.MANUAL}
-    sealed = {"secret": secret, "secret_hint": secret_hint}
-    await conn.execute(INSERT, {**row, **disabled, **sealed, "events": list(events), "now": now})
-
-
-async def lock_account(conn: Conn, *, account_id: UUID) -> None:
-    """Lock the number of the account's destinations until the transaction ends."""
-    await conn.execute(LOCK, {"account_id": account_id})
-
-
-async def count(conn: Conn, *, account_id: UUID) -> int:
-    """Return how many destinations the account has."""
-    row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-async def find(conn: Conn, *, account_id: UUID, destination_id: UUID, now: datetime) -> Destination | None:
-    """One destination of the account."""
-    row = {"account_id": account_id, "id": destination_id, "now": now, "day_ago": now - _DAY}
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND, row)
-        found = await cursor.fetchone()
-    return None if found is None else _destination(found)
-
-
-async def list_all(conn: Conn, *, account_id: UUID, now: datetime) -> list[Destination]:
-    """All destinations of the account, oldest first."""
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LIST, {"account_id": account_id, "now": now, "day_ago": now - _DAY})
-        return [_destination(each) for each in await cursor.fetchall()]
-
-
-async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool | None:
-    """Whether it is enabled; None when it is not there."""
-    row = await (await conn.execute(FIND_ENABLED, {"account_id": account_id, "id": destination_id})).fetchone()
-    return None if row is None else bool(row[0])
-
-
-async def lock(conn: Conn, *, account_id: UUID, destination_id: UUID) -> None:
-    """Until the transaction ends nobody else changes it."""
-    await conn.execute(LOCK_ONE, {"account_id": account_id, "id": destination_id})
-
-
-async def update(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    destination_id: UUID,
-    label: str | None,
-    url: str | None,
-    enabled: bool | None,
-    events: Sequence[str] | None,
-    now: datetime,
-) -> None:
-    """Changes what is given."""
-    row = {"account_id": account_id, "id": destination_id, "now": now}
-    wanted = None if events is None else list(events)
-    changes = {"label": label, "url": url, "enabled": enabled, "events": wanted}
-    await conn.execute(UPDATE, {**row, **changes})
-
-
-async def rotate(
-    conn: Conn,
-    *,
-    account_id: UUID,
-    destination_id: UUID,
-    secret: bytes,
-    secret_hint: str,
-    old_secret_until: datetime,
-    now: datetime,
-) -> None:
-    """Puts a new sealed secret in place; the one before signs too until the time given."""
-    row = {"account_id": account_id, "id": destination_id, "secret": secret, "secret_hint": secret_hint}
-    await conn.execute(ROTATE, {**row, "old_secret_until": old_secret_until, "now": now})
-
-
-async def delete(conn: Conn, *, account_id: UUID, destination_id: UUID) -> None:
-    """Removes it. What is pending for it is cancelled by the sender."""
-    await conn.execute(DELETE, {"account_id": account_id, "id": destination_id})
-
-
-def _destination(row: dict[str, Any]) -> Destination:
-    at, status, error = (row.pop(f"last_failure_{name}") for name in ("at", "status", "error"))
-    reason = row.pop("disabled_reason")
-    return Destination(
-        **row,
-        disabled_reason=None if reason is None else DisabledReason(reason),
-        last_failure=None if at is None else LastFailure(at=at, status=status, error=error),
-    )
-
-
+DELETE = "DELETE FROM webhooks_destinations WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])"
 CLEAR = """
     WITH due AS (
         DELETE FROM webhooks_due WHERE account_id = %(account_id)s
@@ -218,8 +135,132 @@ CLEAR = """
     SELECT (SELECT count(*) FROM destination), (SELECT count(*) FROM delivery)
 """
 
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedDestination:
+    """A destination that no other transaction can change until this one ends."""
+
+    id: UUID
+    label: str
+    url: str
+    enabled: bool
+    events: Sequence[str]
+    manifest: str | None
+    manifest_key: str | None
+    version: int
+    disabled_reason: str | None
+
+
+async def insert(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    specs: Sequence[DestinationSpec],
+    secrets: Mapping[UUID, StoredSecret],
+    now: datetime,
+) -> None:
+    """Insert destinations; `secrets` holds the secret of each by its id."""
+    row = {
+        "secrets": [secrets[spec.id].sealed for spec in specs],
+        "hints": [secrets[spec.id].hint for spec in specs],
+        "unseen": [secrets[spec.id].is_unseen for spec in specs],
+    }
+    await conn.execute(INSERT, {"account_id": account_id, "now": now, **_columns(specs), **row})
+
+
+async def lock_account(conn: Conn, *, account_id: UUID) -> None:
+    """Let no other transaction count the account's destinations until this one ends."""
+    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
+
+
+async def count(conn: Conn, *, account_id: UUID) -> int:
+    """Return the number of the account's destinations."""
+    row = await (await conn.execute(COUNT, {"account_id": account_id})).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+async def find(conn: Conn, *, account_id: UUID, destination_id: UUID, now: datetime) -> Destination | None:
+    """Return a destination of the account with its health, or None."""
+    row = {"account_id": account_id, "id": destination_id, "now": now, "day_ago": now - _DAY}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND, row)
+        found = await cursor.fetchone()
+    return None if found is None else _destination(found)
+
+
+async def list_all(conn: Conn, *, account_id: UUID, now: datetime) -> list[Destination]:
+    """Return all destinations of the account with their health, oldest first."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LIST, {"account_id": account_id, "now": now, "day_ago": now - _DAY})
+        return [_destination(each) for each in await cursor.fetchall()]
+
+
+async def list_managed(conn: Conn, *, account_id: UUID) -> list[ManagedDestination]:
+    """Return all destinations of the account with their manifest keys, oldest first."""
+    async with conn.cursor(row_factory=class_row(ManagedDestination)) as cursor:
+        await cursor.execute(LIST_MANAGED, {"account_id": account_id})
+        return await cursor.fetchall()
+
+
+async def find_enabled(conn: Conn, *, account_id: UUID, destination_id: UUID) -> bool | None:
+    """Return whether the destination is enabled, or None when it does not exist."""
+    row = await (await conn.execute(FIND_ENABLED, {"account_id": account_id, "id": destination_id})).fetchone()
+    return None if row is None else bool(row[0])
+
+
+async def lock(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> list[LockedDestination]:
+    """Lock the destinations that exist until the transaction ends, and return them."""
+    async with conn.cursor(row_factory=class_row(LockedDestination)) as cursor:
+        await cursor.execute(LOCK, {"account_id": account_id, "ids": list(destination_ids)})
+        return await cursor.fetchall()
+
+
+async def list_taken_keys(
+    conn: Conn, *, account_id: UUID, wanted: Sequence[DestinationSpec | DestinationChange]
+) -> frozenset[tuple[str, str]]:
+    """Return each manifest and key of the batch that another destination of the account has."""
+    rows = await conn.execute(LIST_TAKEN_KEYS, {"account_id": account_id, **_columns(wanted)})
+    return frozenset((row[0], row[1]) for row in await rows.fetchall())
+
+
+async def update(
+    conn: Conn, *, account_id: UUID, changes: Sequence[DestinationChange], now: datetime
+) -> Mapping[UUID, str | None]:
+    """Update destinations; return why each is disabled (None: it is enabled) by its id."""
+    rows = await conn.execute(UPDATE, {"account_id": account_id, "now": now, **_columns(changes)})
+    return dict(await rows.fetchall())
+
+
+async def delete(conn: Conn, *, account_id: UUID, destination_ids: Sequence[UUID]) -> None:
+    """Delete destinations. The sender cancels their pending deliveries."""
+    await conn.execute(DELETE, {"account_id": account_id, "ids": list(destination_ids)})
+
 
 async def clear(conn: Conn, *, account_id: UUID) -> tuple[int, int]:
-    """Deletes every row of a sandbox account; how many destinations and deliveries it had."""
+    """Delete the account's destinations and deliveries; return the number of each."""
     found = await (await conn.execute(CLEAR, {"account_id": account_id})).fetchone()
     return (0, 0) if found is None else (int(found[0]), int(found[1]))
+
+
+def _columns(wanted: Sequence[DestinationSpec | DestinationChange]) -> dict[str, object]:
+    return {
+        "ids": [each.id for each in wanted],
+        "labels": [each.label for each in wanted],
+        "urls": [each.url for each in wanted],
+        "enabled": [each.enabled for each in wanted],
+        "events": [Jsonb(list(each.events)) for each in wanted],
+        "manifests": [each.manifest for each in wanted],
+        "keys": [each.manifest_key for each in wanted],
+    }
+
+
+def _destination(row: dict[str, Any]) -> Destination:
+    at, status, error = (row.pop(f"last_failure_{name}") for name in ("at", "status", "error"))
+    reason = row.pop("disabled_reason")
+    return Destination(
+        **row,
+        disabled_reason=None if reason is None else DisabledReason(reason),
+        last_failure=None if at is None else LastFailure(at=at, status=status, error=error),
+    )

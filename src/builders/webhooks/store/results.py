@@ -116,7 +116,7 @@ DISABLE = """
          AS tried (account_id, id, url, is_gone)
     WHERE destination.account_id = tried.account_id AND destination.id = tried.id AND destination.url = tried.url
       AND destination.enabled AND (is_gone OR destination.failing_since <= %(failing_before)s)
-    RETURNING destination.account_id, destination.id, label, destination.url, events, disabled_reason
+    RETURNING destination.account_id, destination.id, label, destination.url, enabled, events, disabled_reason
 """
 
 
@@ -159,6 +159,7 @@ class Disabled:
     id: UUID
     label: str
     url: str
+    enabled: bool
     events: Sequence[str]
     disabled_reason: str
 
