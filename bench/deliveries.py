@@ -138,14 +138,7 @@ async def prepare(settings: Settings, port: int) -> list[UUID]:
             account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
             made, secret = ids.new(), signing.generate_secret()
             spec = DestinationSpec(
-                id=made,
-                label="bench",
-                url=f"http://{HOST}:{port}/{n}",
-                enabled=True,
-                events=["alias.*"],
-                secret_from=None,
-                manifest=None,
-                manifest_key=None,
+                id=made, label="bench", url=f"http://{HOST}:{port}/{n}", enabled=True, events=["alias.*"]
             )
             sealed = signing.stored_secret(keyring, secret, account_id=account.id, destination_id=spec.id)
             await destinations.insert(

@@ -167,14 +167,7 @@ async def _make(database: Database, keyring: Keyring, port: int, plan: Plan) -> 
             made.append((account.id, ids.new()))
             text = signing.generate_secret()
             spec = DestinationSpec(
-                id=made[n][1],
-                label=f"soak {n}",
-                url=f"http://{HOST}:{port}/{n}",
-                enabled=True,
-                events=["alias.*"],
-                secret_from=None,
-                manifest=None,
-                manifest_key=None,
+                id=made[n][1], label=f"soak {n}", url=f"http://{HOST}:{port}/{n}", enabled=True, events=["alias.*"]
             )
             sealed = signing.stored_secret(keyring, text, account_id=account.id, destination_id=spec.id)
             await destinations.insert(

@@ -12,6 +12,6 @@ from tests.webhooks.reaching import (
 
 @pytest.fixture
 async def receiver(service: Service) -> AsyncIterator[Receiver]:
-    """A receiver on loopback that the service may call; it says 200, unless told otherwise."""
+    """A receiver on loopback that the service may call; it answers 200 by default."""
     async with reachable(service) as receiver:
         yield receiver

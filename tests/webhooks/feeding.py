@@ -1,4 +1,4 @@
-"""Events as they happen to accounts of the tests, and the feed as its reader sees it."""
+"""Publish events in tests, and read the feed."""
 
 from typing import Any
 from uuid import UUID
@@ -17,14 +17,14 @@ Json = dict[str, Any]
 
 
 async def publish(database: Database, account_id: UUID, *events: Event) -> None:
-    """Let events happen to the account, one after the other."""
+    """Publish events of the account, each in its own transaction."""
     async with database.transaction() as conn:
         for event in events or (ALIAS_CREATED,):
             await outbox.publish(conn, event, account_id=account_id, data=event.example)
 
 
 async def relay(database: Database) -> None:
-    """Relay what is pending."""
+    """Dispatch pending events."""
     while True:
         async with database.transaction() as conn:
             if not await dispatcher.dispatch(conn):
@@ -32,7 +32,7 @@ async def relay(database: Database) -> None:
 
 
 async def happen(database: Database, account_id: UUID, *events: Event) -> None:
-    """Let events happen to the account, and relay them."""
+    """Publish events of the account and dispatch them."""
     await publish(database, account_id, *events)
     await relay(database)
 
@@ -52,7 +52,7 @@ def types(page: Json) -> list[str]:
 
 
 async def seek_end(client: Client, database: Database) -> str:
-    """Return the cursor behind everything that has happened to the client's account so far."""
+    """Return the cursor after all events of the client's account so far."""
     await relay(database)  # accounts of the tests begin with events of their keys
     cursor, is_end = None, False
     while not is_end:

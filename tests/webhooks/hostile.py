@@ -1,4 +1,4 @@
-"""Addresses that no webhook may have, and none of them needs a look-up of a name to be refused."""
+"""URLs that no webhook may have, refused without a DNS look-up."""
 
 PRIVATE_V4 = [
     "http://0.0.0.0/",

@@ -1,4 +1,4 @@
-"""Destinations as a caller makes them, and deliveries as events do."""
+"""Create destinations through the API, and deliveries by publishing events."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 async def create(client: Client, **changes: Any) -> Json:
-    """A new destination as the answer shows it, secret too."""
+    """Create a destination; return the reply with its secret."""
     answer = await client.post(PATH, json=WANTED | changes)
     assert answer.status_code == 200, answer.text
     made: Json = answer.json()
@@ -35,7 +35,7 @@ async def create(client: Client, **changes: Any) -> Json:
 
 
 async def read(client: Client, made: Json) -> Json:
-    """The destination as it is now."""
+    """Return the destination."""
     answer = await client.get(f"{PATH}/{made['id']}")
     assert answer.status_code == 200, answer.text
     shown: Json = answer.json()
@@ -43,8 +43,8 @@ async def read(client: Client, made: Json) -> Json:
 
 
 async def happen(database: Database, account_id: UUID, *events: Event) -> list[PublishedEvent]:
-    """Lets events happen to the account, and has them fanned out."""
-    told = [
+    """Publish events of the account and dispatch them."""
+    published = [
         PublishedEvent(
             id=ids.new(),
             name=event.name,
@@ -56,12 +56,12 @@ async def happen(database: Database, account_id: UUID, *events: Event) -> list[P
         for event in (events or [ALIAS_CREATED])
     ]
     async with database.transaction() as conn:
-        await jobs.fan_out(conn, told)
-    return told
+        await jobs.fan_out(conn, published)
+    return published
 
 
 async def send_due(service: Service, *, account_id: UUID) -> int:
-    """Sends what is due to the account's destinations, as the sender would; how much that was."""
+    """Send the account's due deliveries; return their number."""
     state = service.api.state
     async with state.database.transaction() as conn:
         query = "SELECT delivery_id FROM webhooks_due WHERE account_id = %s AND next_attempt_at <= %s"
@@ -76,12 +76,12 @@ async def send_due(service: Service, *, account_id: UUID) -> int:
         await attempts.send_claim(state.outbound, state.keyring, each) for each in claimed if each is not None
     ]
     async with state.database.transaction() as conn:
-        await attempts.write_results(conn, results_=results)
+        await attempts.write_results(conn, batch=results)
     return len(results)
 
 
 async def deliveries(client: Client, **filters: Any) -> Sequence[Json]:
-    """The first page of the client's deliveries."""
+    """Return the first page of the client's deliveries."""
     answer = await client.get(DELIVERIES, params=filters)
     assert answer.status_code == 200, answer.text
     items: Sequence[Json] = answer.json()["items"]

@@ -1,4 +1,4 @@
-"""A service that may call a receiver on loopback."""
+"""Let the service call a receiver on loopback."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from tests.kit.outbound.receivers import OK, Receiver, calling, receiving, sayin
 
 @asynccontextmanager
 async def calling_by(service: Service, outbound: Outbound, *, allow: str) -> AsyncIterator[None]:
-    """For the block, the service calls by this client, and its second event loop by one that may reach `allow`."""
+    """Within the context, the service uses this client; its second event loop uses one that may call `allow`."""
     state = service.api.state
     before = state.outbound, state.heavy
     opened = {"outbound_allow": (allow,), "base_url": "https://builders.test"}
@@ -30,7 +30,7 @@ async def calling_by(service: Service, outbound: Outbound, *, allow: str) -> Asy
 
 @asynccontextmanager
 async def reachable(service: Service) -> AsyncIterator[Receiver]:
-    """A receiver that says 200 unless told otherwise; for the block, the service's clients may call it."""
+    """A receiver that answers 200 by default; within the context, the service may call it."""
     async with (
         receiving(saying(OK)) as receiver,
         calling(receiver) as outbound,
@@ -41,7 +41,7 @@ async def reachable(service: Service) -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 def sending_threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """The threads in which deliveries are sent."""
+    """Record the threads that send deliveries."""
     found: set[int] = set()
     send = attempts.send_claim
 

@@ -11,15 +11,15 @@ from tests.cast import Client, Person
 PATH = "/v1/notifications/events"
 
 
-class Told(BaseModel):
-    """What an event says now."""
+class Data(BaseModel):
+    """Current data of a test event."""
 
     n: int = 1
     added: str = "later"
 
 
-class ToldBefore(BaseModel):
-    """What it said."""
+class EarlierData(BaseModel):
+    """Earlier data of the test event."""
 
     n: int = 1
 
@@ -27,11 +27,13 @@ class ToldBefore(BaseModel):
 @pytest.fixture
 def _declared() -> Iterator[None]:
     before = dict(outbox._registry)
-    first = Event(name="thing.told", version=1, description="A thing was told.", example=ToldBefore())
+    first = Event(name="thing.updated", version=1, description="A thing was updated.", example=EarlierData())
     outbox.declare(
-        Event(name="thing.told", version=2, description="A thing was told.", example=Told(), earlier=(first,))
+        Event(
+            name="thing.updated", version=2, description="A thing was updated.", example=Data(), earlier=(first,)
+        )
     )
-    outbox.declare(Event(name="thing.hushed", version=1, description="Hush.", example=Told(), internal=True))
+    outbox.declare(Event(name="thing.hushed", version=1, description="Hush.", example=Data(), internal=True))
     yield
     outbox._registry.clear()
     outbox._registry.update(before)
@@ -61,22 +63,22 @@ async def test_every_example_is_a_whole_payload_that_its_schema_allows(alice: Pe
 async def test_an_earlier_version_stays_described(alice: Person) -> None:
     items = {each["name"]: each for each in (await alice.get(PATH)).json()["items"]}
 
-    told = items["thing.told"]
+    updated = items["thing.updated"]
     assert "thing.hushed" not in items
-    assert (told["version"], [each["version"] for each in told["earlier"]]) == (2, [1])
-    assert told["example"]["data"] == {"n": 1, "added": "later"}
-    assert told["earlier"][0]["example"]["data"] == {"n": 1}
-    assert "added" not in told["earlier"][0]["data_schema"]["properties"]
+    assert (updated["version"], [each["version"] for each in updated["earlier"]]) == (2, [1])
+    assert updated["example"]["data"] == {"n": 1, "added": "later"}
+    assert updated["earlier"][0]["example"]["data"] == {"n": 1}
+    assert "added" not in updated["earlier"][0]["data_schema"]["properties"]
 
 
 def test_an_earlier_version_is_of_the_same_event_and_before_it() -> None:
-    for name, version in (("thing.other", 1), ("thing.told", 2)):
-        earlier = Event(name=name, version=version, description="Before.", example=ToldBefore())
+    for name, version in (("thing.other", 1), ("thing.updated", 2)):
+        earlier = Event(name=name, version=version, description="Before.", example=EarlierData())
         with pytest.raises(ValueError, match="need the same name and a lower version"):
-            Event(name="thing.told", version=2, description="Now.", example=Told(), earlier=(earlier,))
+            Event(name="thing.updated", version=2, description="Now.", example=Data(), earlier=(earlier,))
 
 
-async def test_both_presets_may_and_nobody_may_not(dana: Person, anyone: Client) -> None:
+async def test_both_presets_are_allowed_and_no_credentials_are_401(dana: Person, anyone: Client) -> None:
     assert (await dana.get(PATH)).status_code == 200
     assert (await dana.test.get(PATH)).status_code == 200
     assert (await anyone.get(PATH)).status_code == 401

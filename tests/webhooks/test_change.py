@@ -13,7 +13,7 @@ ONLY_WRITTEN = {"signing_secret", "warnings"}
 GONE = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"
 
 
-async def test_what_is_given_changes_and_the_rest_stays(alice: Person) -> None:
+async def test_given_members_change_and_others_stay(alice: Person) -> None:
     made = await create(alice)
     answer = await alice.patch(f"{PATH}/{made['id']}", json={"label": "other", "events": ["*", "*"]})
 
@@ -28,7 +28,7 @@ async def test_what_is_given_changes_and_the_rest_stays(alice: Person) -> None:
     assert await read(alice, made) == changed
 
 
-async def test_hostile_addresses_are_refused_and_nothing_changes(alice: Person) -> None:
+async def test_urls_of_private_addresses_are_refused_and_nothing_changes(alice: Person) -> None:
     made = await create(alice)
     for url in URLS:
         answer = await alice.patch(f"{PATH}/{made['id']}", json={"url": url, "label": "other"})
@@ -39,7 +39,7 @@ async def test_hostile_addresses_are_refused_and_nothing_changes(alice: Person) 
     assert await read(alice, made) == {name: made[name] for name in made if name not in ONLY_WRITTEN}
 
 
-async def test_a_name_that_leads_inside_is_refused(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_with_a_private_address_is_refused(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     made = await create(alice)
     with resolving(monkeypatch, inside_example=["10.1.2.3"]):
         answer = await alice.patch(f"{PATH}/{made['id']}", json={"url": "https://inside.example/"})
@@ -49,7 +49,7 @@ async def test_a_name_that_leads_inside_is_refused(alice: Person, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["label", "url", "enabled", "events"])
-async def test_nothing_can_be_null(alice: Person, name: str) -> None:
+async def test_no_member_can_be_null(alice: Person, name: str) -> None:
     made = await create(alice)
     answer = await alice.patch(f"{PATH}/{made['id']}", json={name: None})
 
@@ -66,7 +66,7 @@ async def test_nothing_can_be_null(alice: Person, name: str) -> None:
         ({"label": ""}, ["body", "label"]),
     ],
 )
-async def test_a_bad_member_is_named(alice: Person, changes: dict[str, object], loc: list[object]) -> None:
+async def test_an_invalid_member_is_named(alice: Person, changes: dict[str, object], loc: list[object]) -> None:
     made = await create(alice)
     answer = await alice.patch(f"{PATH}/{made['id']}", json=changes)
 
@@ -74,7 +74,7 @@ async def test_a_bad_member_is_named(alice: Person, changes: dict[str, object], 
     assert [each["loc"] for each in answer.json()["detail"]] == [loc]
 
 
-async def test_a_secret_is_not_changed_but_rotated(alice: Person) -> None:
+async def test_an_update_does_not_change_the_secret(alice: Person) -> None:
     made = await create(alice)
     members = {"label": "other", "signing_secret": "a phrase of mine, long enough"}
     answer = await alice.patch(f"{PATH}/{made['id']}", json=members)
@@ -83,7 +83,7 @@ async def test_a_secret_is_not_changed_but_rotated(alice: Person) -> None:
     assert answer.json()["secret_hint"] == made["secret_hint"]
 
 
-async def test_another_version_than_expected_is_refused(alice: Person) -> None:
+async def test_a_version_mismatch_is_refused(alice: Person) -> None:
     made = await create(alice)
     path = f"{PATH}/{made['id']}"
     tag = (await alice.get(path)).headers["ETag"]
@@ -95,7 +95,7 @@ async def test_another_version_than_expected_is_refused(alice: Person) -> None:
     assert (await read(alice, made))["label"] == "one"
 
 
-async def test_the_version_of_another_one_is_not_expected(alice: Person) -> None:
+async def test_the_version_of_another_destination_is_refused(alice: Person) -> None:
     made, other = await create(alice), await create(alice)
     tag = (await alice.get(f"{PATH}/{other['id']}")).headers["ETag"]
     answer = await alice.patch(f"{PATH}/{made['id']}", json={"label": "one"}, headers={"If-Match": tag})
@@ -103,7 +103,7 @@ async def test_the_version_of_another_one_is_not_expected(alice: Person) -> None
     assert (answer.status_code, answer.json()["code"]) == (412, "version_mismatch")
 
 
-async def test_of_two_at_once_that_expect_a_version_one_wins(alice: Person) -> None:
+async def test_of_two_concurrent_updates_of_a_version_one_succeeds(alice: Person) -> None:
     made = await create(alice)
     path, headers = f"{PATH}/{made['id']}", {"If-Match": f'"{made["id"]}.1"'}
     answers = await asyncio.gather(
@@ -113,9 +113,7 @@ async def test_of_two_at_once_that_expect_a_version_one_wins(alice: Person) -> N
     assert sorted(each.status_code for each in answers) == [200, 412, 412, 412, 412]
 
 
-async def test_one_that_is_disabled_gets_nothing_and_one_that_is_enabled_again_does(
-    alice: Person, database: Database
-) -> None:
+async def test_a_destination_receives_events_only_while_enabled(alice: Person, database: Database) -> None:
     made = await create(alice)
     path = f"{PATH}/{made['id']}"
     disabled = (await alice.patch(path, json={"enabled": False})).json()
@@ -130,7 +128,7 @@ async def test_one_that_is_disabled_gets_nothing_and_one_that_is_enabled_again_d
     assert len(await deliveries(alice)) == 1
 
 
-async def test_one_whose_receiver_is_gone_begins_anew_when_it_is_enabled(
+async def test_enabling_a_gone_destination_resets_its_health(
     alice: Person, database: Database, service: Service, receiver: Receiver
 ) -> None:
     made = await create(alice, url=receiver.url)
@@ -148,7 +146,7 @@ async def test_one_whose_receiver_is_gone_begins_anew_when_it_is_enabled(
         assert await (await conn.execute(query, (made["id"],))).fetchone() == (0, None)
 
 
-async def test_bob_changes_nothing_of_alices(alice: Person, bob: Person) -> None:
+async def test_bob_cannot_change_alices(alice: Person, bob: Person) -> None:
     made = await create(alice)
     answer = await bob.patch(f"{PATH}/{made['id']}", json={"label": "mine", "url": "http://10.0.0.1/"})
 

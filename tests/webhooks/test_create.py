@@ -24,7 +24,7 @@ async def refused(client: Client, **changes: object) -> list[dict[str, object]]:
     return detail
 
 
-async def test_a_destination_is_made_with_a_secret_that_is_shown_once(alice: Person) -> None:
+async def test_a_generated_secret_is_shown_once(alice: Person) -> None:
     made = await create(alice)
 
     assert {name: made[name] for name in WANTED} == WANTED
@@ -37,7 +37,7 @@ async def test_a_destination_is_made_with_a_secret_that_is_shown_once(alice: Per
 
 
 @pytest.mark.parametrize("secret", [GIVEN, "a phrase of mine, long enough", "x" * 256])
-async def test_a_secret_that_is_given_is_taken_and_not_repeated(alice: Person, secret: str) -> None:
+async def test_a_given_secret_is_used_and_not_shown(alice: Person, secret: str) -> None:
     answer = await alice.post(PATH, json=WANTED | {"signing_secret": secret})
 
     assert answer.status_code == 200
@@ -57,9 +57,9 @@ async def test_a_secret_is_sealed_at_rest(alice: Person, service: Service) -> No
 
 
 @pytest.mark.parametrize(
-    "secret", ["", "short", "x" * 257, "whsec_" + "A" * 20, "whsec_!!", "sixteen\nletters, but two lines"]
+    "secret", ["", "short", "x" * 257, "whsec_" + "A" * 20, "whsec_!!", "sixteen\nsymbols, but two lines"]
 )
-async def test_a_bad_secret_is_refused_and_not_repeated(alice: Person, secret: str) -> None:
+async def test_an_invalid_secret_is_refused_and_not_shown(alice: Person, secret: str) -> None:
     answer = await alice.post(PATH, json=WANTED | {"signing_secret": secret})
 
     assert answer.status_code == 422
@@ -82,7 +82,7 @@ async def test_no_secret_is_in_the_log(alice: Person) -> None:
     assert GIVEN not in stream.getvalue()
 
 
-async def test_hostile_addresses_are_refused_and_nothing_is_stored(alice: Person) -> None:
+async def test_urls_of_private_addresses_are_refused_and_nothing_is_stored(alice: Person) -> None:
     for url in URLS:
         answer = await alice.post(PATH, json=WANTED | {"url": url})
         assert answer.status_code == 422, url
@@ -94,11 +94,11 @@ async def test_hostile_addresses_are_refused_and_nothing_is_stored(alice: Person
     assert (await alice.get(PATH)).json()["items"] == []
 
 
-def test_the_table_of_hostile_addresses_is_long() -> None:
+def test_the_list_of_refused_urls_is_long() -> None:
     assert len(set(URLS)) >= 80
 
 
-async def test_a_name_that_leads_inside_is_refused_without_telling_where(
+async def test_a_host_with_a_private_address_is_refused_without_showing_it(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = {"inside_example": ["93.184.215.14", "10.1.2.3"], "meta_example": ["169.254.169.254"]}
@@ -110,9 +110,7 @@ async def test_a_name_that_leads_inside_is_refused_without_telling_where(
             assert not any(address in str(detail) for address in ("10.1", "169.254", "93.184"))
 
 
-async def test_a_name_that_does_not_resolve_yet_is_accepted(
-    alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_host_that_does_not_resolve_is_accepted(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     with resolving(monkeypatch) as asked:
         made = await create(alice, url="https://soon.example/hooks")
 
@@ -120,21 +118,21 @@ async def test_a_name_that_does_not_resolve_yet_is_accepted(
     assert [name.rstrip(".") for name in asked] == ["soon.example"]
 
 
-async def test_an_address_is_kept_in_its_plain_form(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_url_is_stored_normalized(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     with resolving(monkeypatch, **{"xn--bcher-kva_example": ["93.184.215.14"]}):
         made = await create(alice, url="HTTPS://B\u00dcCHER.example.:443/a?b=\u00e4")
 
     assert made["url"] == "https://xn--bcher-kva.example/a?b=%C3%A4"
 
 
-async def test_an_unknown_event_is_named_with_what_was_meant(alice: Person) -> None:
+async def test_an_unknown_event_is_named_with_a_suggestion(alice: Person) -> None:
     detail = await refused(alice, events=["alias.created", "alias.creatd", "invoice.paid", "nothing.at_all"])
 
     assert [each["loc"] for each in detail] == [["body", "events", 1], ["body", "events", 3]]
     assert "'alias.created'" in str(detail[0]["msg"])
 
 
-async def test_everything_that_is_wrong_is_said_at_once(alice: Person) -> None:
+async def test_all_errors_are_reported_together(alice: Person) -> None:
     detail = await refused(alice, url="http://10.0.0.1/", events=["no.such"], signing_secret="short")
 
     assert [each["loc"] for each in detail] == [
@@ -144,7 +142,7 @@ async def test_everything_that_is_wrong_is_said_at_once(alice: Person) -> None:
     ]
 
 
-async def test_events_are_kept_once_each_in_their_order(alice: Person) -> None:
+async def test_events_are_stored_without_duplicates_in_order(alice: Person) -> None:
     made = await create(alice, events=["invoice.paid", "alias.*", "invoice.paid", "*", "alias.*"])
 
     assert made["events"] == ["invoice.paid", "alias.*", "*"]
@@ -167,12 +165,12 @@ async def test_events_are_kept_once_each_in_their_order(alice: Person) -> None:
         ({"signing_secret": 12345678901234567890}, ["body", "signing_secret"]),
     ],
 )
-async def test_a_bad_member_is_named(alice: Person, changes: dict[str, object], loc: list[object]) -> None:
+async def test_an_invalid_member_is_named(alice: Person, changes: dict[str, object], loc: list[object]) -> None:
     assert [each["loc"] for each in await refused(alice, **changes)] == [loc]
 
 
 @pytest.mark.parametrize("missing", WANTED)
-async def test_each_given_member_is_required(alice: Person, missing: str) -> None:
+async def test_each_required_member_is_named(alice: Person, missing: str) -> None:
     body = {name: value for name, value in WANTED.items() if name != missing}
     answer = await alice.post(PATH, json=body)
 
@@ -188,7 +186,7 @@ async def test_an_unknown_member_is_named_and_ignored(alice: Person) -> None:
     ]
 
 
-async def test_a_disabled_one_is_disabled_by_hand(alice: Person) -> None:
+async def test_a_destination_created_disabled_has_reason_manual(alice: Person) -> None:
     made = await create(alice, enabled=False)
 
     assert (made["status"], made["disabled_reason"], made["disabled_at"]) == (
@@ -197,9 +195,7 @@ async def test_a_disabled_one_is_disabled_by_hand(alice: Person) -> None:
     )
 
 
-async def test_of_many_at_once_no_more_than_the_limit_are_made(
-    alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_concurrent_creations_respect_the_limit(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MAX_DESTINATIONS", 3)
     answers = await asyncio.gather(*(alice.post(PATH, json=WANTED) for _ in range(8)))
 
@@ -208,7 +204,7 @@ async def test_of_many_at_once_no_more_than_the_limit_are_made(
     assert len((await alice.get(PATH)).json()["items"]) == 3
 
 
-async def test_a_test_key_makes_it_in_the_sandbox(alice: Person) -> None:
+async def test_a_test_key_creates_it_in_the_sandbox(alice: Person) -> None:
     made = await create(alice.test)
 
     assert made["livemode"] is False
@@ -216,7 +212,7 @@ async def test_a_test_key_makes_it_in_the_sandbox(alice: Person) -> None:
     assert (await alice.get(f"{PATH}/{made['id']}")).status_code == 404
 
 
-async def test_a_repeated_request_makes_one_and_shows_no_secret_again(alice: Person) -> None:
+async def test_a_repeated_request_creates_one_and_omits_the_secret(alice: Person) -> None:
     headers = {"Idempotency-Key": "make-1"}
     first = await alice.post(PATH, json=WANTED, headers=headers)
     second = await alice.post(PATH, json=WANTED, headers=headers)
@@ -226,6 +222,6 @@ async def test_a_repeated_request_makes_one_and_shows_no_secret_again(alice: Per
     assert len((await alice.get(PATH)).json()["items"]) == 1
 
 
-async def test_both_presets_may_and_nobody_may_not(dana: Person, anyone: Client) -> None:
+async def test_both_presets_are_allowed_and_no_credentials_are_401(dana: Person, anyone: Client) -> None:
     assert (await dana.post(PATH, json=WANTED)).status_code == 200
     assert (await anyone.post(PATH, json=WANTED)).status_code == 401

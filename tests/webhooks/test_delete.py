@@ -8,7 +8,7 @@ from tests.cast import Person
 from tests.webhooks.make import DELIVERIES, PATH, create, deliveries, happen, read
 
 
-async def test_it_is_gone_and_a_second_time_not_found(alice: Person) -> None:
+async def test_a_deleted_destination_is_not_found(alice: Person) -> None:
     made, other = await create(alice), await create(alice)
     path = f"{PATH}/{made['id']}"
     answer = await alice.delete(path)
@@ -20,7 +20,7 @@ async def test_it_is_gone_and_a_second_time_not_found(alice: Person) -> None:
     assert [each["id"] for each in (await alice.get(PATH)).json()["items"]] == [other["id"]]
 
 
-async def test_its_deliveries_can_be_read_and_not_be_retried(
+async def test_deliveries_of_a_deleted_destination_can_be_read_and_not_retried(
     alice: Person, database: Database, service: Service
 ) -> None:
     del service
@@ -35,7 +35,7 @@ async def test_its_deliveries_can_be_read_and_not_be_retried(
 
 
 @pytest.mark.parametrize("how", ["deleted", "disabled"])
-async def test_what_is_pending_is_cancelled(alice: Person, database: Database, how: str) -> None:
+async def test_pending_deliveries_are_cancelled(alice: Person, database: Database, how: str) -> None:
     made = await create(alice)
     await happen(database, alice.account.id)
     if how == "deleted":
@@ -49,7 +49,7 @@ async def test_what_is_pending_is_cancelled(alice: Person, database: Database, h
     assert (delivery["status"], delivery["next_attempt_at"]) == ("cancelled", None)
 
 
-async def test_what_happens_later_makes_no_delivery(alice: Person, database: Database) -> None:
+async def test_later_events_are_not_delivered(alice: Person, database: Database) -> None:
     made = await create(alice)
     await alice.delete(f"{PATH}/{made['id']}")
     await happen(database, alice.account.id)
@@ -57,7 +57,7 @@ async def test_what_happens_later_makes_no_delivery(alice: Person, database: Dat
     assert await deliveries(alice) == []
 
 
-async def test_another_version_than_expected_stays(alice: Person) -> None:
+async def test_a_version_mismatch_deletes_nothing(alice: Person) -> None:
     made = await create(alice)
     tag = (await alice.get(f"{PATH}/{made['id']}")).headers["ETag"]
     later = tag.replace(".1", ".7")
@@ -67,7 +67,7 @@ async def test_another_version_than_expected_stays(alice: Person) -> None:
     assert (await alice.delete(f"{PATH}/{made['id']}", headers={"If-Match": tag})).status_code == 200
 
 
-async def test_bob_deletes_nothing_of_alices(alice: Person, bob: Person) -> None:
+async def test_bob_cannot_delete_alices(alice: Person, bob: Person) -> None:
     made = await create(alice)
 
     for client in (bob, alice.test):

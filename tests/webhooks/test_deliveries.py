@@ -18,17 +18,17 @@ from tests.webhooks.make import DELIVERIES, PATH, create, deliveries, happen, se
 
 async def test_a_delivery_is_listed_as_soon_as_it_happened(alice: Person, database: Database) -> None:
     made = await create(alice)
-    (news,) = await happen(database, alice.account.id)
+    (event,) = await happen(database, alice.account.id)
 
     (delivery,) = await deliveries(alice)
     assert delivery["webhook_id"] == made["id"]
-    assert (delivery["event_id"], delivery["event"]) == (str(news.id), "alias.created")
+    assert (delivery["event_id"], delivery["event"]) == (str(event.id), "alias.created")
     assert (delivery["status"], delivery["trigger"], delivery["attempt_count"]) == ("pending", "event", 0)
     assert delivery["next_attempt_at"] is not None
     assert delivery["livemode"] is True
 
 
-async def test_one_is_read_with_its_attempts_and_the_very_text_that_was_sent(
+async def test_a_delivery_is_read_with_its_attempts_and_payload(
     alice: Person, database: Database, service: Service, receiver: Receiver
 ) -> None:
     await create(alice, url=receiver.url)
@@ -51,7 +51,7 @@ async def test_one_is_read_with_its_attempts_and_the_very_text_that_was_sent(
 
 async def test_the_newest_is_first_and_pages_follow_each_other(alice: Person, database: Database) -> None:
     await create(alice, events=["*"])
-    told = await happen(database, alice.account.id, *[ALIAS_CREATED] * 7)
+    published = await happen(database, alice.account.id, *[ALIAS_CREATED] * 7)
     seen, cursor = [], None
     while True:
         params = {"limit": "3"} | ({"cursor": cursor} if cursor else {})
@@ -61,13 +61,13 @@ async def test_the_newest_is_first_and_pages_follow_each_other(alice: Person, da
         if cursor is None:
             break
 
-    assert seen == [str(each.id) for each in told[::-1]]
+    assert seen == [str(each.id) for each in published[::-1]]
 
 
-async def test_what_is_pending_has_pages_too(alice: Person, database: Database) -> None:
+async def test_pending_deliveries_have_pages(alice: Person, database: Database) -> None:
     await create(alice, events=["*"])
-    told = await happen(database, alice.account.id, *[ALIAS_CREATED, ALIAS_DELETED] * 4)
-    for filters, wanted in (({}, told), ({"event": "alias.deleted"}, told[1::2])):
+    published = await happen(database, alice.account.id, *[ALIAS_CREATED, ALIAS_DELETED] * 4)
+    for filters, wanted in (({}, published), ({"event": "alias.deleted"}, published[1::2])):
         seen, cursor = [], None
         while True:
             params = {"limit": "3", "status": "pending", **filters} | ({"cursor": cursor} if cursor else {})
@@ -79,7 +79,9 @@ async def test_what_is_pending_has_pages_too(alice: Person, database: Database) 
         assert seen == [str(each.id) for each in wanted[::-1]]
 
 
-async def test_filters_narrow_it(alice: Person, database: Database, service: Service, receiver: Receiver) -> None:
+async def test_filters_narrow_the_list(
+    alice: Person, database: Database, service: Service, receiver: Receiver
+) -> None:
     first = await create(alice, url=receiver.url, events=["alias.*"])
     second = await create(alice, url=receiver.url, events=["*"])
     early = clock.now()
@@ -111,7 +113,7 @@ async def test_filters_narrow_it(alice: Person, database: Database, service: Ser
 
 
 @pytest.mark.parametrize("webhook_id", ["x", "0193a1b2-0000-7000-8000-000000000005", ""])
-async def test_a_filter_for_no_destination_finds_nothing(
+async def test_a_filter_for_an_unknown_destination_finds_nothing(
     alice: Person, database: Database, webhook_id: str
 ) -> None:
     await create(alice)
@@ -133,14 +135,14 @@ async def test_a_filter_for_no_destination_finds_nothing(
         ("cursor", "x"),
     ],
 )
-async def test_a_bad_filter_is_named(alice: Person, name: str, value: str) -> None:
+async def test_an_invalid_filter_is_named(alice: Person, name: str, value: str) -> None:
     answer = await alice.get(DELIVERIES, params={name: value})
 
     assert answer.status_code == 422
     assert [each["loc"] for each in answer.json()["detail"]] == [["query", name]]
 
 
-async def test_a_cursor_is_good_for_its_filters_alone(alice: Person, database: Database) -> None:
+async def test_a_cursor_is_valid_for_its_filters_alone(alice: Person, database: Database) -> None:
     await create(alice)
     await happen(database, alice.account.id, ALIAS_CREATED, ALIAS_CREATED)
     cursor = (await alice.get(DELIVERIES, params={"limit": "1"})).json()["next_cursor"]
@@ -149,7 +151,7 @@ async def test_a_cursor_is_good_for_its_filters_alone(alice: Person, database: D
     assert answer.status_code == 422
 
 
-async def test_bob_sees_none_of_alices(alice: Person, bob: Person, database: Database) -> None:
+async def test_bob_does_not_see_alices(alice: Person, bob: Person, database: Database) -> None:
     made = await create(alice)
     await happen(database, alice.account.id)
     (delivery,) = await deliveries(alice)
@@ -166,7 +168,7 @@ async def test_bob_sees_none_of_alices(alice: Person, bob: Person, database: Dat
     "delivery_id",
     ["x", "0193a1b2-0000-7000-8000-00000000000f", "00000000-0000-4000-8000-000000000000", "f" * 8 + "-ffff" * 4],
 )
-async def test_an_id_of_nothing_is_not_found_however_written(alice: Person, delivery_id: str) -> None:
+async def test_an_unknown_or_malformed_id_is_not_found(alice: Person, delivery_id: str) -> None:
     for answer in (
         await alice.get(f"{DELIVERIES}/{delivery_id}"),
         await alice.post(f"{DELIVERIES}/{delivery_id}/retry"),
@@ -174,7 +176,7 @@ async def test_an_id_of_nothing_is_not_found_however_written(alice: Person, deli
         assert (answer.status_code, answer.json()["code"]) == (404, "delivery_not_found")
 
 
-async def test_what_happens_in_the_sandbox_is_shown_to_test_keys(alice: Person, database: Database) -> None:
+async def test_test_keys_read_the_deliveries_of_the_sandbox(alice: Person, database: Database) -> None:
     await create(alice)
     await create(alice.test)
     await happen(database, alice.account.sandbox_id)
@@ -199,7 +201,7 @@ FILL = """
 
 
 async def touched(conn: Conn, statement: str, row: dict[str, Any]) -> tuple[int, str]:
-    """How many blocks of 8 KiB PostgreSQL looks at for it, and how it goes about it."""
+    """Return how many 8 KiB blocks PostgreSQL touches for a statement, and its plan."""
     found = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) {statement}", row)
     plan = "\n".join(line for (line,) in await found.fetchall())
     first = next(line for line in plan.splitlines() if "Buffers: shared" in line)
@@ -207,7 +209,7 @@ async def touched(conn: Conn, statement: str, row: dict[str, Any]) -> tuple[int,
 
 
 @pytest.mark.parametrize("which", ["all", "of a destination", "failed"])
-async def test_a_page_reads_no_more_than_it_shows_over_all_months(alice: Person, conn: Conn, which: str) -> None:
+async def test_a_page_reads_few_blocks_of_all_months(alice: Person, conn: Conn, which: str) -> None:
     made, now = await create(alice), clock.now()
     row: dict[str, Any] = {
         "account_id": alice.account.id,
@@ -240,7 +242,7 @@ async def test_a_page_reads_no_more_than_it_shows_over_all_months(alice: Person,
             assert not re.search(r"Seq Scan on webhooks_deliveries_(?!default)", plan)  # which is empty
 
 
-async def test_of_many_that_are_pending_no_more_than_a_page_is_looked_up(
+async def test_a_page_of_many_pending_deliveries_reads_few_blocks(
     alice: Person, database: Database, conn: Conn
 ) -> None:
     await create(alice)

@@ -1,4 +1,4 @@
-"""The event feed: what webhook destinations get, for readers without a public address."""
+"""The event feed: the events of webhook destinations, for clients without a public address."""
 
 import json
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ from tests.webhooks.feeding import PATH, happen, publish, read, relay, seek_end,
 
 
 class Said(BaseModel):
-    """What an event of the test says."""
+    """The data of a test event."""
 
     text: str = "é \u2028 \"'"
 
@@ -159,7 +159,7 @@ async def test_an_event_whose_clock_is_ahead_is_found_since_its_time(alice: Pers
     assert types(await read(alice, since=then.isoformat())) == ["alias.tested"]
 
 
-async def test_bob_sees_nothing_of_alices(alice: Person, bob: Person, database: Database) -> None:
+async def test_bob_does_not_see_alices_feed(alice: Person, bob: Person, database: Database) -> None:
     start = await seek_end(bob, database)
     await happen(database, alice.account.id)
     page = await read(bob, start)
@@ -245,9 +245,9 @@ async def test_an_erased_event_is_left_out(alice: Person, database: Database) ->
     assert types(await read(alice, start)) == ["alias.created"]
 
 
-async def test_events_that_are_relayed_again_stay_where_they_are(alice: Person, database: Database) -> None:
+async def test_events_that_are_dispatched_again_keep_their_position(alice: Person, database: Database) -> None:
     start = await seek_end(alice, database)
-    told = [
+    published = [
         PublishedEvent(
             id=ids.new(),
             name=TESTED.name,
@@ -260,7 +260,7 @@ async def test_events_that_are_relayed_again_stay_where_they_are(alice: Person, 
     ]
     for _ in range(2):
         async with database.transaction() as conn:
-            await feed.append(conn, told)
+            await feed.append(conn, published)
     await happen(database, alice.account.id, ALIAS_CREATED)
     # Those that were relayed twice are not in the outbox: the one behind them is there, and the chain is whole.
     assert types(await read(alice, start)) == ["alias.created"]

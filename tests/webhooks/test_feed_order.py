@@ -1,4 +1,4 @@
-"""No event of the feed is ever skipped, whatever the order in which transactions commit."""
+"""The feed skips no event, whatever the order of commits."""
 
 import asyncio
 import json
@@ -45,9 +45,7 @@ async def test_an_event_whose_transaction_commits_late_is_read_late(alice: Perso
     assert (await read(alice, second["resume_cursor"]))["items"] == []
 
 
-async def test_a_relay_does_not_overtake_another_one_also_when_its_clock_is_behind(
-    alice: Person, database: Database
-) -> None:
+async def test_a_dispatcher_with_a_slow_clock_does_not_overtake_another(alice: Person, database: Database) -> None:
     start = await seek_end(alice, database)
     await publish(database, alice.account.id, WEBHOOK_DELETED)
     async with database.transaction() as slow:
@@ -63,7 +61,7 @@ async def test_a_relay_does_not_overtake_another_one_also_when_its_clock_is_behi
     assert second["timestamp"] < first["timestamp"]
 
 
-async def test_relays_of_other_accounts_do_not_wait(alice: Person, bob: Person, database: Database) -> None:
+async def test_dispatchers_of_other_accounts_do_not_wait(alice: Person, bob: Person, database: Database) -> None:
     starts = [await seek_end(each, database) for each in (alice, bob)]
     await publish(database, alice.account.id, WEBHOOK_DELETED)
     async with database.transaction() as slow:
@@ -72,7 +70,7 @@ async def test_relays_of_other_accounts_do_not_wait(alice: Person, bob: Person, 
         assert types(await read(bob, starts[1])) == ["webhook.deleted"]
 
 
-async def test_what_a_killed_relay_had_taken_is_relayed_by_the_next(
+async def test_events_of_a_killed_dispatcher_are_dispatched_by_the_next(
     alice: Person, database: Database, settings: Settings
 ) -> None:
     start = await seek_end(alice, database)
@@ -98,7 +96,7 @@ async def test_what_a_killed_relay_had_taken_is_relayed_by_the_next(
 
 
 async def _blocked(database: Database, other: asyncio.Task[Any]) -> None:
-    """Return when a statement of the task waits for a lock."""
+    """Wait until a statement of the task waits for a lock."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     while not other.done():
         async with database.connection() as conn:
@@ -108,7 +106,7 @@ async def _blocked(database: Database, other: asyncio.Task[Any]) -> None:
 
 
 class Play:
-    """Writers and relays that begin and commit as a script says, and a reader of each account."""
+    """Writers and dispatchers that begin and commit as a script says, and a client of each account."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -259,7 +257,7 @@ async def test_a_page_costs_the_same_in_a_large_feed(database: Database, query: 
 
 
 async def _blocks(conn: Conn, query: str, count: int) -> int:
-    """Return how many blocks a page in the middle of such a feed reads."""
+    """Return how many blocks a page in the middle of a feed reads."""
     account_id = ids.new()
     await conn.execute(FILL.encode(), {"account_id": account_id, "now": clock.now(), "count": count})
     await conn.execute("INSERT INTO webhooks_feed_heads VALUES (%s, %s)", [account_id, 1_000_000 + count])

@@ -1,4 +1,4 @@
-"""Readers of the feed that wait for the next event."""
+"""Feed requests that wait for the next event."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -28,7 +28,7 @@ def waiters(service: Service) -> FeedWaiters:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Return when it holds: the other tasks run meanwhile."""
+    """Wait until the condition holds; other tasks run meanwhile."""
     while not holds():  # noqa: ASYNC110 - nothing announces it
         await asyncio.sleep(0)
 
@@ -36,7 +36,7 @@ async def until(holds: Callable[[], bool]) -> None:
 async def waiting(
     client: Person, cursor: str, waiters: FeedWaiters, **params: Any
 ) -> asyncio.Task[httpx.Response]:
-    """Return a request that waits for an event by now."""
+    """Return a request that is waiting for an event."""
     count = waiters.count
     task = asyncio.create_task(client.get(PATH, params={"cursor": cursor, "wait": 20, **params}))
     await until(lambda: waiters.count > count or task.done())
@@ -169,12 +169,12 @@ async def test_a_reader_that_leaves_waits_no_longer(
 
 @pytest.fixture
 async def own(database: Database) -> AsyncIterator[FeedWaiters]:
-    """Waiters of the test's own."""
+    """Waiters for one test."""
     async with FeedWaiters(database) as waiters:
         yield waiters
 
 
-async def test_a_process_that_stops_lets_its_readers_go(own: FeedWaiters) -> None:
+async def test_a_stopping_process_ends_the_waits(own: FeedWaiters) -> None:
     task = asyncio.create_task(own.wait(ids.new(), after=0, timeout_s=20))
     await until(lambda: own.count > 0)
     own.close()
@@ -187,7 +187,7 @@ async def test_waiting_ends_when_its_time_is_over(own: FeedWaiters) -> None:
     assert own.count == 0
 
 
-async def test_a_database_that_is_away_is_asked_again(
+async def test_an_unavailable_database_is_queried_again(
     own: FeedWaiters, alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await seek_end(alice, database)

@@ -1,4 +1,4 @@
-"""A receiver that never ends its response holds up nobody: neither a test send nor a worker's delivery."""
+"""A receiver with an endless response delays neither test sends nor deliveries to others."""
 
 import asyncio
 import time
@@ -22,14 +22,14 @@ FREE_MS = 50  # beside ten times the idle latency: no measure, but far below the
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """The port of hostile receivers, in a process of their own."""
+    """The port of endless receivers in a separate process."""
     with hostile.serving() as port:
         yield port
 
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Sizes of what the HTTP parser was given."""
+    """Record the sizes of the data that the HTTP parser gets."""
     sizes: list[int] = []
     received = ResponseHandler.data_received
 
@@ -58,7 +58,7 @@ async def _test_send(person: Person, url: str) -> str:
 
 
 @pytest.mark.parametrize("kind", hostile.KINDS)
-async def test_a_test_send_to_it_ends_by_its_bytes_and_slows_no_other_account(
+async def test_a_test_send_ends_at_the_byte_limit_and_delays_no_other_account(
     kind: str, alice: Person, bob: Person, service: Service, port: int, parsed: list[int]
 ) -> None:
     allow = f"{hostile.HOST}:{port}"

@@ -33,7 +33,7 @@ async def test_no_secret_is_in_a_list_or_a_read(alice: Person) -> None:
         assert made["secret_hint"] in text
 
 
-async def test_a_destination_tells_how_it_is(
+async def test_a_destination_shows_its_health(
     alice: Person, database: Database, service: Service, receiver: Receiver
 ) -> None:
     made = await create(alice, url=receiver.url)
@@ -57,7 +57,7 @@ async def test_a_destination_tells_how_it_is(
     assert failed["version"] == made["version"]  # what its owner may change did not
 
 
-async def test_bob_sees_none_of_alices(alice: Person, bob: Person) -> None:
+async def test_bob_does_not_see_alices(alice: Person, bob: Person) -> None:
     made = await create(alice)
 
     assert (await bob.get(PATH)).json()["items"] == []
@@ -70,13 +70,13 @@ async def test_bob_sees_none_of_alices(alice: Person, bob: Person) -> None:
 
 
 @pytest.mark.parametrize("webhook_id", ["x", "0193a1b2-0000-7000-8000-000000000005", "%20", "1"])
-async def test_an_id_of_nothing_is_not_found_however_written(alice: Person, webhook_id: str) -> None:
+async def test_an_unknown_or_malformed_id_is_not_found(alice: Person, webhook_id: str) -> None:
     answer = await alice.get(f"{PATH}/{webhook_id}")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "webhook_not_found")
 
 
-async def test_a_test_key_sees_the_sandboxs(alice: Person) -> None:
+async def test_a_test_key_reads_the_sandbox(alice: Person) -> None:
     live, test = await create(alice), await create(alice.test)
 
     assert [each["id"] for each in (await alice.get(PATH)).json()["items"]] == [live["id"]]

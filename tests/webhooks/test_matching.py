@@ -1,4 +1,4 @@
-"""Which names a destination may list, and which events they mean."""
+"""Event names and patterns that a destination can list, and what they match."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,15 +11,15 @@ from builders.kit.events.outbox import Event
 from builders.webhooks import catalog
 
 
-class Told(BaseModel):
-    """What an event says."""
+class Data(BaseModel):
+    """The data of a test event."""
 
     n: int = 1
 
 
 @pytest.fixture
 def register() -> Iterator[Mapping[str, Event]]:
-    """The register with events that tests declare, which are forgotten afterwards."""
+    """Declare events for a test, and remove them afterwards."""
     before = dict(outbox._registry)
     yield outbox._registry
     outbox._registry.clear()
@@ -27,7 +27,7 @@ def register() -> Iterator[Mapping[str, Event]]:
 
 
 def declare(name: str, *, internal: bool = False) -> None:
-    outbox.declare(Event(name=name, version=1, description=name, example=Told(), internal=internal))
+    outbox.declare(Event(name=name, version=1, description=name, example=Data(), internal=internal))
 
 
 @pytest.mark.parametrize(
@@ -44,22 +44,22 @@ def declare(name: str, *, internal: bool = False) -> None:
         ([], "alias.created", False),
     ],
 )
-def test_a_destination_wants_what_it_lists(wanted: list[str], name: str, *, does: bool) -> None:
+def test_a_destination_subscribes_to_what_it_lists(wanted: list[str], name: str, *, does: bool) -> None:
     assert catalog.is_subscribed(wanted, name) is does
 
 
 @pytest.mark.usefixtures("register")
-def test_names_areas_and_the_star_are_good() -> None:
+def test_names_areas_and_the_star_are_valid() -> None:
     declare("thing.told")
     assert catalog.event_errors(["thing.told", "thing.*", "*", "alias.created", "alias.*"]) == []
 
 
-def test_what_the_specification_names_is_good_before_its_room_is_built() -> None:
+def test_events_of_the_specification_are_valid_before_they_are_published() -> None:
     assert catalog.event_errors(["alias.created", "onboarding.completed", "invoice.paid", "invoice.*"]) == []
 
 
 @pytest.mark.usefixtures("register")
-def test_an_internal_event_is_as_unknown_as_any() -> None:
+def test_an_internal_event_is_unknown() -> None:
     declare("hush.told", internal=True)
     refused = catalog.event_errors(["hush.told", "hush.*", "never.was"])
     assert [each["loc"] for each in refused] == [("body", "events", at) for at in range(3)]
@@ -77,19 +77,19 @@ def test_an_internal_event_is_as_unknown_as_any() -> None:
         ("alias.", "alias.*"),
     ],
 )
-def test_a_slip_is_told_what_was_probably_meant(name: str, meant: str) -> None:
+def test_a_misspelled_name_gets_a_suggestion(name: str, meant: str) -> None:
     (refused,) = catalog.event_errors([name])
     assert refused["did_you_mean"] == meant
     assert f"Did you mean '{meant}'?" in refused["msg"]
 
 
 @pytest.mark.parametrize("name", ["", "x" * 100_000, "**", "*.*", "*.created", "alias.*.*", " alias.created"])
-def test_no_other_form_is_good(name: str) -> None:
+def test_no_other_pattern_is_valid(name: str) -> None:
     assert len(catalog.event_errors([name])) == 1
 
 
 @given(st.lists(st.sampled_from(["*", "alias.*", "alias.created", "invoice.paid", "webhook.deleted"])))
-def test_doubles_are_dropped_and_nothing_else(wanted: list[str]) -> None:
+def test_duplicates_are_removed(wanted: list[str]) -> None:
     kept = catalog.unique_names(wanted)
     assert len(kept) == len(set(kept))
     for name in ("alias.created", "alias.deleted", "invoice.paid", "webhook.deleted"):

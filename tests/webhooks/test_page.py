@@ -1,4 +1,4 @@
-"""The functions that docs/reference/webhooks.md gives away verify what is really sent."""
+"""The functions in docs/reference/webhooks.md verify real deliveries."""
 
 import json
 import re
@@ -20,7 +20,7 @@ Verify = Callable[[str, Mapping[str, str], bytes], bool]
 
 
 def block(language: str) -> str:
-    """The one block of the page in the language."""
+    """Return the page's code block in the language."""
     (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return str(found)
 
@@ -50,7 +50,7 @@ def in_javascript(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def sent(*secrets: str, seconds_ago: int = 0) -> Mapping[str, str]:
-    """The headers of a delivery."""
+    """Return the headers of a delivery."""
     now = clock.now().replace(microsecond=0)
     return signing.signed_headers(
         [signing.key_of(each) for each in secrets],
@@ -63,7 +63,7 @@ def sent(*secrets: str, seconds_ago: int = 0) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize("verify", [in_python, in_javascript])
-def test_the_function_on_the_page_verifies_what_we_sent_and_nothing_else(verify: Verify) -> None:
+def test_the_documented_function_verifies_a_delivery_and_nothing_else(verify: Verify) -> None:
     made, other = signing.generate_secret(), signing.generate_secret()
 
     assert verify(made, sent(made), BODY)

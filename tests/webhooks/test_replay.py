@@ -25,8 +25,8 @@ def an_hour_ago() -> str:
         return clock.now().isoformat()
 
 
-async def given_up(person: Person, database: Database, made: Json, *, status: str = "failed") -> None:
-    """Three deliveries, as if all attempts had failed."""
+async def fail_deliveries(person: Person, database: Database, made: Json, *, status: str = "failed") -> None:
+    """Return three failed deliveries."""
     await happen(database, person.account.id, ALIAS_CREATED, ALIAS_UPDATED, ALIAS_DELETED)
     async with database.transaction() as conn:
         row = {"account_id": person.account.id, "id": made["id"], "status": status, "now": clock.now()}
@@ -38,11 +38,11 @@ async def given_up(person: Person, database: Database, made: Json, *, status: st
         )
 
 
-async def test_what_failed_is_sent_again_with_the_same_ids(
+async def test_failed_deliveries_are_replayed_with_the_same_ids(
     alice: Person, database: Database, service: Service, receiver: Receiver
 ) -> None:
     made = await create(alice, url=receiver.url)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
     before = {each["event_id"] for each in await deliveries(alice)}
 
     assert await replay(alice, made) == {"count": 3, "more": False, "next_cursor": None, "warnings": []}
@@ -56,18 +56,18 @@ async def test_what_failed_is_sent_again_with_the_same_ids(
     }
 
 
-async def test_a_second_call_doubles_nothing(alice: Person, database: Database) -> None:
+async def test_a_second_replay_sends_nothing_twice(alice: Person, database: Database) -> None:
     made = await create(alice)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
 
     answers = await asyncio.gather(*(replay(alice, made) for _ in range(4)))
     assert sum(each["count"] for each in answers) == 3
     assert (await replay(alice, made))["count"] == 0
 
 
-async def test_a_repeated_request_answers_the_same(alice: Person, database: Database) -> None:
+async def test_a_repeated_request_gets_the_same_response(alice: Person, database: Database) -> None:
     made = await create(alice)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
     path, headers = f"{PATH}/{made['id']}/replay", {"Idempotency-Key": "replay-1"}
     body = {"since": an_hour_ago()}
     first, second = [await alice.post(path, json=body, headers=headers) for _ in range(2)]
@@ -76,9 +76,9 @@ async def test_a_repeated_request_answers_the_same(alice: Person, database: Data
     assert first.json()["count"] == 3
 
 
-async def test_it_can_be_narrowed(alice: Person, database: Database) -> None:
+async def test_a_replay_can_be_filtered(alice: Person, database: Database) -> None:
     made = await create(alice)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
     now = clock.now()
     later, earlier = now + timedelta(hours=1), now - timedelta(hours=1)
 
@@ -91,37 +91,37 @@ async def test_it_can_be_narrowed(alice: Person, database: Database) -> None:
 
 
 @pytest.mark.parametrize("status", ["cancelled", "succeeded"])
-async def test_others_than_failed_are_taken_when_asked_for(alice: Person, database: Database, status: str) -> None:
+async def test_other_statuses_are_replayed_on_request(alice: Person, database: Database, status: str) -> None:
     made = await create(alice)
-    await given_up(alice, database, made, status=status)
+    await fail_deliveries(alice, database, made, status=status)
 
     assert (await replay(alice, made))["count"] == 0
     assert (await replay(alice, made, status=status))["count"] == 3
 
 
-async def test_a_call_takes_so_many_and_says_that_there_are_more(
+async def test_a_call_replays_up_to_the_limit_and_returns_a_cursor(
     alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deliveries_module, "MAX_REPLAYED", 2)
     made = await create(alice)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
 
     answers = [await replay(alice, made) for _ in range(3)]
     assert [(each["count"], each["more"]) for each in answers] == [(2, True), (1, False), (0, False)]
 
 
-async def test_as_many_as_a_call_takes_are_all_there_is(
+async def test_a_call_that_replays_all_returns_no_cursor(
     alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deliveries_module, "MAX_REPLAYED", 3)
     made = await create(alice)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
 
     done = await replay(alice, made)
     assert (done["count"], done["more"], done["next_cursor"]) == (3, False, None)
 
 
-async def test_with_the_cursor_it_goes_on_also_over_what_succeeds_again(
+async def test_the_cursor_continues_past_replayed_deliveries(
     alice: Person, database: Database, service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deliveries_module, "MAX_REPLAYED", 2)
@@ -143,10 +143,10 @@ async def test_with_the_cursor_it_goes_on_also_over_what_succeeds_again(
     assert len(set(receiver.requests)) == len(receiver.requests) == 5
 
 
-async def test_what_is_about_to_be_pruned_is_left(alice: Person, database: Database) -> None:
+async def test_a_delivery_about_to_be_pruned_is_not_replayed(alice: Person, database: Database) -> None:
     made = await create(alice)
     since = an_hour_ago()
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
     clock.move(timedelta(days=85, hours=1))
 
     assert (await replay(alice, made, since=since))["count"] == 0
@@ -154,7 +154,7 @@ async def test_what_is_about_to_be_pruned_is_left(alice: Person, database: Datab
     assert (await replay(alice, made, since=since))["count"] == 3
 
 
-async def test_samples_are_left(alice: Person, service: Service, receiver: Receiver) -> None:
+async def test_test_sends_are_not_replayed(alice: Person, service: Service, receiver: Receiver) -> None:
     del service
     made = await create(alice, url=receiver.url)
     assert (await alice.post(f"{PATH}/{made['id']}/test")).status_code == 200
@@ -163,7 +163,7 @@ async def test_samples_are_left(alice: Person, service: Service, receiver: Recei
 
 
 @pytest.mark.parametrize("answer", [410, 500])
-async def test_what_a_destination_missed_while_it_was_disabled_for_its_failures_can_be_had(
+async def test_events_missed_while_disabled_for_failures_can_be_replayed(
     alice: Person, database: Database, service: Service, receiver: Receiver, answer: int
 ) -> None:
     made = await create(alice, url=receiver.url)
@@ -181,10 +181,10 @@ async def test_what_a_destination_missed_while_it_was_disabled_for_its_failures_
         await send_due(service, account_id=alice.account.id)
     assert (await read(alice, made))["enabled"] is False
 
-    told = await happen(database, alice.account.id, *[ALIAS_CREATED] * 5)
+    published = await happen(database, alice.account.id, *[ALIAS_CREATED] * 5)
     assert (await read(alice, made))["pending"] == (0 if answer == 410 else 1)
     missed = await deliveries(alice, status="cancelled")
-    assert {each["event_id"] for each in missed} == {str(each.id) for each in told}
+    assert {each["event_id"] for each in missed} == {str(each.id) for each in published}
     assert {each["next_attempt_at"] for each in missed} == {None}
 
     await alice.patch(f"{PATH}/{made['id']}", json={"enabled": True})
@@ -193,7 +193,7 @@ async def test_what_a_destination_missed_while_it_was_disabled_for_its_failures_
     assert (await replay(alice, made, since=since, status="cancelled"))["count"] == 5
     clock.move(timedelta(minutes=10))
     await send_due(service, account_id=alice.account.id)
-    assert {str(each.id) for each in told} <= {
+    assert {str(each.id) for each in published} <= {
         line.split(": ")[1]
         for each in receiver.requests
         for line in each.split(b"\r\n\r\n")[0].decode().split("\r\n")
@@ -201,16 +201,16 @@ async def test_what_a_destination_missed_while_it_was_disabled_for_its_failures_
     }
 
 
-async def test_what_happens_while_its_owner_has_disabled_it_is_not_kept(alice: Person, database: Database) -> None:
+async def test_events_missed_while_disabled_by_the_owner_are_not_kept(alice: Person, database: Database) -> None:
     await create(alice, enabled=False)
     await happen(database, alice.account.id)
 
     assert await deliveries(alice) == []
 
 
-async def test_a_disabled_one_takes_nothing(alice: Person, database: Database) -> None:
+async def test_a_disabled_destination_is_not_replayed(alice: Person, database: Database) -> None:
     made = await create(alice)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
     await alice.patch(f"{PATH}/{made['id']}", json={"enabled": False})
     answer = await alice.post(f"{PATH}/{made['id']}/replay", json={"since": an_hour_ago()})
 
@@ -231,7 +231,7 @@ async def test_a_disabled_one_takes_nothing(alice: Person, database: Database) -
         ({"since": "2026-01-05T00:00:00Z", "events": ["*", "alias.creatd"]}, ["body", "events", 1]),
     ],
 )
-async def test_a_bad_member_is_named(alice: Person, body: Json, loc: list[object]) -> None:
+async def test_an_invalid_member_is_named(alice: Person, body: Json, loc: list[object]) -> None:
     made = await create(alice)
     answer = await alice.post(f"{PATH}/{made['id']}/replay", json=body)
 
@@ -239,7 +239,7 @@ async def test_a_bad_member_is_named(alice: Person, body: Json, loc: list[object
     assert [each["loc"] for each in answer.json()["detail"]] == [loc]
 
 
-async def test_a_slip_in_a_name_is_told_what_was_probably_meant(alice: Person) -> None:
+async def test_a_misspelled_event_gets_a_suggestion(alice: Person) -> None:
     made = await create(alice)
     body = {"since": an_hour_ago(), "events": ["alias.creatd"]}
     answer = await alice.post(f"{PATH}/{made['id']}/replay", json=body)
@@ -248,9 +248,9 @@ async def test_a_slip_in_a_name_is_told_what_was_probably_meant(alice: Person) -
     assert (error["type"], error["did_you_mean"]) == ("event_unknown", "alias.created")
 
 
-async def test_bob_replays_nothing_of_alices(alice: Person, bob: Person, database: Database) -> None:
+async def test_bob_cannot_replay_alices(alice: Person, bob: Person, database: Database) -> None:
     made = await create(alice)
-    await given_up(alice, database, made)
+    await fail_deliveries(alice, database, made)
 
     for client in (bob, alice.test):
         answer = await client.post(f"{PATH}/{made['id']}/replay", json={"since": an_hour_ago()})

@@ -1,4 +1,4 @@
-"""Signing secrets outlive the secret key that sealed them."""
+"""Resealing signing secrets under a new secret key."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -21,20 +21,20 @@ from tests.webhooks.make import PATH, Json, create, happen, send_due
 
 @pytest.fixture
 def old() -> str:
-    """A secret key of before, of this test alone."""
+    """A previous secret key, for this test alone."""
     return generate_secret()
 
 
 @pytest.fixture
 def keyring(service: Service) -> Keyring:
-    """The service's own."""
+    """The secret key of the service."""
     ring: Keyring = service.api.state.keyring
     return ring
 
 
 @pytest.fixture
 def rotated(keyring: Keyring, settings: Settings, old: str) -> Keyring:
-    """The service's keyring, behind whose first secret the old one still is."""
+    """The service's keyring with the old secret key in second place."""
     del keyring  # by which the file is made
     (now,) = secret_keys.load_or_create(settings.data_dir / "secret_keys")
     return Keyring([now, old])
@@ -48,7 +48,7 @@ async def rotate(person: Person, made: Json, *, overlap_hours: int) -> Json:
 
 
 async def age(conn: Conn, old: str, person: Person, made: Json, keyring: Keyring, *columns: str) -> None:
-    """Seals secrets of the destination as they were when the old secret key was the first."""
+    """Seal the destination's secrets with the old secret key."""
     ids = {"account_id": person.account.id, "destination_id": UUID(made["id"])}
     for column in columns:
         query = f"SELECT {column} FROM webhooks_destinations WHERE id = %s"  # noqa: S608 - of constants
@@ -59,14 +59,14 @@ async def age(conn: Conn, old: str, person: Person, made: Json, keyring: Keyring
 
 
 async def kept(conn: Conn, keyring: Keyring, person: Person, made: Json) -> list[str | None]:
-    """The secret and the one before, as the service's keyring alone opens them."""
+    """Return the current and previous secret, unsealed with the service's keyring."""
     query = "SELECT secret, old_secret FROM webhooks_destinations WHERE id = %s"
     found = await (await conn.execute(query, [made["id"]])).fetchone() or ()
     ids = {"account_id": person.account.id, "destination_id": UUID(made["id"])}
     return [None if each is None else signing.unseal_secret(keyring, each, **ids) for each in found]
 
 
-async def test_after_it_deliveries_are_signed_without_the_old_secret_key(
+async def test_after_resealing_the_old_secret_key_is_not_needed(
     alice: Person, service: Service, receiver: Receiver, conn: Conn, keyring: Keyring, rotated: Keyring, old: str
 ) -> None:
     database: Database = service.api.state.database
@@ -80,7 +80,7 @@ async def test_after_it_deliveries_are_signed_without_the_old_secret_key(
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 200])
-async def test_every_secret_is_sealed_anew_and_that_before_too_while_it_signs(
+async def test_current_and_previous_secrets_are_resealed(
     alice: Person,
     bob: Person,
     database: Database,
@@ -107,7 +107,7 @@ async def test_every_secret_is_sealed_anew_and_that_before_too_while_it_signs(
     assert (await webhooks.reseal_secrets(database, keyring=rotated)).renewed == 0
 
 
-async def test_nothing_that_its_owner_sees_changes(
+async def test_resealing_changes_nothing_that_the_owner_sees(
     alice: Person, database: Database, conn: Conn, keyring: Keyring, rotated: Keyring, old: str
 ) -> None:
     made = await create(alice)
@@ -118,7 +118,7 @@ async def test_nothing_that_its_owner_sees_changes(
     assert (after.json(), after.headers["etag"]) == (before.json(), before.headers["etag"])
 
 
-async def test_what_cannot_be_opened_is_left_and_counted(
+async def test_a_secret_that_cannot_be_unsealed_is_left_and_counted(
     alice: Person, database: Database, conn: Conn, keyring: Keyring, rotated: Keyring, old: str
 ) -> None:
     made = await create(alice)
@@ -129,7 +129,7 @@ async def test_what_cannot_be_opened_is_left_and_counted(
 
 
 @pytest.mark.parametrize("overlap_hours", [0, 1])
-async def test_a_rotation_meanwhile_is_not_undone(
+async def test_a_concurrent_rotation_is_kept(
     alice: Person,
     database: Database,
     conn: Conn,

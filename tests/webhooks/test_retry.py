@@ -24,7 +24,7 @@ async def retry(client: Client, delivery: Json) -> Json:
 
 
 async def failed(person: Person, service: Service, receiver: Receiver) -> tuple[Json, Json]:
-    """A destination, and a delivery whose first attempt failed."""
+    """Return a destination and a delivery whose first attempt failed."""
     database: Database = service.api.state.database
     made = await create(person, url=receiver.url)
     receiver.answer = saying(DOWN)
@@ -56,7 +56,7 @@ async def test_the_same_id_and_bytes_are_sent_with_a_fresh_signature(
     }
 
 
-async def test_a_success_drops_what_was_planned(
+async def test_a_successful_retry_cancels_the_planned_attempt(
     alice: Person, service: Service, receiver: Receiver, database: Database
 ) -> None:
     made, delivery = await failed(alice, service, receiver)
@@ -70,7 +70,9 @@ async def test_a_success_drops_what_was_planned(
         assert await (await conn.execute(query, (alice.account.id,))).fetchone() == (0,)
 
 
-async def test_a_failure_leaves_what_was_planned(alice: Person, service: Service, receiver: Receiver) -> None:
+async def test_a_failed_retry_keeps_the_planned_attempt(
+    alice: Person, service: Service, receiver: Receiver
+) -> None:
     _, delivery = await failed(alice, service, receiver)
     tried = await retry(alice, delivery)
 
@@ -81,7 +83,7 @@ async def test_a_failure_leaves_what_was_planned(alice: Person, service: Service
     assert [each["n"] for each in shown["attempts"]] == [1, 2]
 
 
-async def test_what_arrived_can_be_sent_again_as_often_as_one_likes(
+async def test_a_successful_delivery_can_be_retried_repeatedly(
     alice: Person, service: Service, receiver: Receiver, database: Database
 ) -> None:
     await create(alice, url=receiver.url)
@@ -95,7 +97,7 @@ async def test_what_arrived_can_be_sent_again_as_often_as_one_likes(
     assert len({json.loads(each.split(b"\r\n\r\n", 1)[1])["id"] for each in receiver.requests}) == 1
 
 
-async def test_what_arrived_has_arrived_though_it_fails_when_it_is_sent_again(
+async def test_a_successful_delivery_stays_so_when_a_retry_fails(
     alice: Person, service: Service, receiver: Receiver, database: Database
 ) -> None:
     await create(alice, url=receiver.url)
@@ -108,7 +110,9 @@ async def test_what_arrived_has_arrived_though_it_fails_when_it_is_sent_again(
     assert (tried["status"], tried["next_attempt_at"]) == ("succeeded", None)
 
 
-async def test_of_two_at_once_one_is_in_flight(alice: Person, service: Service, receiver: Receiver) -> None:
+async def test_of_two_concurrent_retries_one_is_refused(
+    alice: Person, service: Service, receiver: Receiver
+) -> None:
     _, delivery = await failed(alice, service, receiver)
     here, go_on = asyncio.Event(), asyncio.Event()
 
@@ -131,7 +135,7 @@ async def test_of_two_at_once_one_is_in_flight(alice: Person, service: Service, 
     assert (await first)["status"] == "succeeded"
 
 
-async def test_no_connection_is_held_while_the_receiver_thinks(
+async def test_no_database_connection_is_held_during_the_request(
     alice: Person, service: Service, receiver: Receiver, database: Database
 ) -> None:
     _, delivery = await failed(alice, service, receiver)
@@ -158,7 +162,7 @@ async def test_a_disabled_destination_gets_no_retry(alice: Person, service: Serv
     assert len(receiver.requests) == count
 
 
-async def test_bob_retries_nothing_of_alices(
+async def test_bob_cannot_retry_alices(
     alice: Person, bob: Person, anyone: Client, service: Service, receiver: Receiver
 ) -> None:
     _, delivery = await failed(alice, service, receiver)
@@ -183,7 +187,7 @@ async def test_a_repeated_request_sends_once(alice: Person, service: Service, re
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "169.254.169.254"])
-async def test_an_address_that_moved_inside_is_not_called(
+async def test_a_host_that_now_resolves_to_a_private_address_is_not_called(
     alice: Person, service: Service, database: Database, address: str
 ) -> None:
     await create(alice)
@@ -201,7 +205,9 @@ async def test_an_address_that_moved_inside_is_not_called(
     assert tried["attempt"]["response_excerpt"] is None
 
 
-async def test_what_is_about_to_be_pruned_is_not_sent(alice: Person, service: Service, receiver: Receiver) -> None:
+async def test_a_delivery_about_to_be_pruned_is_not_retried(
+    alice: Person, service: Service, receiver: Receiver
+) -> None:
     _, delivery = await failed(alice, service, receiver)
     count = len(receiver.requests)
     clock.move(timedelta(days=85, hours=1))
@@ -211,9 +217,7 @@ async def test_what_is_about_to_be_pruned_is_not_sent(alice: Person, service: Se
     assert len(receiver.requests) == count
 
 
-async def test_a_retry_after_beyond_all_time_is_passed_over(
-    alice: Person, service: Service, receiver: Receiver
-) -> None:
+async def test_a_retry_after_out_of_range_is_ignored(alice: Person, service: Service, receiver: Receiver) -> None:
     _, delivery = await failed(alice, service, receiver)
     far = b"Mon, 01 Jan 99999999999999999999 00:00:00 GMT"
     receiver.answer = saying(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: " + far + b"\r\n\r\n")
@@ -221,7 +225,7 @@ async def test_a_retry_after_beyond_all_time_is_passed_over(
     assert (await retry(alice, delivery))["attempt"]["error"] == "http_status"
 
 
-async def test_how_soon_no_connection_was_made_is_not_told(
+async def test_the_time_to_a_failed_connection_is_not_shown(
     alice: Person, service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object, **__: object) -> None:

@@ -23,7 +23,7 @@ async def rotate(client: Client, made: Json, **body: object) -> Json:
 
 
 async def sent(service: Service, receiver: Receiver, person: Person) -> Receiver:
-    """The receiver, after an event has come to it."""
+    """Return the receiver after it got an event."""
     database: Database = service.api.state.database
     await happen(database, person.account.id)
     assert await send_due(service, account_id=person.account.id) == 1
@@ -31,7 +31,7 @@ async def sent(service: Service, receiver: Receiver, person: Person) -> Receiver
 
 
 def verifies(secret: str, receiver: Receiver) -> bool:
-    """Whether receivers written by others take the last delivery for signed with the secret."""
+    """Return whether third-party libraries verify the last delivery with the secret."""
     said = set()
     for library, refusal in ((Webhook, WebhookVerificationError), (SvixWebhook, SvixVerificationError)):
         try:
@@ -43,9 +43,7 @@ def verifies(secret: str, receiver: Receiver) -> bool:
     return said.pop()
 
 
-async def test_both_secrets_sign_through_the_overlap_and_the_new_one_alone_beyond(
-    alice: Person, service: Service, receiver: Receiver
-) -> None:
+async def test_both_secrets_sign_during_the_overlap(alice: Person, service: Service, receiver: Receiver) -> None:
     made = await create(alice, url=receiver.url)
     new = await rotate(alice, made, overlap_hours=2)
     old_secret, new_secret = made["signing_secret"], new["signing_secret"]
@@ -80,9 +78,7 @@ async def test_without_an_overlap_the_old_secret_ends_at_once(
     assert verifies(new["signing_secret"], receiver)
 
 
-async def test_a_secret_of_the_callers_own_is_taken_and_not_repeated(
-    alice: Person, service: Service, receiver: Receiver
-) -> None:
+async def test_a_given_secret_is_used_and_not_shown(alice: Person, service: Service, receiver: Receiver) -> None:
     made = await create(alice, url=receiver.url)
     new = await rotate(alice, made, signing_secret=GIVEN)
     await sent(service, receiver, alice)
@@ -107,7 +103,7 @@ async def test_a_second_rotation_waits_for_the_overlap_of_the_first(
     assert newer["signing_secret"] != new["signing_secret"]
 
 
-async def test_in_an_emergency_both_secrets_before_end_at_once(
+async def test_a_rotation_without_overlap_ends_both_earlier_secrets(
     alice: Person, service: Service, receiver: Receiver
 ) -> None:
     made = await create(alice, url=receiver.url)
@@ -120,7 +116,7 @@ async def test_in_an_emergency_both_secrets_before_end_at_once(
     assert not verifies(made["signing_secret"], receiver)
 
 
-async def test_it_is_told(alice: Person, database: Database) -> None:
+async def test_a_rotation_is_published(alice: Person, database: Database) -> None:
     made = await create(alice)
     await rotate(alice, made)
     async with database.connection() as conn:
@@ -128,7 +124,7 @@ async def test_it_is_told(alice: Person, database: Database) -> None:
         assert await (await conn.execute(query, (alice.account.id,))).fetchall() == [(made["id"],)]
 
 
-async def test_of_a_short_secret_nothing_is_shown(alice: Person) -> None:
+async def test_a_short_secret_has_no_hint(alice: Person) -> None:
     made = await create(alice, signing_secret="16-characters-ok")
 
     assert (await read(alice, made))["secret_hint"] == ""
@@ -142,7 +138,7 @@ async def test_a_plain_secret_signs_with_its_bytes(alice: Person, service: Servi
     assert verifies("whsec_" + b64encode(secret.encode()).decode(), receiver)
 
 
-async def test_a_day_of_overlap_is_the_usual_and_is_shown(alice: Person) -> None:
+async def test_the_default_overlap_is_a_day(alice: Person) -> None:
     made = await create(alice)
     new = await rotate(alice, made)
     a_day_on = (clock.now() + timedelta(hours=24, seconds=1)).isoformat()
@@ -170,7 +166,7 @@ async def test_a_day_of_overlap_is_the_usual_and_is_shown(alice: Person) -> None
         ({"signing_secret": "whsec_short"}, "signing_secret"),
     ],
 )
-async def test_a_bad_member_is_named_and_nothing_changes(
+async def test_an_invalid_member_is_named_and_nothing_changes(
     alice: Person, body: dict[str, object], member: str
 ) -> None:
     made = await create(alice)
@@ -182,7 +178,7 @@ async def test_a_bad_member_is_named_and_nothing_changes(
     assert (await read(alice, made))["version"] == 1
 
 
-async def test_a_repeated_rotation_is_one_and_shows_no_secret_again(alice: Person) -> None:
+async def test_a_repeated_request_rotates_once_and_omits_the_secret(alice: Person) -> None:
     made = await create(alice)
     path, headers = f"{PATH}/{made['id']}/rotate-secret", {"Idempotency-Key": "rotate-1"}
     first, second = [await alice.post(path, headers=headers) for _ in range(2)]
@@ -191,7 +187,7 @@ async def test_a_repeated_rotation_is_one_and_shows_no_secret_again(alice: Perso
     assert (await read(alice, made))["version"] == 2
 
 
-async def test_bob_rotates_nothing_of_alices(alice: Person, bob: Person) -> None:
+async def test_bob_cannot_rotate_alices(alice: Person, bob: Person) -> None:
     made = await create(alice)
 
     for client in (bob, alice.test):

@@ -1,4 +1,4 @@
-"""The rules of a signing secret; how it is shown is in test_create and test_rotate."""
+"""Validation and sealing of signing secrets; test_create and test_rotate cover how they are shown."""
 
 import base64
 
@@ -22,8 +22,8 @@ def test_a_prefixed_secret_is_the_base64_of_its_key(size: int) -> None:
     assert signing.key_of(whsec(size)) == bytes(range(size))
 
 
-@pytest.mark.parametrize("text", ["sixteen letters.", "x" * 256, "with blanks and äöü ✓", "0" * 16])
-def test_any_other_text_is_its_bytes(text: str) -> None:
+@pytest.mark.parametrize("text", ["sixteen symbols.", "x" * 256, "with blanks and äöü ✓", "0" * 16])
+def test_a_secret_without_the_prefix_is_its_bytes(text: str) -> None:
     assert signing.find_secret_error(text) is None
     assert signing.key_of(text) == text.encode()
 
@@ -32,11 +32,11 @@ def test_any_other_text_is_its_bytes(text: str) -> None:
     "text",
     [
         "",
-        "fifteen letters",
+        "fifteen symbols",
         "x" * 257,
-        "sixteen\nletters.",
-        "sixteen\x00letters.",
-        "sixteen letters\u200b.",
+        "sixteen\nsymbols.",
+        "sixteen\x00symbols.",
+        "sixteen symbols\u200b.",
         "\ud800" * 16,
         "whsec_",
         whsec(23),
@@ -47,7 +47,7 @@ def test_any_other_text_is_its_bytes(text: str) -> None:
         "whsec_" + "-_" * 22,
     ],
 )
-def test_a_bad_secret_is_refused_without_a_word_of_it(text: str) -> None:
+def test_an_invalid_secret_is_refused_without_quoting_it(text: str) -> None:
     said = signing.find_secret_error(text)
     bad = text.removeprefix(signing.SECRET_PREFIX)
     assert said is not None
@@ -56,24 +56,24 @@ def test_a_bad_secret_is_refused_without_a_word_of_it(text: str) -> None:
         signing.key_of(text)
 
 
-def test_a_made_secret_is_good_and_never_the_same() -> None:
+def test_a_generated_secret_is_valid_and_unique() -> None:
     made = {signing.generate_secret() for _ in range(100)}
     assert len(made) == 100
     assert {len(signing.key_of(each)) for each in made} == {32}
 
 
 @given(st.binary(min_size=24, max_size=64))
-def test_whatever_bytes_are_given_are_the_key(key: bytes) -> None:
+def test_the_key_is_the_decoded_bytes(key: bytes) -> None:
     assert signing.key_of(signing.SECRET_PREFIX + base64.b64encode(key).decode()) == key
 
 
 @given(st.text(max_size=300))
-def test_a_text_either_has_a_key_or_is_refused(text: str) -> None:
+def test_any_text_has_a_key_or_an_error(text: str) -> None:
     if signing.find_secret_error(text) is None:
         assert signing.key_of(text)
 
 
-def test_a_sealed_secret_opens_for_its_destination_alone() -> None:
+def test_a_sealed_secret_is_unsealed_for_its_destination_alone() -> None:
     account, destination = ids.new(), ids.new()
     secret = signing.generate_secret()
     sealed = signing.seal_secret(RING, secret, account_id=account, destination_id=destination)

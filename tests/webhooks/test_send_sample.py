@@ -1,4 +1,4 @@
-"""A developer's key tries its webhook too; what a sample is, is in the tests of the portfolio's notifications."""
+"""Test sends with a developer's key; tests of the portfolio's notifications cover their content."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ from tests.webhooks.make import PATH, create, deliveries, read
 GONE = b"HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone"
 
 
-async def test_a_sample_arrives_and_what_was_said_is_answered(alice: Person, receiver: Receiver) -> None:
+async def test_a_test_send_arrives_and_the_response_is_shown(alice: Person, receiver: Receiver) -> None:
     made = await create(alice, url=receiver.url)
     answer = await alice.post(f"{PATH}/{made['id']}/test", params={"event": "alias.deleted"})
 
@@ -26,7 +26,7 @@ async def test_a_sample_arrives_and_what_was_said_is_answered(alice: Person, rec
     assert {name: sent[name] for name in listed} == listed
 
 
-async def test_one_that_says_gone_is_not_disabled(alice: Person, receiver: Receiver) -> None:
+async def test_a_test_send_answered_410_does_not_disable(alice: Person, receiver: Receiver) -> None:
     made = await create(alice, url=receiver.url)
     receiver.answer = saying(GONE)
     sent = (await alice.post(f"{PATH}/{made['id']}/test")).json()
@@ -35,7 +35,7 @@ async def test_one_that_says_gone_is_not_disabled(alice: Person, receiver: Recei
     assert (await read(alice, made))["enabled"] is True
 
 
-async def test_five_a_minute_whichever_way_they_are_asked_for(alice: Person, receiver: Receiver) -> None:
+async def test_test_sends_are_limited_to_five_a_minute(alice: Person, receiver: Receiver) -> None:
     made = await create(alice, url=receiver.url)
     answers = [await alice.post(f"{PATH}/{made['id']}/test") for _ in range(6)]
 
@@ -43,7 +43,7 @@ async def test_five_a_minute_whichever_way_they_are_asked_for(alice: Person, rec
     assert answers[5].json()["code"] == "webhook_test_limit"
 
 
-async def test_a_wrong_event_is_named_where_it_stands(alice: Person) -> None:
+async def test_an_unknown_event_is_an_error_of_the_query(alice: Person) -> None:
     made = await create(alice)
     answer = await alice.post(f"{PATH}/{made['id']}/test", params={"event": "alias.creatd"})
 
@@ -52,7 +52,7 @@ async def test_a_wrong_event_is_named_where_it_stands(alice: Person) -> None:
     assert (error["loc"], error["did_you_mean"]) == (["query", "event"], "alias.created")
 
 
-async def test_bob_tries_none_of_alices(alice: Person, bob: Person, anyone: Client, receiver: Receiver) -> None:
+async def test_bob_cannot_test_alices(alice: Person, bob: Person, anyone: Client, receiver: Receiver) -> None:
     made = await create(alice, url=receiver.url)
 
     for client in (bob, alice.test):
@@ -62,7 +62,7 @@ async def test_bob_tries_none_of_alices(alice: Person, bob: Person, anyone: Clie
     assert receiver.requests == []
 
 
-async def test_it_is_sent_beside_the_loop_that_serves_others(
+async def test_a_test_send_runs_on_the_second_event_loop(
     alice: Person, receiver: Receiver, sending_threads: set[int]
 ) -> None:
     made = await create(alice, url=receiver.url)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
@@ -125,9 +125,9 @@ def stuck(*, as_json: bool) -> None:
     lines = [
         f"oldest event untold: {found.outbox_s} s",
         f"deliveries due: {found.due}, the oldest for {found.overdue_s} s; pending in all: {found.pending}",
-        *map(_troubled, found.troubled),
+        *map(_unhealthy, found.unhealthy),
     ]
-    show(found, as_json=as_json, text="\n".join(lines))
+    show(_published(found), as_json=as_json, text="\n".join(lines))
 
 
 _HEAD = ("ID", "CREATED", "EVENT", "STATUS", "ATTEMPTS", "LAST")
@@ -138,7 +138,14 @@ def _cells(item: Item) -> Sequence[object]:
     return item["id"], item["created_at"], item["event"], item["status"], item["attempt_count"], last
 
 
-def _troubled(each: UnhealthyDestination) -> str:
+def _published(backlog: Backlog) -> dict[str, object]:
+    """Return the backlog with the member names of the command's JSON output, which never change."""
+    members = asdict(backlog)
+    unhealthy = [{**each, "open_until": each.pop("paused_until")} for each in members.pop("unhealthy")]
+    return {**members, "troubled": unhealthy}
+
+
+def _unhealthy(each: UnhealthyDestination) -> str:
     last = each.last_failure_status or each.last_failure_error
     since = "-" if each.failing_since is None else f"{each.failing_since:%Y-%m-%dT%H:%M:%SZ}"
     failed = f"{each.failures} failures since {since}, last {last}"

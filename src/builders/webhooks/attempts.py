@@ -1,4 +1,7 @@
-"""One attempt: a claim is signed and sent, and what came of it is judged."""
+"""One attempt: send a claimed delivery, decide what follows, and record it.
+
+The retry schedule is that of Standard Webhooks 1.0.0: ten attempts over three days.
+"""
 
 import random
 from collections import defaultdict
@@ -22,25 +25,49 @@ from builders.webhooks.store.claims import Claim
 from builders.webhooks.store.results import HealthReport, Result
 
 TOTAL_S, CONNECT_S = 15.0, 5.0
-MAX_RESPONSE_BYTES = 16 * 1024  # bytes of an answer
-# Longer than an attempt and the writing of its result, also where the clocks of two machines differ by SKEW.
+MAX_RESPONSE_BYTES = 16 * 1024  # of a response body; the rest is not read
+# Longer than an attempt and the recording of its result, even when two machines' clocks differ by CLOCK_SKEW.
 LEASE, CLOCK_SKEW = timedelta(seconds=60), timedelta(seconds=10)
-SLOW_MS = 3_000  # an answer that took so long makes its receiver a slow one
-CIRCUIT_THRESHOLD = 5  # failures in a row that open the circuit
+SLOW_MS = 3_000  # a response that takes longer makes its receiver unhealthy
+CIRCUIT_THRESHOLD = 5  # consecutive failures that open the circuit
 CIRCUIT_PAUSE, MAX_CIRCUIT_PAUSE = (
     timedelta(seconds=30),
     timedelta(minutes=10),
-)  # of an open circuit; doubled each time
-STREAK_GAP = timedelta(hours=36)  # without a failure end a streak; longer than the schedule's longest wait
-DISABLE_AFTER = timedelta(days=5)  # of nothing but failures disable a destination
-INTERNAL = "internal"  # the class of what failed on our side
-UNSEALABLE = "unsealable"  # the class of what could not be signed: the secret keys of the service lack one
+)  # how long a circuit is open, doubled each time
+STREAK_GAP = timedelta(hours=36)  # without a failure ends a streak; longer than the longest retry wait
+DISABLE_AFTER = timedelta(days=5)  # of failures only, a destination is disabled
+INTERNAL = "internal"  # error class: the attempt failed inside this service
+UNSEALABLE = "unsealable"  # error class: no secret key of the service unseals the signing secret
+
+STATUS_GONE = 410
+OVERLOAD_STATUSES = frozenset({429, 502, 503, 504})  # count twice, so the circuit opens sooner
+EXCERPT_LENGTH = 2048  # characters of the response body
+HTTP_STATUS = "http_status"  # error class: the response is not 2xx
+# After the first failure, the second, and so on. After one more failure the delivery has failed.
+RETRY_WAITS = (
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+MAX_ATTEMPTS = len(RETRY_WAITS) + 1
+JITTER = 0.15  # of a wait, at random: deliveries that failed together are not retried together
+MAX_RETRY_AFTER = timedelta(hours=24)  # longest wait that a receiver can ask for
+RETENTION = timedelta(days=90)  # of deliveries, payloads and feed entries
+MAX_RESEND_AGE = RETENTION - timedelta(
+    days=5
+)  # of an event, to be sent again: all retries end before its partition is dropped
 
 _log = log.get_logger()
 
 
 async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim) -> Result:
-    """Makes one attempt, which ends within TOTAL_S whatever the receiver does."""
+    """Send a claimed delivery once; return within TOTAL_S whatever the receiver does."""
     started_at, started = clock.now(), clock.monotonic()
     response: Response | None = None
     error: str | None = None
@@ -63,16 +90,16 @@ async def send_claim(outbound: Outbound, keyring: Keyring, claim: Claim) -> Resu
     )
     now = clock.now()
     asked = None if response is None or error is None else response.headers.get("retry-after")
-    return result_of(claim, attempt, hold=parse_retry_after(asked, now=now), now=now)
+    return result_of(claim, attempt, retry_after=parse_retry_after(asked, now=now), now=now)
 
 
 def internal_failure(claim: Claim) -> Result:
-    """What to write down when an attempt broke off on our side."""
+    """Return the result of an attempt that failed inside this service."""
     now = clock.now()
     attempt = Attempt(
         n=claim.attempts + 1, started_at=now, duration_ms=0, status=None, error=INTERNAL, excerpt=None
     )
-    return result_of(claim, attempt, hold=None, now=now)
+    return result_of(claim, attempt, retry_after=None, now=now)
 
 
 async def _request(outbound: Outbound, keyring: Keyring, claim: Claim) -> Response:
@@ -97,16 +124,16 @@ async def _request(outbound: Outbound, keyring: Keyring, claim: Claim) -> Respon
     )
 
 
-async def write_results(conn: Conn, *, results_: Sequence[Result]) -> int:
-    """Writes what became of claims, and what it says of their destinations; the number of claims still held."""
+async def write_results(conn: Conn, *, batch: Sequence[Result]) -> int:
+    """Record results and update the health of destinations; return how many claims were still held."""
     now = clock.now()
-    held = await results.write_results(conn, results=results_, now=now)
-    notes = health_reports(held)
-    if not notes:
+    held = await results.write_results(conn, results=batch, now=now)
+    reports = health_reports(held)
+    if not reports:
         return len(held)
     await results.update_health(
         conn,
-        notes=notes,
+        reports=reports,
         threshold=CIRCUIT_THRESHOLD,
         pause=CIRCUIT_PAUSE,
         longest_pause=MAX_CIRCUIT_PAUSE,
@@ -114,9 +141,11 @@ async def write_results(conn: Conn, *, results_: Sequence[Result]) -> int:
         slow_ms=SLOW_MS,
         now=now,
     )
-    failed = [each for each in notes if each.failures or each.is_gone]
+    failed = [each for each in reports if each.failures or each.is_gone]
     if failed:
-        for each in await results.disable_failing(conn, notes=failed, failing_before=now - DISABLE_AFTER, now=now):
+        for each in await results.disable_failing(
+            conn, reports=failed, failing_before=now - DISABLE_AFTER, now=now
+        ):
             _log.warning("webhook_disabled", destination=str(each.id), reason=each.disabled_reason)
             data = webhook_data(each, each.disabled_reason)
             await outbox.publish(conn, WEBHOOK_DISABLED, account_id=each.account_id, data=data)
@@ -126,7 +155,7 @@ async def write_results(conn: Conn, *, results_: Sequence[Result]) -> int:
 async def deliver_now(
     database: Database, outbound: Outbound, keyring: Keyring, *, account_id: UUID, delivery_id: UUID
 ) -> Attempt:
-    """Makes one attempt right now and writes it down. Raises DeliveryInFlight when somebody else is at it."""
+    """Send a delivery once, now, and record the result. Raises DeliveryInFlight when a sender holds it."""
     async with database.transaction() as conn:
         claim = await claims.claim_one(
             conn, account_id=account_id, delivery_id=delivery_id, lease=LEASE, now=clock.now()
@@ -135,36 +164,30 @@ async def deliver_now(
         raise DeliveryInFlight("The delivery is being sent at this moment.", retry_after=15)
     result = await send_claim(outbound, keyring, claim)
     async with database.transaction() as conn:
-        await write_results(conn, results_=[result])
+        await write_results(conn, batch=[result])
     return result.attempt
 
 
-STATUS_GONE = 410
-OVERLOAD_STATUSES = frozenset({429, 502, 503, 504})  # they count twice: the circuit opens sooner
-EXCERPT_LENGTH = 2048  # characters
-HTTP_STATUS = "http_status"  # the class of an answer that is no success
-
-
 def is_success(status: int) -> bool:
-    """2xx alone; a redirect is none, and is not followed."""
+    """Return whether the status is 2xx. A redirect is a failure and is not followed."""
     return 200 <= status < 300  # noqa: PLR2004 - the class of status (RFC 9110, 15.3)
 
 
-def result_of(claim: Claim, attempt: Attempt, *, hold: timedelta | None, now: datetime) -> Result:
-    """Whether the delivery is over, and if not, when it is tried again."""
-    asked = hold if attempt.status in OVERLOAD_STATUSES else None
+def result_of(claim: Claim, attempt: Attempt, *, retry_after: timedelta | None, now: datetime) -> Result:
+    """Return what follows from an attempt: the delivery's new status, and when to retry it."""
+    asked = retry_after if attempt.status in OVERLOAD_STATUSES else None
     status, step, next_attempt_at = DeliveryStatus.FAILED, claim.step, None
     if attempt.error is None:
         status = DeliveryStatus.SUCCEEDED
     elif attempt.status == STATUS_GONE:
         pass
     elif claim.once:
-        # Outside of the schedule, which goes on where it was, if it was not over.
+        # A single attempt outside the retry schedule, which continues where it was.
         if claim.resume_at is not None:
             status, next_attempt_at = DeliveryStatus.PENDING, max(claim.resume_at, now + (asked or timedelta()))
     else:
         step += 1
-        wait = retry_wait(step, hold=asked)
+        wait = retry_wait(step, retry_after=asked)
         if wait is not None:
             status, next_attempt_at = DeliveryStatus.PENDING, now + wait
     return Result(
@@ -179,7 +202,7 @@ def result_of(claim: Claim, attempt: Attempt, *, hold: timedelta | None, now: da
 
 
 def health_reports(results: Sequence[Result]) -> list[HealthReport]:
-    """What the results, in the order in which they came, say of each receiver; tests say nothing."""
+    """Return a health report for each receiver, from results in the order of arrival. Test sends do not count."""
     by_receiver = defaultdict(list)
     for each in results:
         claim = each.claim
@@ -219,43 +242,22 @@ def _ended_at(result: Result) -> datetime:
 
 
 def excerpt_of(body: bytes) -> str:
-    """The beginning of an answer, as text that can be stored and shown: what steers a terminal is replaced."""
+    """Return the beginning of a response body as printable text; control characters are replaced."""
     text = body[:EXCERPT_LENGTH].decode("utf-8", "replace")[:EXCERPT_LENGTH]
     return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
-# After the first failure, the second, and so on; after one more it has failed.
-RETRY_WAITS = (
-    timedelta(seconds=5),
-    timedelta(minutes=5),
-    timedelta(minutes=30),
-    timedelta(hours=2),
-    timedelta(hours=5),
-    timedelta(hours=10),
-    timedelta(hours=14),
-    timedelta(hours=20),
-    timedelta(hours=24),
-)
-MAX_ATTEMPTS = len(RETRY_WAITS) + 1
-JITTER = 0.15  # a wait is longer or shorter by up to so much, so that what failed together does not come together
-MAX_RETRY_AFTER = timedelta(hours=24)  # that a receiver may ask for
-RETENTION = timedelta(days=90)  # deliveries and what they send
-MAX_RESEND_AGE = RETENTION - timedelta(
-    days=5
-)  # how old an event may be that is sent again: its attempts end before it goes
-
-
-def retry_wait(failures: int, *, hold: timedelta | None = None) -> timedelta | None:
-    """How long to wait after so many failures, and at least as long as the receiver asked; None: no more."""
+def retry_wait(failures: int, *, retry_after: timedelta | None = None) -> timedelta | None:
+    """Return the wait after this many failures, at least what the receiver asked for; None: do not retry."""
     if not 1 <= failures <= len(RETRY_WAITS):
         return None
-    # Against herds, not against guessing.
+    # Spreads retries; needs no cryptographic randomness.
     due = RETRY_WAITS[failures - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311
-    return due if hold is None else max(due, hold)
+    return due if retry_after is None else max(due, retry_after)
 
 
 def parse_retry_after(value: str | None, *, now: datetime) -> timedelta | None:
-    """A Retry-After header (RFC 9110, 10.2.3), bounded; None when there is none that can be read."""
+    """Return the wait of a Retry-After header (RFC 9110, 10.2.3), bounded, or None when it cannot be parsed."""
     if value is None:
         return None
     text = value.strip()

@@ -1,4 +1,4 @@
-"""The catalog of events: what the rooms declare, as a receiver sees it."""
+"""The catalog of public events: subscriptions to them, their payloads, and overrides of their example data."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,19 +16,19 @@ from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.webhooks.records import CatalogEvent, CatalogVersion
 
-# Of an example, not of anybody.
+# Of the examples.
 _ID = UUID("0193a1b2-0000-7000-8000-00000000000e")
 _ACCOUNT = UUID("0193a1b2-0000-7000-8000-00000000000a")
 _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
 
 
 def list_catalog() -> list[CatalogEvent]:
-    """Every event that a destination may want, by name."""
+    """Return every public event by name, with its schema and an example payload."""
     return [_catalog_event(event) for event in list_public_events()]
 
 
 def get_event(name: str) -> CatalogEvent:
-    """An event by its name. Raises Invalid at the member `event` of the body."""
+    """Return an event by its name. Raises Invalid at the member `event` of the body."""
     return _catalog_event(get_public_event(name, loc=("body", "event")))
 
 
@@ -58,15 +58,15 @@ def _example_payload(event: Event) -> dict[str, Any]:
     }
 
 
-def payload_of(news: PublishedEvent, live_account_id: UUID) -> str:
-    """Return the JSON of an event as every receiver and reader gets it."""
+def payload_of(event: PublishedEvent, live_account_id: UUID) -> str:
+    """Return the JSON of an event as destinations and the feed get it."""
     return render_payload(
-        event_id=news.id,
-        name=news.name,
-        at=news.created_at,
+        event_id=event.id,
+        name=event.name,
+        at=event.created_at,
         account_id=live_account_id,
-        livemode=live_account_id == news.account_id,
-        data=news.data,
+        livemode=live_account_id == event.account_id,
+        data=event.data,
     )
 
 
@@ -80,7 +80,7 @@ def render_payload(
     data: str,
     mark: Literal["test", "simulated"] | None = None,
 ) -> str:
-    """The JSON that is sent, with what it is of if it is of no event; `data` is put in as the room wrote it."""
+    """Return the JSON that is sent. `data` is inserted as it is; `mark` tags what is not a published event."""
     moment = at.isoformat().replace("+00:00", "Z")
     mode = "true" if livemode else "false"
     marked = f'"{mark}":true,' if mark else ""
@@ -91,49 +91,49 @@ def render_payload(
 
 
 ALL_EVENTS = "*"
-MAX_EVENTS = 100  # names of one destination
+MAX_EVENTS = 100  # event names of a destination
 MAX_NAME_LENGTH = 80  # characters
 EVENT_UNKNOWN = "event_unknown"  # the type of the error
-# Names that the specification gives: good also where the room that tells of them is not built.
+# Names in the specification, valid also where no package publishes the event yet.
 SPECIFIED_EVENTS = frozenset({"alias.created", "onboarding.completed"})
 
 
 def list_public_events() -> list[Event]:
-    """The declared events that leave the house, by name."""
+    """Return the declared events that are not internal, by name."""
     return [event for event in outbox.list_events() if not event.internal]
 
 
 def area_of(name: str) -> str:
-    """What stands before the first dot."""
+    """Return the part of an event name before the first dot."""
     return name.partition(".")[0]
 
 
 def event_names() -> set[str]:
-    """Every name that a destination may list."""
+    """Return every event name that a destination can list."""
     return {event.name for event in list_public_events()} | SPECIFIED_EVENTS
 
 
 def patterns_of(name: str) -> tuple[str, ...]:
-    """What a destination lists to get the event, any of it."""
+    """Return the names and patterns that match the event."""
     return ALL_EVENTS, f"{area_of(name)}.*", name
 
 
 def is_subscribed(wanted: Sequence[str], name: str) -> bool:
-    """Whether a destination that lists these wants the event; the fan-out says the same in SQL."""
+    """Return whether a list of names and patterns matches the event. The fan-out does the same in SQL."""
     return not set(patterns_of(name)).isdisjoint(wanted)
 
 
 def event_errors(wanted: Sequence[str], *, loc: Sequence[str] = ("body", "events")) -> list[dict[str, Any]]:
-    """Return an error, as a 422 holds them, for each name of the list at `loc` that no event has."""
+    """Return an error of a 422 response for each unknown name of the list at `loc`."""
     known = event_names()
     allowed = known | {ALL_EVENTS} | {f"{area_of(name)}.*" for name in known}
     return [_unknown_event(name, allowed, loc=(*loc, at)) for at, name in enumerate(wanted) if name not in allowed]
 
 
 def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] | None:
-    """Return the names of the events that a list of names and patterns stands for; None for all of them.
+    """Return the event names that a list of names and patterns matches; None: all of them.
 
-    An empty list stands for all. Raises Invalid at `loc`.
+    An empty list matches all. Raises Invalid at `loc`.
     """
     errors = event_errors(wanted, loc=loc)
     if errors:
@@ -144,17 +144,17 @@ def expand_patterns(wanted: Sequence[str], *, loc: Sequence[str]) -> list[str] |
 
 
 def get_public_event(name: str, *, loc: Sequence[str]) -> Event:
-    """The event of this name. Raises Invalid at `loc`."""
+    """Return the public event of this name. Raises Invalid at `loc`."""
     found = next((event for event in list_public_events() if event.name == name), None)
     if found is not None:
         return found
     if name in SPECIFIED_EVENTS:
-        raise Invalid(loc, "Nothing tells of this event yet.", EVENT_UNKNOWN)
+        raise Invalid(loc, "Nothing publishes this event yet.", EVENT_UNKNOWN)
     raise Invalid.many([_unknown_event(name, {event.name for event in list_public_events()}, loc=loc)])
 
 
 def unique_names(wanted: Sequence[str]) -> list[str]:
-    """The names in their order, each once."""
+    """Return the names in their order, without duplicates."""
     return list(dict.fromkeys(wanted))
 
 
@@ -165,18 +165,18 @@ def _unknown_event(name: str, allowed: set[str], *, loc: Sequence[str | int]) ->
     return {"loc": loc, "msg": said, "type": EVENT_UNKNOWN} | ({"did_you_mean": close[0]} if close else {})
 
 
-MAX_DATA_BYTES = 64 * 1024  # of an event's data; up to 50 requests with it stand in one answer
-OVERRIDE_WRONG, OVERRIDE_UNKNOWN = "override_wrong", "override_unknown"  # the types of the errors
+MAX_DATA_BYTES = 64 * 1024  # of an event's data; one response holds up to 50 requests with it
+OVERRIDE_WRONG, OVERRIDE_UNKNOWN = "override_wrong", "override_unknown"  # types of errors
 MAX_NAME_LENGTH = 80  # characters of a name that is looked for among ours
-Json = Any  # what a JSON text can hold
+Json = Any  # a JSON value
 Loc = tuple[str | int, ...]
 
 
 def apply_overrides(event: Event, overrides: Mapping[str, Json], *, loc: Loc) -> str:
-    """The data as JSON text: the event's example with the overrides as a merge patch (RFC 7396).
+    """Return the event's example data as JSON, changed by the overrides as a merge patch (RFC 7396).
 
-    A null is null where the event has such a member; in a map of free names it takes the name away.
-    Raises Invalid below `loc`: for what the event has not, and for what it may not hold.
+    A null sets a member of the event to null, and removes a key of a map. Raises Invalid below `loc` for an
+    unknown member or a wrong value.
     """
     example = event.example
     wanted = _merge_patch(example, json.loads(example.model_dump_json()), dict(overrides))
@@ -187,7 +187,7 @@ def apply_overrides(event: Event, overrides: Mapping[str, Json], *, loc: Loc) ->
         raise Invalid.many(
             [{**each, "loc": (*loc, *each["loc"]), "type": OVERRIDE_WRONG} for each in found]
         ) from None
-    # Bounded: to look for what was meant costs more than all the rest of a hostile body.
+    # Bounded: suggestions for unknown members are the most expensive part of a hostile body.
     if unknown := list(islice(_unknown_members(wanted, json.loads(data), loc), MAX_ERRORS)):
         raise Invalid.many(unknown)
     if len(data.encode()) > MAX_DATA_BYTES:
@@ -196,7 +196,7 @@ def apply_overrides(event: Event, overrides: Mapping[str, Json], *, loc: Loc) ->
 
 
 def _merge_patch(known: object, shown: Json, patch: Json) -> Json:
-    """`known` is what `shown` is the JSON of, as far as the example has it."""
+    """Merge `patch` into `shown`, the JSON of `known`."""
     if not isinstance(patch, dict):
         return patch
     is_model = isinstance(known, BaseModel)
@@ -211,7 +211,7 @@ def _merge_patch(known: object, shown: Json, patch: Json) -> Json:
 
 
 def _unknown_members(wanted: Json, known: Json, loc: Loc) -> Iterator[dict[str, Any]]:
-    """An error for each member that got lost on the way through the event's model."""
+    """Yield an error for each member that the event's model dropped."""
     if isinstance(wanted, dict) and isinstance(known, dict):
         for name, each in wanted.items():
             if name in known:

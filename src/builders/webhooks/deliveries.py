@@ -1,4 +1,4 @@
-"""Deliveries, as their account asks for them."""
+"""Deliveries: read, retry, replay, and the backlog of all accounts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -45,7 +45,7 @@ async def list_deliveries(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> JsonPage:
-    """The account's deliveries, newest first: of events that happened from `since` to before `until`."""
+    """Return a page of the account's deliveries, newest first, of events from `since` until before `until`."""
     items, last, more = await store.list_page(
         conn,
         account_id=account_id,
@@ -63,7 +63,7 @@ async def list_deliveries(
 
 
 async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Delivery:
-    """A delivery of the account. Raises DeliveryNotFound."""
+    """Return a delivery of the account. Raises DeliveryNotFound."""
     found = await store.find(conn, account_id=account_id, delivery_id=delivery_id, now=clock.now())
     if found is None:
         raise DeliveryNotFound
@@ -71,7 +71,7 @@ async def get_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> De
 
 
 async def get_delivery_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> DeliveryDetail:
-    """A delivery with its attempts and what is sent. Raises DeliveryNotFound."""
+    """Return a delivery with its attempts and payload. Raises DeliveryNotFound."""
     delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
     attempts = await store.list_attempts(conn, account_id=account_id, delivery_id=delivery.id)
     payload = await store.find_payload(
@@ -80,13 +80,13 @@ async def get_delivery_detail(conn: Conn, *, account_id: UUID, delivery_id: UUID
     return DeliveryDetail(delivery=delivery, attempts=attempts, payload=payload)
 
 
-MAX_REPLAYED = 10_000  # deliveries of one call
+MAX_REPLAYED = 10_000  # deliveries per call
 
 
-async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, here: bool = False) -> None:
-    """Makes a delivery due at once, whatever became of it; its schedule goes on as planned if the attempt fails.
+async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, is_sent_here: bool = False) -> None:
+    """Make a delivery due now, whatever its status. If the attempt fails, the retry schedule continues.
 
-    `here`: the caller is about to call `deliver_now`, and the sender leaves it alone meanwhile.
+    `is_sent_here`: the caller calls `deliver_now` next, so the sender leaves the delivery alone until then.
     Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     now = clock.now()
@@ -109,7 +109,7 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, h
         account_id=account_id,
         delivery_id=delivery_id,
         created_at=found.created_at,
-        due_at=now + LEASE if here else now,
+        due_at=now + LEASE if is_sent_here else now,
         now=now,
     ):
         raise DeliveryInFlight("The delivery is being sent at this moment.", retry_after=15)
@@ -118,12 +118,12 @@ async def requeue_delivery(conn: Conn, *, account_id: UUID, delivery_id: UUID, h
 async def retry_delivery(
     database: Database, *, outbound: Outbound, keyring: Keyring, account_id: UUID, delivery_id: UUID
 ) -> RetriedDelivery:
-    """Makes one attempt right now, whatever became of the delivery; planned ones stay if it fails.
+    """Attempt a delivery now, whatever its status. If the attempt fails, the retry schedule continues.
 
     Raises DeliveryNotFound, DeliveryIsTest, DeliveryTooOld, DeliveryInFlight, WebhookGone, WebhookDisabled.
     """
     async with database.transaction() as conn:
-        await requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, here=True)
+        await requeue_delivery(conn, account_id=account_id, delivery_id=delivery_id, is_sent_here=True)
     attempt = await deliver_now(database, outbound, keyring, account_id=account_id, delivery_id=delivery_id)
     async with database.connection() as conn:
         delivery = await get_delivery(conn, account_id=account_id, delivery_id=delivery_id)
@@ -141,13 +141,15 @@ async def replay_deliveries(
     status: DeliveryStatus,
     cursor: UUID | None = None,
 ) -> ReplayedDeliveries:
-    """Sets deliveries of events from `since` to before `until` on their way again; what is pending is left alone.
+    """Make deliveries with this status due again, of events from `since` until before `until`.
+
+    Continues after `cursor`, the `next_cursor` of the call before.
 
     Raises WebhookNotFound, WebhookDisabled, Invalid at the members of the body.
     """
-    refused = catalog.event_errors(events or ())
-    if refused:
-        raise Invalid.many(refused)
+    errors = catalog.event_errors(events or ())
+    if errors:
+        raise Invalid.many(errors)
     if not await destinations.is_enabled(conn, account_id=account_id, destination_id=destination_id):
         raise WebhookDisabled("The webhook destination is disabled.", next_action="Enable it first.")
     now = clock.now()
@@ -166,11 +168,11 @@ async def replay_deliveries(
     )
 
 
-MAX_UNHEALTHY = 100  # destinations
+MAX_UNHEALTHY = 100  # destinations in a backlog
 
 
 async def get_backlog(conn: Conn) -> Backlog:
-    """Everybody's queue, the outbox before it, and the receivers that fail."""
+    """Return the backlog of the queue and the outbox, and the destinations that fail, of all accounts."""
     now = clock.now()
     queue = await store.measure_queue(conn, now=now)
     overdue = None if queue.oldest_due_at is None else now - queue.oldest_due_at
@@ -179,5 +181,5 @@ async def get_backlog(conn: Conn) -> Backlog:
         due=queue.due,
         pending=queue.pending,
         overdue_s=0 if overdue is None else round(overdue.total_seconds()),
-        troubled=await results.list_unhealthy(conn, limit=MAX_UNHEALTHY),
+        unhealthy=await results.list_unhealthy(conn, limit=MAX_UNHEALTHY),
     )

@@ -51,14 +51,7 @@ async def create_destination(
     validated = await _validate(outbound, url=url, events=events, secret=secret)
     used = signing.generate_secret() if secret is None else secret
     spec = DestinationSpec(
-        id=ids.new(),
-        label=label,
-        url=validated or url,
-        enabled=enabled,
-        events=catalog.unique_names(events),
-        secret_from=None,
-        manifest=None,
-        manifest_key=None,
+        id=ids.new(), label=label, url=validated or url, enabled=enabled, events=catalog.unique_names(events)
     )
     async with database.transaction() as conn:
         await batches.check_limit(conn, account_id=account_id, new=1)

@@ -1,4 +1,4 @@
-"""Refusals of webhooks."""
+"""Errors of webhooks."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,8 +1,8 @@
-"""The event feed: every public event of an account in one order, for readers that cannot receive webhooks.
+"""The event feed: every public event of an account in one order, for clients that cannot receive webhooks.
 
-Neither ids nor times of events are in the order of their commits. The relay that takes committed events from the
-outbox gives each a position, under a lock of its account that it holds until its own commit: when an entry is
-visible, so is every entry before it (decision 0016).
+Neither ids nor times of events are in the order of their commits. The batch subscriber that takes committed events
+from the outbox gives each a position, under a lock of its account that it holds until its own commit: when an
+entry is visible, so is every entry before it (decision 0016).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What webhooks do by themselves: fan events out, send what is due, and mail who must know."""
+"""Background work: fan out events, fill feeds, send deliveries, email owners of disabled destinations."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -38,7 +38,7 @@ REASONS: Mapping[DisabledReason, str] = {
 
 
 async def run_sender(database: Database, settings: Settings) -> None:
-    """Sends what is due until cancelled; requests under way then have some seconds to end."""
+    """Run the sender until cancelled; requests in flight then have some seconds to end."""
     keyring = secret_keys.keyring_of(settings)
     async with client.opened(settings) as http_client, metrics.serve(database, settings):
         await Sender(database, http_client, keyring).run()
@@ -46,46 +46,47 @@ async def run_sender(database: Database, settings: Settings) -> None:
 
 @dispatcher.subscribe_batches(name="webhooks.fan_out", alias="builders.webhooks.fanout.fan_out")
 async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
-    """Writes what is to be sent; told of the same events again, it writes nothing twice.
+    """Insert payloads and due deliveries of a batch of events, in the transaction that dispatches it. Repeatable.
 
-    Raises LookupError for an event that this revision does not know: a newer one says whether it may leave.
+    Raises LookupError for an event that this revision does not declare: only a newer revision knows whether it
+    is public.
     """
-    listening = await fanout.list_subscribed_accounts(conn, account_ids={each.account_id for each in events})
-    heard = [each for each in events if each.account_id in listening]
-    known = {event.name: event for event in outbox.list_events()} if heard else {}
-    unknown = {each.name for each in heard} - known.keys()
+    subscribed = await fanout.list_subscribed_accounts(conn, account_ids={each.account_id for each in events})
+    relevant = [each for each in events if each.account_id in subscribed]
+    known = {event.name: event for event in outbox.list_events()} if relevant else {}
+    unknown = {each.name for each in relevant} - known.keys()
     if unknown:
-        raise LookupError(f"no room of this revision declares {', '.join(sorted(unknown))}")
-    leaving = [each for each in heard if not known[each.name].internal]
-    if leaving:
-        real = await identity.find_real_accounts(conn, account_ids={each.account_id for each in leaving})
-        outgoing = [_outgoing_event(each, real[each.account_id]) for each in leaving]
+        raise LookupError(f"no package of this revision declares {', '.join(sorted(unknown))}")
+    public = [each for each in relevant if not known[each.name].internal]
+    if public:
+        real = await identity.find_real_accounts(conn, account_ids={each.account_id for each in public})
+        outgoing = [_outgoing_event(each, real[each.account_id]) for each in public]
         await fanout.insert_deliveries(conn, events=outgoing, now=clock.now())
 
 
-def _outgoing_event(news: PublishedEvent, real_account_id: UUID) -> OutgoingEvent:
+def _outgoing_event(event: PublishedEvent, real_account_id: UUID) -> OutgoingEvent:
     return OutgoingEvent(
-        account_id=news.account_id,
-        id=news.id,
-        created_at=news.created_at,
-        name=news.name,
-        wanted=catalog.patterns_of(news.name),
-        body=catalog.payload_of(news, real_account_id),
+        account_id=event.account_id,
+        id=event.id,
+        created_at=event.created_at,
+        name=event.name,
+        wanted=catalog.patterns_of(event.name),
+        body=catalog.payload_of(event, real_account_id),
     )
 
 
 @dispatcher.subscribe(
     "webhook.disabled", name="webhooks.notify_disabled", alias="builders.webhooks.jobs.hear_of_disabled"
 )
-async def notify_disabled(conn: Conn, told: PublishedEvent) -> None:
-    """Has the owner written to."""
-    ids = {"account_id": str(told.account_id), "webhook_id": str(told.read()["id"])}
+async def notify_disabled(conn: Conn, event: PublishedEvent) -> None:
+    """Enqueue the email to the owner of a destination that was disabled."""
+    ids = {"account_id": str(event.account_id), "webhook_id": str(event.read()["id"])}
     await queue.defer(conn, send_disabled_email, once=f"webhooks.notify {ids['webhook_id']}", **ids)
 
 
 @queue.app.task(name="webhooks.notify", retry=queue.RETRY, pass_context=True)
 async def send_disabled_email(context: JobContext, account_id: str, webhook_id: str) -> None:
-    """Writes to the owner of a destination that was disabled; not when it is enabled again, or deleted."""
+    """Email the owner of a destination that is still disabled."""
     owner, destination_id = UUID(account_id), UUID(webhook_id)
     async with queue.database(context).transaction() as conn:
         found = await destinations.find(conn, account_id=owner, destination_id=destination_id, now=clock.now())
@@ -95,7 +96,7 @@ async def send_disabled_email(context: JobContext, account_id: str, webhook_id: 
         real = await identity.find_real_accounts(conn, account_ids=[owner])
         account = await identity.get_account(conn, account_id=real[owner])
         sandbox = account.id != owner
-        letter = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)
+        message = WebhookDisabled(label=found.label, url=found.url, reason=reason, sandbox=sandbox)
         await mail.send(
-            conn, keyring=queue.keyring(context), account_id=account.id, to=account.email, letter=letter
+            conn, keyring=queue.keyring(context), account_id=account.id, to=account.email, letter=message
         )

@@ -1,4 +1,4 @@
-"""What an operator sees of deliveries, for Prometheus; the worker serves it on its own port."""
+"""Prometheus metrics of deliveries; the worker serves them on a port of its own."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from builders.kit.values import clock
 from builders.webhooks.store import deliveries
 from builders.webhooks.store.results import Result
 
-INTERVAL_S = 10.0  # between looks at the queue
+INTERVAL_S = 10.0  # between measurements of the queue
 SUCCESS = "success"
 
 _log = log.get_logger()
@@ -46,7 +46,7 @@ OUTBOX_AGE = Gauge(
 
 
 def count_result(result: Result) -> None:
-    """Counts an attempt; what is replayed says nothing of how soon events leave."""
+    """Count an attempt, and the delay of a first one. Replayed deliveries have no delay to measure."""
     attempt, claim = result.attempt, result.claim
     ATTEMPTS.labels(attempt.error or SUCCESS).inc()
     if attempt.n == 1 and not claim.once and not claim.replayed:
@@ -54,7 +54,7 @@ def count_result(result: Result) -> None:
 
 
 async def measure(database: Database) -> None:
-    """Measures the queue and the outbox."""
+    """Measure the queue and the outbox."""
     now = clock.now()
     async with database.connection() as conn:
         queue = await deliveries.measure_queue(conn, now=now)
@@ -67,7 +67,7 @@ async def measure(database: Database) -> None:
 
 @asynccontextmanager
 async def serve(database: Database, settings: Settings) -> AsyncIterator[None]:
-    """Measures, and serves what was measured, when a port is set; a port that is taken stops nothing."""
+    """Measure and serve metrics while the context is open, if a port is set. Log a port that is in use."""
     if settings.metrics_port is None:
         yield
         return
@@ -77,13 +77,13 @@ async def serve(database: Database, settings: Settings) -> AsyncIterator[None]:
         _log.error("metrics_not_served", port=settings.metrics_port, error=error.strerror)
         yield
         return
-    looking = asyncio.create_task(_measure_forever(database))
+    measuring = asyncio.create_task(_measure_forever(database))
     try:
         yield
     finally:
-        looking.cancel()
+        measuring.cancel()
         with suppress(asyncio.CancelledError):
-            await looking
+            await measuring
         await asyncio.to_thread(server.shutdown)
         server.server_close()
         thread.join()

@@ -1,4 +1,4 @@
-"""What crosses the door of webhooks."""
+"""Records of the public interface of webhooks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,23 +11,23 @@ from uuid import UUID
 class DisabledReason(StrEnum):
     """Why a destination receives nothing."""
 
-    GONE = "gone"  # it answered 410
-    FAILING = "failing"  # nothing but failures, for days
-    MANUAL = "manual"  # its owner wants nothing
+    GONE = "gone"  # the receiver answered 410
+    FAILING = "failing"  # only failures, for days
+    MANUAL = "manual"  # by its owner
 
 
 class DeliveryStatus(StrEnum):
-    """How far a delivery is."""
+    """The state of a delivery."""
 
     PENDING = "pending"
-    DELIVERING = "delivering"  # pending, and being sent right now
+    DELIVERING = "delivering"  # pending, and a request is in flight
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"  # its destination was disabled or deleted
 
 
 class Trigger(StrEnum):
-    """Why a delivery was last set on its way."""
+    """Why the last attempts of a delivery were made."""
 
     EVENT = "event"
     MANUAL = "manual"
@@ -37,7 +37,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastFailure:
-    """What went wrong last at a destination."""
+    """The last failed attempt at a destination."""
 
     at: datetime
     status: int | None
@@ -46,9 +46,9 @@ class LastFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Where an account wants events to be sent."""
+    """A URL that an account's events are sent to, with its health."""
 
-    account_id: UUID  # whose row it is: with a test key the sandbox twin's
+    account_id: UUID  # with a test key, the sandbox account
     id: UUID
     label: str
     url: str
@@ -64,16 +64,16 @@ class Destination:
     failing_since: datetime | None
     last_success_at: datetime | None
     last_failure: LastFailure | None
-    pending: int  # deliveries still to be tried; of more than 10,000 that many
-    success_rate_24h: float | None  # of the last day's attempts, the newest 1,000 at most
+    pending: int  # deliveries to attempt; 10,000 at most
+    success_rate_24h: float | None  # of the attempts of the last day, at most the newest 1,000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDestination:
-    """A destination with the secret that was made for it, which is shown once."""
+    """A destination with its generated secret, which is shown once."""
 
     destination: Destination
-    secret: str | None = field(repr=False)  # None when it was given
+    secret: str | None = field(repr=False)  # None: the owner set it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +84,8 @@ class Attempt:
     started_at: datetime
     duration_ms: int
     status: int | None
-    error: str | None  # None for an answer of 2xx
-    excerpt: str | None  # the beginning of the answer's body
+    error: str | None  # None: the response was 2xx
+    excerpt: str | None  # of the response body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,27 +99,27 @@ class Delivery:
     status: DeliveryStatus
     trigger: Trigger
     attempts: int
-    next_attempt_at: datetime | None  # None while it is being sent, and when it is over
+    next_attempt_at: datetime | None  # None while a request is in flight, and when no attempt follows
     last_attempt_at: datetime | None
     last_status: int | None
     last_error: str | None
     succeeded_at: datetime | None
-    simulated: bool  # of no event, but of what one would tell
-    created_at: datetime  # of the event
+    simulated: bool  # nothing happened: the event was simulated
+    created_at: datetime  # when the event was published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryDetail:
-    """A delivery, what was tried, and what is sent."""
+    """A delivery with its attempts and its payload."""
 
     delivery: Delivery
     attempts: Sequence[Attempt]  # of the last 30 days
-    payload: str | None = field(repr=False)  # None when it is too old
+    payload: str | None = field(repr=False)  # None: no longer kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetriedDelivery:
-    """A delivery after an attempt by hand."""
+    """A delivery after a manual retry."""
 
     delivery: Delivery
     attempt: Attempt
@@ -127,29 +127,29 @@ class RetriedDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestSend:
-    """What came of a sample sent to a destination."""
+    """The result of a test send to a destination."""
 
     destination: Destination
-    delivery: Delivery | None  # None when it was not sent
+    delivery: Delivery | None  # None: not sent
     attempt: Attempt | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDeliveries:
-    """How many deliveries a replay set on their way again."""
+    """How many deliveries a replay made due again."""
 
     count: int
-    next_cursor: UUID | None  # where to go on; None when there are no more
+    next_cursor: UUID | None  # None: there are no more
 
     @property
     def more(self) -> bool:
-        """There are more than one call takes."""
+        """Whether another call is needed."""
         return self.next_cursor is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogVersion:
-    """A version of an event that is told no more."""
+    """An earlier version of an event, no longer published."""
 
     version: int
     data_schema: Mapping[str, Any]
@@ -158,7 +158,7 @@ class CatalogVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogEvent:
-    """An event that a destination may want."""
+    """An event that a destination can subscribe to."""
 
     name: str
     area: str
@@ -176,9 +176,9 @@ class UnhealthyDestination:
     account_id: UUID
     id: UUID
     url: str
-    failures: int  # in a row
+    failures: int  # consecutive
     failing_since: datetime | None
-    open_until: datetime | None  # nothing is sent before
+    paused_until: datetime | None  # nothing is sent before
     last_failure_status: int | None
     last_failure_error: str | None
     pending: int
@@ -186,18 +186,18 @@ class UnhealthyDestination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What waits, of all accounts."""
+    """The events and deliveries that wait, of all accounts."""
 
-    outbox_s: int  # that the oldest event waits for its fan-out
-    due: int  # deliveries that could be sent now
+    outbox_s: int  # age of the oldest event that is not fanned out
+    due: int  # deliveries that can be sent now
     pending: int  # with those that are due later
-    overdue_s: int  # of the delivery that has been due longest
-    troubled: Sequence[UnhealthyDestination]
+    overdue_s: int  # of the longest due delivery
+    unhealthy: Sequence[UnhealthyDestination]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequest:
-    """A signed request. The HTTP client adds what is the connection's: Host, User-Agent, Content-Length."""
+    """A signed request. The HTTP client adds Host, User-Agent and Content-Length."""
 
     webhook_id: UUID
     method: str
@@ -211,7 +211,7 @@ class SkipReason(StrEnum):
 
     DISABLED = "disabled"
     NOT_SUBSCRIBED = "not_subscribed"
-    UNSEALABLE = "unsealable"  # the secret keys of the service lack the one that its secret was sealed with
+    UNSEALABLE = "unsealable"  # no secret key of the service unseals its signing secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,24 +224,24 @@ class Match:
 
     @property
     def would_deliver(self) -> bool:
-        """It would be sent."""
+        """Whether the event would be sent."""
         return self.skip_reason is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What a simulated event would do, or did."""
+    """The result of a simulated event."""
 
     event: str
     event_id: UUID
     matched: Sequence[Match]
     rendered: Sequence[SignedRequest]
-    delivery_ids: Sequence[UUID]  # of what is really sent
+    delivery_ids: Sequence[UUID]  # of deliveries that were inserted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedDestination:
-    """A destination as a manifest sees it."""
+    """A destination with its manifest key."""
 
     id: UUID
     label: str
@@ -255,26 +255,26 @@ class ManagedDestination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DestinationSpec:
-    """A destination to make, its URL judged."""
+    """A destination to insert; its URL is validated."""
 
     id: UUID
     label: str
     url: str
     enabled: bool
     events: Sequence[str]
-    secret_from: UUID | None  # the destination whose secret it gets; None: one is made
-    manifest: str | None
-    manifest_key: str | None
+    secret_from: UUID | None = None  # the destination whose secret is copied; None: generate one
+    manifest: str | None = None
+    manifest_key: str | None = None
 
     @property
     def is_generated(self) -> bool:
-        """Whether its secret is made."""
+        """Whether its secret is generated."""
         return self.secret_from is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DestinationChange:
-    """What a destination is to be, if it still has the version; its secret stays."""
+    """The new state of a destination that still has this version; its secret stays."""
 
     id: UUID
     version: int
@@ -288,7 +288,7 @@ class DestinationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedUrls:
-    """What became of URLs that were judged."""
+    """Which URLs are valid."""
 
-    kept: Mapping[str, str] = field(default_factory=dict)  # as they are to be kept, by how they were written
-    refused: Mapping[str, str] = field(default_factory=dict)  # what is wrong with them
+    kept: Mapping[str, str] = field(default_factory=dict)  # normalized URL by the URL as written
+    refused: Mapping[str, str] = field(default_factory=dict)  # error message by the URL as written

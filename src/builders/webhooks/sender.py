@@ -1,7 +1,7 @@
-"""The sender: a loop that claims what is due, sends it, and writes what came of it, many at a time.
+"""The sender: a loop that claims due deliveries, sends them concurrently, and records the results in batches.
 
-Several may run. A request holds no database connection, a receiver that hangs holds up only its own share, and
-what a killed sender held is due again when its lease is over.
+Several senders may run. A request holds no database connection, a slow receiver delays only its own deliveries,
+and the deliveries of a sender that was killed are due again when their lease ends.
 """
 
 import asyncio
@@ -21,34 +21,32 @@ from builders.webhooks.store import claims
 from builders.webhooks.store.claims import Claim, DueDestination
 from builders.webhooks.store.results import Result
 
-CONCURRENCY = 128  # requests of one sender at once, without those that hang
-SLOW_REQUEST_S = 2.0  # a request that takes longer gives its place to another
-MAX_IN_FLIGHT = 512  # with them
-UNHEALTHY_SHARE = 0.5  # the part of both, for receivers that fail or are slow
-MAX_PER_DESTINATION = 8  # to one destination, of all senders
-BATCH_WAIT_S = 0.01  # for results to be written in one statement
-POLL_INTERVAL_S = 0.2  # between looks when nothing is due
-OVERTAKEN_INTERVAL_S = (
-    0.5  # between looks for who waits behind the backlog of others, and longer where a look takes long:
-)
-OVERTAKEN_REST = 9  # times as long as it took
-MAX_OVERTAKEN = 500  # of these a claim takes into account
-DATABASE_RETRY_S = 1.0  # before another try when the database is away
-GRACE_S = 20.0  # for requests under way when it is told to stop
-CANCEL_INTERVAL_S = 5.0  # between looks for deliveries that nobody wants any more
-CANCEL_BATCH = 5_000  # in one statement
+CONCURRENCY = 128  # requests in flight of one sender, without slow ones
+SLOW_REQUEST_S = 2.0  # a request that takes longer no longer counts in CONCURRENCY
+MAX_IN_FLIGHT = 512  # with slow ones
+UNHEALTHY_SHARE = 0.5  # of both limits, for unhealthy receivers
+MAX_PER_DESTINATION = 8  # in flight to one destination, of all senders
+BATCH_WAIT_S = 0.01  # lets results accumulate, to record them in one statement
+POLL_INTERVAL_S = 0.2  # between claims when nothing is due
+OVERTAKEN_INTERVAL_S = 0.5  # between look-ups of overtaken destinations, at least;
+OVERTAKEN_REST = 9  # and this many times as long as the look-up took
+MAX_OVERTAKEN = 500  # of them a claim considers
+DATABASE_RETRY_S = 1.0  # before the next claim when the database is not available
+GRACE_S = 20.0  # for requests in flight when the sender stops
+CANCEL_INTERVAL_S = 5.0  # between cancellations of unwanted deliveries
+CANCEL_BATCH = 5_000  # deliveries per statement
 
 _log = log.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    troubled: bool
-    began: float  # on the clock's monotonic time
+    is_unhealthy: bool
+    began: float  # monotonic time
 
 
 class Sender:
-    """One loop; `run` is its life."""
+    """A sender; `run` it once."""
 
     def __init__(self, database: Database, outbound: Outbound, keyring: Keyring) -> None:
         self._database = database
@@ -56,26 +54,26 @@ class Sender:
         self._keyring = keyring
         self._sending: dict[asyncio.Task[None], _Request] = {}
         self._results: list[Result] = []
-        self._done = asyncio.Event()  # a result is there to be written
+        self._done = asyncio.Event()  # a result waits to be recorded
         self._stopping = False
-        self._behind: Sequence[DueDestination] = ()
-        self._look_at = clock.monotonic()  # for these
-        self._tidied = clock.monotonic()
+        self._overtaken: Sequence[DueDestination] = ()
+        self._look_up_at = clock.monotonic()  # the next look-up of these
+        self._cancelled_at = clock.monotonic()
 
     async def run(self) -> None:
-        """Sends until cancelled; requests under way then have GRACE_S seconds to end, and are written down."""
-        # In a task of its own: a cancellation in the midst of a claim would leave it to the end of its lease.
-        working = asyncio.create_task(self._work())
+        """Send until cancelled; then wait up to GRACE_S for requests in flight and record their results."""
+        # In its own task: cancelling a claim halfway would leave its deliveries unsent until their lease ends.
+        loop = asyncio.create_task(self._loop())
         try:
-            await asyncio.shield(working)
+            await asyncio.shield(loop)
         except asyncio.CancelledError:
             self._stopping = True
             self._done.set()
-            await working
-            await self._end()
+            await loop
+            await self._stop()
             raise
 
-    async def _work(self) -> None:
+    async def _loop(self) -> None:
         while not self._stopping:
             self._done.clear()
             try:
@@ -86,13 +84,13 @@ class Sender:
                 await self._pause(DATABASE_RETRY_S)
                 continue
             self._start(claimed)
-            await self._tidy()
+            await self._cancel_unwanted()
             await self._pause(0 if self._results else POLL_INTERVAL_S)
             if self._sending:
                 await asyncio.sleep(BATCH_WAIT_S)
 
     async def _pause(self, seconds: float) -> None:
-        """Until a result is there, or the time is over."""
+        """Wait until a result is ready or the time is over."""
         try:
             async with asyncio.timeout(seconds):
                 await self._done.wait()
@@ -100,55 +98,55 @@ class Sender:
             pass
 
     async def _claim(self) -> Sequence[Claim]:
-        room, troubled_room = self._room(), self._room(troubled=True)
-        if room <= 0:
+        limit, unhealthy_limit = self._capacity(), self._capacity(unhealthy=True)
+        if limit <= 0:
             return ()
         async with self._database.transaction() as conn:
             if not await claims.lock_claims(conn):
                 return ()
             return await claims.claim(
                 conn,
-                room=room,
-                troubled_room=max(0, troubled_room),
+                limit=limit,
+                unhealthy_limit=max(0, unhealthy_limit),
                 most=MAX_PER_DESTINATION,
-                behind=await self._look_behind(conn),
+                overtaken=await self._overtaken_destinations(conn),
                 slow_ms=attempts.SLOW_MS,
                 lease=attempts.LEASE,
                 skew=attempts.CLOCK_SKEW,
                 now=clock.now(),
             )
 
-    async def _look_behind(self, conn: Conn) -> Sequence[DueDestination]:
-        """Some of those who wait behind the backlog of others, and next time others of them."""
+    async def _overtaken_destinations(self, conn: Conn) -> Sequence[DueDestination]:
+        """Return the next of the destinations that wait behind the backlog of others, in rotation."""
         began = clock.monotonic()
-        if began >= self._look_at:
+        if began >= self._look_up_at:
             try:
-                self._behind = await claims.list_overtaken(conn, now=clock.now())
+                self._overtaken = await claims.list_overtaken(conn, now=clock.now())
             finally:
                 ended = clock.monotonic()
-                self._look_at = ended + max(OVERTAKEN_INTERVAL_S, OVERTAKEN_REST * (ended - began))
-        some = self._behind[:MAX_OVERTAKEN]
-        self._behind = [*self._behind[MAX_OVERTAKEN:], *some]
-        return some
+                self._look_up_at = ended + max(OVERTAKEN_INTERVAL_S, OVERTAKEN_REST * (ended - began))
+        batch = self._overtaken[:MAX_OVERTAKEN]
+        self._overtaken = [*self._overtaken[MAX_OVERTAKEN:], *batch]
+        return batch
 
-    def _room(self, *, troubled: bool = False) -> int:
-        """How many more requests may begin, or how many of them to troubled receivers."""
-        part, late = UNHEALTHY_SHARE if troubled else 1, clock.monotonic() - SLOW_REQUEST_S
-        counted = [each.began for each in self._sending.values() if each.troubled or not troubled]
-        young = sum(began > late for began in counted)
-        return min(int(CONCURRENCY * part) - young, int(MAX_IN_FLIGHT * part) - len(counted))
+    def _capacity(self, *, unhealthy: bool = False) -> int:
+        """Return how many more requests can start, to all or to unhealthy receivers."""
+        share, late = UNHEALTHY_SHARE if unhealthy else 1, clock.monotonic() - SLOW_REQUEST_S
+        started = [each.began for each in self._sending.values() if each.is_unhealthy or not unhealthy]
+        recent = sum(began > late for began in started)
+        return min(int(CONCURRENCY * share) - recent, int(MAX_IN_FLIGHT * share) - len(started))
 
     def _start(self, claimed: Sequence[Claim]) -> None:
         for claim in claimed:
             task = asyncio.create_task(self._send(claim))
-            self._sending[task] = _Request(troubled=claim.troubled, began=clock.monotonic())
+            self._sending[task] = _Request(is_unhealthy=claim.is_unhealthy, began=clock.monotonic())
             task.add_done_callback(self._ended)
         metrics.IN_FLIGHT.set(len(self._sending))
 
     async def _send(self, claim: Claim) -> None:
         try:
             result = await attempts.send_claim(self._outbound, self._keyring, claim)
-        except Exception:  # noqa: BLE001 - one that cannot be sent must not stop all others
+        except Exception:  # noqa: BLE001 - one failure must not stop the other deliveries
             _log.exception("delivery_not_sent", delivery=str(claim.delivery_id))
             result = attempts.internal_failure(claim)
         metrics.count_result(result)
@@ -160,13 +158,13 @@ class Sender:
         self._done.set()
 
     async def _write(self) -> None:
-        """Writes what is there; what cannot be written for want of the database is kept."""
+        """Record the results; keep them when the database is not available."""
         results, self._results = self._results, []
         if not results:
             return
         try:
             async with self._database.transaction() as conn:
-                held = await attempts.write_results(conn, results_=results)
+                held = await attempts.write_results(conn, batch=results)
         except (DatabaseUnavailable, DatabaseBusy):
             self._results = results + self._results
             raise
@@ -177,30 +175,30 @@ class Sender:
                 _log.warning("deliveries_taken_over", count=len(results) - held)
 
     async def _write_each(self, results: Sequence[Result]) -> None:
-        """One by one: a result that cannot be written must not lose the others."""
+        """Record results one by one, so that a failing one does not lose the others."""
         for n, result in enumerate(results):
             try:
                 async with self._database.transaction() as conn:
-                    await attempts.write_results(conn, results_=[result])
+                    await attempts.write_results(conn, batch=[result])
             except (DatabaseUnavailable, DatabaseBusy):
                 self._results = [*results[n:], *self._results]
                 raise
             except psycopg.Error as error:
                 _log.error("delivery_not_written", delivery=str(result.claim.delivery_id), error=str(error))
 
-    async def _tidy(self) -> None:
-        """Cancels now and then what nobody wants; when it fails, sending goes on all the same."""
-        if clock.monotonic() - self._tidied < CANCEL_INTERVAL_S:
+    async def _cancel_unwanted(self) -> None:
+        """Periodically cancel deliveries to disabled or deleted destinations; log a failure."""
+        if clock.monotonic() - self._cancelled_at < CANCEL_INTERVAL_S:
             return
-        self._tidied = clock.monotonic()
+        self._cancelled_at = clock.monotonic()
         try:
             async with self._database.connection() as conn:
                 if await claims.cancel_unwanted(conn, limit=CANCEL_BATCH, now=clock.now()) == CANCEL_BATCH:
-                    self._tidied -= CANCEL_INTERVAL_S  # there may be more
+                    self._cancelled_at -= CANCEL_INTERVAL_S  # there may be more
         except (DatabaseUnavailable, DatabaseBusy, psycopg.Error) as error:
-            _log.warning("deliveries_not_tidied", error=str(error))
+            _log.warning("deliveries_not_cancelled", error=str(error))
 
-    async def _end(self) -> None:
+    async def _stop(self) -> None:
         if self._sending:
             await asyncio.wait(self._sending, timeout=GRACE_S)
         for task in self._sending:

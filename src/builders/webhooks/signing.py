@@ -1,4 +1,8 @@
-"""The headers of a webhook, signed as Standard Webhooks 1.0.0 says: over the very bytes that are sent."""
+"""Signing secrets of destinations, and requests signed with them (Standard Webhooks 1.0.0).
+
+A secret that begins with `whsec_` is the base64 of the key; of any other secret, the UTF-8 bytes are the key.
+Secrets are stored sealed: encrypted under a secret key of the service.
+"""
 
 import binascii
 import hmac
@@ -16,9 +20,17 @@ from builders.webhooks.records import SignedRequest
 from builders.webhooks.store import secrets as store
 from builders.webhooks.store.secrets import SealedSecrets, StoredSecret
 
+SECRET_PREFIX = "whsec_"  # noqa: S105 - what a secret begins with
+MIN_KEY_BYTES, NEW_KEY_BYTES, MAX_KEY_BYTES = 24, 32, 64  # of a key, after the prefix
+MIN_LENGTH, MAX_LENGTH = 16, 256  # characters of a secret without the prefix
+PURPOSE = "webhooks/secret"
+_HINT_LENGTH, _MIN_HINTED_LENGTH = 4, 32  # characters shown, and of a secret that is long enough for a hint
+RESEAL_BATCH = 200  # destinations per transaction
+_FIRST = UUID(int=0), UUID(int=0)  # (account id, destination id) before all others
+
 
 def sign(keys: Sequence[bytes], *, event_id: UUID, timestamp: int, body: bytes) -> str:
-    """One entry for each key, the present one first: `v1,` and the base64 of an HMAC-SHA256."""
+    """Return the signature: for each key, the current one first, `v1,` and the base64 of an HMAC-SHA256."""
     signed = f"{event_id}.{timestamp}.".encode() + body
     return " ".join(f"v1,{b64encode(hmac.digest(key, signed, 'sha256')).decode('ascii')}" for key in keys)
 
@@ -26,7 +38,7 @@ def sign(keys: Sequence[bytes], *, event_id: UUID, timestamp: int, body: bytes) 
 def signed_headers(
     keys: Sequence[bytes], *, event_id: UUID, body: bytes, n: int, test: bool, now: datetime
 ) -> dict[str, str]:
-    """The headers of the n-th attempt; receivers refuse a timestamp that is minutes old, so sign when sending."""
+    """Return the headers of attempt `n`. Sign just before sending: receivers reject an old timestamp."""
     timestamp = int(now.timestamp())
     return {
         "content-type": "application/json",
@@ -38,20 +50,13 @@ def signed_headers(
     }
 
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - what a secret begins with
-MIN_KEY_BYTES, NEW_KEY_BYTES, MAX_KEY_BYTES = 24, 32, 64  # of a key behind the prefix
-MIN_LENGTH, MAX_LENGTH = 16, 256  # characters of another text
-PURPOSE = "webhooks/secret"
-_HINT_LENGTH, _MIN_HINTED_LENGTH = 4, 32  # characters that may be shown, of a secret that has so many
-
-
 def generate_secret() -> str:
-    """A new secret: 32 random bytes."""
+    """Return a new secret of 32 random bytes."""
     return SECRET_PREFIX + b64encode(os.urandom(NEW_KEY_BYTES)).decode("ascii")
 
 
 def find_secret_error(text: str) -> str | None:
-    """What is wrong with a secret that was given, without a word of it; None when it will do."""
+    """Return what is wrong with a secret from a user, without quoting it, or None when it is valid."""
     if text.startswith(SECRET_PREFIX):
         decoded = _decode(text)
         if decoded is None:
@@ -65,20 +70,20 @@ def find_secret_error(text: str) -> str | None:
 
 
 def key_of(text: str) -> bytes:
-    """The bytes that sign. Raises ValueError for what `refusal` refuses."""
-    wrong = find_secret_error(text)
-    if wrong is not None:
-        raise ValueError(wrong)
+    """Return the key of a secret. Raises ValueError for one that is not valid."""
+    error = find_secret_error(text)
+    if error is not None:
+        raise ValueError(error)
     return (_decode(text) or b"") if text.startswith(SECRET_PREFIX) else text.encode()
 
 
 def hint_of(text: str) -> str:
-    """The end of the secret, by which its owner knows it; nothing of a short one, which it would help to guess."""
-    return text.rstrip("=")[-_HINT_LENGTH:] if len(text) >= _MIN_HINTED_LENGTH else ""  # the padding says nothing
+    """Return the last characters of the secret, for its owner to recognize it; none of a short one."""
+    return text.rstrip("=")[-_HINT_LENGTH:] if len(text) >= _MIN_HINTED_LENGTH else ""  # without the padding
 
 
 def seal_secret(keyring: Keyring, text: str, *, account_id: UUID, destination_id: UUID) -> bytes:
-    """The secret as it is kept; it opens for this destination alone."""
+    """Return the secret encrypted for this destination alone."""
     return keyring.seal(PURPOSE, text.encode(), context=_context(account_id, destination_id))
 
 
@@ -91,7 +96,7 @@ def stored_secret(
 
 
 def unseal_secret(keyring: Keyring, sealed: bytes, *, account_id: UUID, destination_id: UUID) -> str:
-    """The secret again. Raises Unsealable."""
+    """Return the decrypted secret. Raises Unsealable."""
     return keyring.unseal(PURPOSE, sealed, context=_context(account_id, destination_id)).decode()
 
 
@@ -107,33 +112,33 @@ def _decode(text: str) -> bytes | None:
 
 
 class Receiver(Protocol):
-    """Where a request goes, and what signs it: a claim, or a destination that is only shown what it would get."""
+    """Where a request goes and what signs it: a claim to send, or a destination of a simulation."""
 
     @property
     def account_id(self) -> UUID:
-        """Whose destination it is."""
+        """The owner of the destination."""
 
     @property
     def destination_id(self) -> UUID:
-        """The destination."""
+        """The id of the destination."""
 
     @property
     def url(self) -> str:
-        """Where it goes."""
+        """The URL that is called."""
 
     @property
     def secret(self) -> bytes:
-        """Sealed."""
+        """The sealed secret."""
 
     @property
     def old_secret(self) -> bytes | None:
-        """Sealed; signs too. None when its time is over."""
+        """The previous sealed secret, while it also signs; else None."""
 
 
 def render_request(
     keyring: Keyring, receiver: Receiver, *, event_id: UUID, body: str, n: int, test: bool = False, now: datetime
 ) -> SignedRequest:
-    """The n-th request for an event, signed as of now. Raises Unsealable."""
+    """Return the request of attempt `n`, signed with the time `now`. Raises Unsealable."""
     headers = signed_headers(
         _signing_keys(keyring, receiver), event_id=event_id, body=body.encode(), n=n, test=test, now=now
     )
@@ -148,12 +153,8 @@ def _signing_keys(keyring: Keyring, receiver: Receiver) -> list[bytes]:
     return [key_of(unseal_secret(keyring, each, **owner)) for each in sealed]
 
 
-RESEAL_BATCH = 200  # destinations in a transaction
-_FIRST = UUID(int=0), UUID(int=0)  # before every destination
-
-
 async def reseal_secrets(database: Database, *, keyring: Keyring) -> Resealed:
-    """Has the first secret key seal what others did; can be repeated. A rotation meanwhile is not undone."""
+    """Seal all signing secrets under the first secret key, in batches. Repeatable; keeps concurrent rotations."""
     done: list[bool | None] = []
     after: tuple[UUID, UUID] | None = _FIRST
     while after is not None:
@@ -172,7 +173,7 @@ async def reseal_secrets(database: Database, *, keyring: Keyring) -> Resealed:
 
 
 async def _reseal_secret(conn: Conn, keyring: Keyring, of: SealedSecrets, secret: bytes) -> bool | None:
-    """Whether it was; None when it cannot be opened."""
+    """Return whether the secret was replaced, or None when no secret key unseals it."""
     try:
         text = unseal_secret(keyring, secret, account_id=of.account_id, destination_id=of.id)
     except Unsealable:

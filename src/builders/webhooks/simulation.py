@@ -1,4 +1,4 @@
-"""Samples: signed as any delivery and marked as a test, one attempt each, answered with what the receiver said."""
+"""Test sends and simulated events: deliveries of events that did not happen, marked `test` or `simulated`."""
 
 import asyncio
 import hashlib
@@ -23,8 +23,13 @@ from builders.webhooks.records import Destination, Match, SignedRequest, Simulat
 from builders.webhooks.store import fanout as store
 from builders.webhooks.store.fanout import SimulatedReceiver
 
-MAX_TEST_SENDS = 5  # samples to a destination within WINDOW
+MAX_TEST_SENDS = 5  # test sends to a destination within WINDOW
 WINDOW = timedelta(minutes=1)
+MAX_SIMULATED = 60  # simulated deliveries of an account within WINDOW
+_SEEDED = datetime(2026, 1, 5, tzinfo=UTC)  # the day of events with a seed
+_DAY_MS = 24 * 60 * 60 * 1000
+
+_log = log.get_logger()
 
 
 async def send_test(
@@ -37,9 +42,9 @@ async def send_test(
     event: str | None = None,
     prefer: Sequence[str] = (),
 ) -> TestSend:
-    """Sends a sample to a destination, also to a disabled one: of the event, else of the first that it wants.
+    """Send a test event to a destination, even a disabled one, in one attempt; by default its first event.
 
-    Among those it wants, what `prefer` lists (as a destination would) comes first. Raises WebhookNotFound,
+    An event that matches `prefer` (names and patterns) comes first. Raises WebhookNotFound,
     TooManyTests, Invalid at the query's `event`.
     """
     chosen = None if event is None else catalog.get_public_event(event, loc=("query", "event"))
@@ -66,16 +71,16 @@ async def send_tests(
     event: str | None = None,
     prefer: Sequence[str] = (),
 ) -> Sequence[TestSend]:
-    """Sends a sample to every enabled destination, all at once; of the event, to those that want it.
+    """Send a test event to every enabled destination that subscribes to it, concurrently.
 
-    One that had its samples for the minute gets none. Raises Invalid at the body's `event`.
+    A destination over its limit per minute is skipped. Raises Invalid at the body's `event`.
     """
     if event is not None:
         catalog.get_public_event(event, loc=("body", "event"))
     async with database.connection() as conn:
         found = await destinations.list_all(conn, account_id=account_id)
 
-    async def sample(destination: Destination) -> TestSend:
+    async def send(destination: Destination) -> TestSend:
         try:
             return await send_test(
                 database,
@@ -86,17 +91,17 @@ async def send_tests(
                 event=event,
                 prefer=prefer,
             )
-        except (TooManyTests, WebhookNotFound, DeliveryInFlight):  # or it was deleted meanwhile
+        except (TooManyTests, WebhookNotFound, DeliveryInFlight):  # WebhookNotFound: deleted in the meantime
             return TestSend(destination=destination, delivery=None, attempt=None)
 
     wanted = [
         each for each in found if each.enabled and (event is None or catalog.is_subscribed(each.events, event))
     ]
-    return await asyncio.gather(*map(sample, wanted))
+    return await asyncio.gather(*map(send, wanted))
 
 
 async def _check_test_limit(conn: Conn, destination: Destination) -> None:
-    """Raises TooManyTests; until the transaction ends nobody else counts."""
+    """Raise TooManyTests when the destination is at its limit; serialize with other test sends."""
     now = clock.now()
     sent, oldest = await store.count_test_sends(
         conn, account_id=destination.account_id, destination_id=destination.id, since=now - WINDOW
@@ -107,7 +112,7 @@ async def _check_test_limit(conn: Conn, destination: Destination) -> None:
 
 
 def _default_event(destination: Destination, prefer: Sequence[str]) -> Event:
-    """What the destination wants most; any event, when it waits for one that nothing tells of yet."""
+    """Return the first preferred event, else the first subscribed one, else any public event."""
     wanted = [
         event for event in catalog.list_public_events() if catalog.is_subscribed(destination.events, event.name)
     ]
@@ -116,7 +121,7 @@ def _default_event(destination: Destination, prefer: Sequence[str]) -> Event:
 
 
 async def insert_test_delivery(conn: Conn, *, destination: Destination, event: Event) -> UUID:
-    """A delivery of the event's example, for `deliver_now`; should nobody come, the sender sends it later."""
+    """Insert a delivery of the event's example for `deliver_now`; the sender sends it if the caller does not."""
     now, event_id, account_id = clock.now(), ids.new(), destination.account_id
     real = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
     body = catalog.render_payload(
@@ -140,17 +145,9 @@ async def insert_test_delivery(conn: Conn, *, destination: Destination, event: E
     )
 
 
-MAX_SIMULATED = 60  # simulated deliveries of an account within WINDOW
-WINDOW = timedelta(minutes=1)
-_SEEDED = datetime(2026, 1, 5, tzinfo=UTC)  # the day on which what has a seed happens
-_DAY_MS = 24 * 60 * 60 * 1000
-
-_log = log.get_logger()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Message:
-    """What is sent."""
+    """An event and its payload."""
 
     event: Event
     id: UUID
@@ -168,9 +165,9 @@ async def simulate(
     deliver: bool = False,
     seed: str | None = None,
 ) -> Simulation:
-    """What the account's destinations, or the one, would get of the event; with `deliver` it is sent to them.
+    """Return what the account's destinations, or the one, would receive; with `deliver`, send it to them.
 
-    One that is named is rendered also when it would not get it. With a seed, payloads are the same each time.
+    A given destination is rendered even if it would not receive the event. A seed makes payloads deterministic.
     Raises Invalid at the members of the body, TooManyTests.
     """
     chosen = catalog.get_public_event(event, loc=("body", "event"))
@@ -182,8 +179,8 @@ async def simulate(
     if destination_id is not None and not receivers:
         raise _unknown()
     named = destination_id is not None
-    judged = [_match(keyring, each, message, named=named) for each in receivers]
-    matched = [match for match, _ in judged]
+    results = [_match(keyring, each, message, named=named) for each in receivers]
+    matched = [match for match, _ in results]
     delivery_ids: Sequence[UUID] = ()
     if deliver:
         wanted = [match.webhook_id for match in matched if match.would_deliver]
@@ -194,7 +191,7 @@ async def simulate(
         event=chosen.name,
         event_id=message.id,
         matched=matched,
-        rendered=[rendered for _, rendered in judged if rendered is not None],
+        rendered=[rendered for _, rendered in results if rendered is not None],
         delivery_ids=delivery_ids,
     )
 
@@ -221,7 +218,7 @@ async def _message(conn: Conn, *, account_id: UUID, event: Event, data: str, see
 
 
 def _seeded_id(event: str, seed: str) -> tuple[UUID, datetime]:
-    """An id and a time that are the same whenever the seed is."""
+    """Return an id and a time that depend on the event and the seed alone."""
     noise = hashlib.sha256(f"{event}\n{seed}".encode()).digest()
     at = _SEEDED + timedelta(milliseconds=int.from_bytes(noise[:8], "big") % _DAY_MS)
     return ids.made_of(at, noise[8:]), at
@@ -250,7 +247,7 @@ def _match(
 async def _insert_deliveries(
     conn: Conn, *, account_id: UUID, message: _Message, destination_ids: Sequence[UUID]
 ) -> Sequence[UUID]:
-    """Deliveries that the sender takes like all others; their ids in the order of the destinations."""
+    """Insert deliveries for the sender; return their ids in the order of the destinations. Raises TooManyTests."""
     if not destination_ids:
         return ()
     now = clock.now()

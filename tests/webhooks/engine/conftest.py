@@ -11,12 +11,12 @@ from builders.kit.db import migrations
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from tests.kit.outbound.receivers import forget_authorities
-from tests.webhooks.engine.house import House
+from tests.webhooks.engine.harness import Harness
 
 
 @pytest.fixture(scope="module")
 def own(server: str, settings: Settings) -> Iterator[Settings]:
-    """Settings with a migrated database of this module alone: the sender sends whatever is due in it."""
+    """Settings with a migrated database for this module, since the sender sends every due delivery in it."""
     name = f"own_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -33,12 +33,12 @@ def _authorities(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def house(own: Settings) -> AsyncIterator[House]:
-    """The engine on the module's database, which is empty."""
+async def harness(own: Settings) -> AsyncIterator[Harness]:
+    """A harness on the module's empty database."""
     assert own.database_url is not None
     database = Database(own.database_url.get_secret_value(), own)
     await database.open()
-    house = House(database=database, settings=own)
-    await house.empty()
-    yield house
+    harness = Harness(database=database, settings=own)
+    await harness.empty()
+    yield harness
     await database.close()

@@ -1,4 +1,4 @@
-"""Who is served when there is more to send than can be sent at once."""
+"""Which deliveries are claimed when more are due than can be sent at once."""
 
 import asyncio
 from collections import Counter
@@ -14,20 +14,22 @@ from builders.webhooks import attempts, sender
 from builders.webhooks.store import claims
 from builders.webhooks.store.claims import Claim
 from tests.kit.outbound.receivers import calling
-from tests.webhooks.engine.house import House, later
+from tests.webhooks.engine.harness import Harness, later
 
 URL = "https://93.184.215.14/hooks"
 
 
-async def claim(house: House, *, room: int = 1000, troubled_room: int = 1000, most: int = 8) -> Sequence[Claim]:
-    async with house.database.transaction() as conn:
+async def claim(
+    harness: Harness, *, limit: int = 1000, unhealthy_limit: int = 1000, most: int = 8
+) -> Sequence[Claim]:
+    async with harness.database.transaction() as conn:
         assert await claims.lock_claims(conn)
         return await claims.claim(
             conn,
-            room=room,
-            troubled_room=troubled_room,
+            limit=limit,
+            unhealthy_limit=unhealthy_limit,
             most=most,
-            behind=await claims.list_overtaken(conn, now=clock.now()),
+            overtaken=await claims.list_overtaken(conn, now=clock.now()),
             slow_ms=attempts.SLOW_MS,
             lease=attempts.LEASE,
             skew=attempts.CLOCK_SKEW,
@@ -39,110 +41,110 @@ def shares(claimed: Sequence[Claim]) -> Counter[UUID]:
     return Counter(each.destination_id for each in claimed)
 
 
-async def test_a_destination_has_so_many_in_flight_and_no_more(house: House) -> None:
-    account = await house.account()
-    made = [await house.destination(account.id, URL) for _ in range(3)]
-    await house.happen(account.id, count=10)
+async def test_deliveries_in_flight_to_a_destination_are_limited(harness: Harness) -> None:
+    account = await harness.account()
+    made = [await harness.destination(account.id, URL) for _ in range(3)]
+    await harness.happen(account.id, count=10)
 
-    assert shares(await claim(house, most=4)) == dict.fromkeys(made, 4)
-    assert shares(await claim(house, most=4)) == {}
-    assert shares(await claim(house, most=6)) == dict.fromkeys(made, 2)
+    assert shares(await claim(harness, most=4)) == dict.fromkeys(made, 4)
+    assert shares(await claim(harness, most=4)) == {}
+    assert shares(await claim(harness, most=6)) == dict.fromkeys(made, 2)
     later(attempts.LEASE + timedelta(seconds=1))
-    assert shares(await claim(house, most=4)) == dict.fromkeys(made, 4)
+    assert shares(await claim(harness, most=4)) == dict.fromkeys(made, 4)
 
 
-async def test_the_oldest_are_claimed_first(house: House) -> None:
-    account = await house.account()
-    await house.destination(account.id, URL)
+async def test_the_oldest_deliveries_are_claimed_first(harness: Harness) -> None:
+    account = await harness.account()
+    await harness.destination(account.id, URL)
     for _ in range(6):
-        await house.happen(account.id)
+        await harness.happen(account.id)
         later(timedelta(seconds=1))
-    order = [row.id for row in await house.rows()]
-    found = [each.delivery_id for _ in range(3) for each in await claim(house, room=2)]
+    order = [row.id for row in await harness.rows()]
+    found = [each.delivery_id for _ in range(3) for each in await claim(harness, limit=2)]
     assert sorted(found) == order
     assert [set(found[n : n + 2]) for n in (0, 2, 4)] == [set(order[n : n + 2]) for n in (0, 2, 4)]
 
 
-async def test_behind_the_backlog_of_one_the_others_are_seen(
-    house: House, monkeypatch: pytest.MonkeyPatch
+async def test_destinations_behind_a_backlog_are_claimed(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "MAX_SCANNED", 10)
-    alice, bob = await house.account(), await house.account()
-    busy = await house.destination(alice.id, URL)
-    await house.happen(alice.id, count=60)
+    alice, bob = await harness.account(), await harness.account()
+    busy = await harness.destination(alice.id, URL)
+    await harness.happen(alice.id, count=60)
     later(timedelta(minutes=1))
-    quiet = [await house.destination(bob.id, URL) for _ in range(3)]
-    await house.happen(bob.id)
+    quiet = [await harness.destination(bob.id, URL) for _ in range(3)]
+    await harness.happen(bob.id)
 
-    assert shares(await claim(house, most=4)) == {busy: 4, **dict.fromkeys(quiet, 1)}
+    assert shares(await claim(harness, most=4)) == {busy: 4, **dict.fromkeys(quiet, 1)}
 
 
-async def test_an_account_with_many_destinations_takes_no_more_turns_than_one_with_one(house: House) -> None:
-    alice, bob = await house.account(), await house.account()
+async def test_accounts_take_turns_whatever_their_number_of_destinations(harness: Harness) -> None:
+    alice, bob = await harness.account(), await harness.account()
     for _ in range(20):
-        await house.destination(alice.id, URL)
-    await house.happen(alice.id, count=5)
+        await harness.destination(alice.id, URL)
+    await harness.happen(alice.id, count=5)
     later(timedelta(minutes=1))
-    await house.destination(bob.id, URL)
-    await house.happen(bob.id, count=5)
+    await harness.destination(bob.id, URL)
+    await harness.happen(bob.id, count=5)
 
-    found = Counter(each.account_id for each in await claim(house, room=6))
+    found = Counter(each.account_id for each in await claim(harness, limit=6))
     assert found == {alice.id: 3, bob.id: 3}
 
 
-async def test_those_that_fail_share_a_part_of_the_room(house: House) -> None:
-    account = await house.account()
-    failing = [await house.destination(account.id, URL) for _ in range(10)]
-    slow = await house.destination(account.id, URL)
-    await house.happen(account.id, count=10)
-    async with house.database.transaction() as conn:
+async def test_unhealthy_destinations_share_a_part_of_the_limit(harness: Harness) -> None:
+    account = await harness.account()
+    failing = [await harness.destination(account.id, URL) for _ in range(10)]
+    slow = await harness.destination(account.id, URL)
+    await harness.happen(account.id, count=10)
+    async with harness.database.transaction() as conn:
         await conn.execute("UPDATE webhooks_destinations SET failures = 1 WHERE id = ANY(%s)", [failing])
         await conn.execute("UPDATE webhooks_destinations SET last_duration_ms = 9000 WHERE id = %s", [slow])
-    healthy = await house.destination(account.id, URL)
-    async with house.database.transaction() as conn:
+    healthy = await harness.destination(account.id, URL)
+    async with harness.database.transaction() as conn:
         await conn.execute("UPDATE webhooks_destinations SET last_success_at = now()")
     later(timedelta(minutes=1))
-    await house.happen(account.id, count=10)
+    await harness.happen(account.id, count=10)
 
-    claimed = await claim(house, room=16, troubled_room=8, most=8)
-    assert Counter(each.troubled for each in claimed) == {True: 8, False: 8}
-    assert {each.destination_id for each in claimed if not each.troubled} == {healthy}
+    claimed = await claim(harness, limit=16, unhealthy_limit=8, most=8)
+    assert Counter(each.is_unhealthy for each in claimed) == {True: 8, False: 8}
+    assert {each.destination_id for each in claimed if not each.is_unhealthy} == {healthy}
 
 
-async def test_so_do_those_that_were_never_reached(house: House) -> None:
-    strangers = [await house.account() for _ in range(4)]
+async def test_destinations_that_were_never_reached_are_unhealthy(harness: Harness) -> None:
+    strangers = [await harness.account() for _ in range(4)]
     for each in strangers:
         for _ in range(5):
-            await house.destination(each.id, URL)
-        await house.happen(each.id, count=10)
-    account = await house.account()
-    known = await house.destination(account.id, URL)
-    async with house.database.transaction() as conn:
+            await harness.destination(each.id, URL)
+        await harness.happen(each.id, count=10)
+    account = await harness.account()
+    known = await harness.destination(account.id, URL)
+    async with harness.database.transaction() as conn:
         await conn.execute("UPDATE webhooks_destinations SET last_success_at = now() WHERE id = %s", [known])
 
-    assert len(await claim(house, room=16, troubled_room=8)) == 8
-    await house.happen(account.id, count=10)
-    assert shares(await claim(house, room=8, troubled_room=0)) == {known: 8}
+    assert len(await claim(harness, limit=16, unhealthy_limit=8)) == 8
+    await harness.happen(account.id, count=10)
+    assert shares(await claim(harness, limit=8, unhealthy_limit=0)) == {known: 8}
 
 
-async def test_two_never_claim_the_same(house: House) -> None:
-    account = await house.account()
+async def test_two_senders_never_claim_the_same_delivery(harness: Harness) -> None:
+    account = await harness.account()
     for _ in range(5):
-        await house.destination(account.id, URL)
-    await house.happen(account.id, count=20)
+        await harness.destination(account.id, URL)
+    await harness.happen(account.id, count=20)
 
     async def work() -> list[UUID]:
         found: list[UUID] = []
         is_empty = False
         while not is_empty:  # until a turn of our own found nothing more
-            async with house.database.transaction() as conn:
+            async with harness.database.transaction() as conn:
                 if await claims.lock_claims(conn):
                     some = await claims.claim(
                         conn,
-                        room=7,
-                        troubled_room=7,
+                        limit=7,
+                        unhealthy_limit=7,
                         most=8,
-                        behind=(),
+                        overtaken=(),
                         slow_ms=1,
                         lease=attempts.LEASE,
                         skew=attempts.CLOCK_SKEW,
@@ -157,33 +159,33 @@ async def test_two_never_claim_the_same(house: House) -> None:
     assert len(found) == len(set(found)) == 40  # five destinations with eight each
 
 
-async def test_while_one_claims_another_does_not_wait(house: House) -> None:
-    async with house.database.transaction() as first, house.database.transaction() as second:
+async def test_a_sender_does_not_wait_for_another_claim(harness: Harness) -> None:
+    async with harness.database.transaction() as first, harness.database.transaction() as second:
         assert await claims.lock_claims(first)
         assert not await claims.lock_claims(second)
 
 
-async def test_without_room_nothing_is_claimed(house: House) -> None:
-    account = await house.account()
-    await house.destination(account.id, URL)
-    await house.happen(account.id)
-    assert len(await claim(house, room=0)) == 0
-    assert len(await claim(house)) == 1
+async def test_a_limit_of_zero_claims_nothing(harness: Harness) -> None:
+    account = await harness.account()
+    await harness.destination(account.id, URL)
+    await harness.happen(account.id)
+    assert len(await claim(harness, limit=0)) == 0
+    assert len(await claim(harness)) == 1
 
 
-async def test_what_another_holds_whose_clock_is_ahead_counts_as_in_flight(house: House) -> None:
-    account = await house.account()
-    await house.destination(account.id, URL)
-    await house.happen(account.id, count=40)
+async def test_a_lease_of_a_sender_with_a_fast_clock_counts_as_in_flight(harness: Harness) -> None:
+    account = await harness.account()
+    await harness.destination(account.id, URL)
+    await harness.happen(account.id, count=40)
     later(timedelta(seconds=5))
-    assert len(await claim(house, most=8)) == 8
+    assert len(await claim(harness, most=8)) == 8
     later(timedelta(seconds=-5))
-    assert len(await claim(house, most=8)) == 0
+    assert len(await claim(harness, most=8)) == 0
 
 
-async def touched(house: House, statement: str, row: dict[str, Any]) -> int:
-    """Blocks that a statement looked at, by its plan's own count."""
-    async with house.database.connection() as conn:
+async def touched(harness: Harness, statement: str, row: dict[str, Any]) -> int:
+    """Return how many blocks a statement touched, according to its plan."""
+    async with harness.database.connection() as conn:
         query = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}".encode()
         (plan,) = await (await conn.execute(query, row)).fetchone() or ()
     return int(plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"])
@@ -191,8 +193,8 @@ async def touched(house: House, statement: str, row: dict[str, Any]) -> int:
 
 def parameters(now: datetime) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "room": 1,
-        "troubled_room": 1,
+        "limit": 1,
+        "unhealthy_limit": 1,
         "most": sender.MAX_PER_DESTINATION,
         "slow_ms": 1,
         "seen": claims.MAX_SCANNED,
@@ -205,11 +207,11 @@ def parameters(now: datetime) -> dict[str, Any]:
     return {**row, "account_ids": [], "destination_ids": []}
 
 
-async def test_behind_a_dead_receiver_a_claim_does_not_walk_over_all_others(house: House) -> None:
-    account = await house.account()
-    dead = await house.destination(account.id, URL)
-    await house.happen(account.id, count=claims.MAX_SCANNED + 100)
-    async with house.database.transaction() as conn:
+async def test_a_claim_does_not_scan_all_rows_behind_a_dead_receiver(harness: Harness) -> None:
+    account = await harness.account()
+    dead = await harness.destination(account.id, URL)
+    await harness.happen(account.id, count=claims.MAX_SCANNED + 100)
+    async with harness.database.transaction() as conn:
         await conn.execute(
             "UPDATE webhooks_destinations SET failures = 9, open_until = %s", [clock.now() + timedelta(hours=1)]
         )
@@ -224,48 +226,50 @@ async def test_behind_a_dead_receiver_a_claim_does_not_walk_over_all_others(hous
             [clock.now() + timedelta(hours=2)],
         )
         await conn.execute("ANALYZE webhooks_due")
-    other = await house.account()
-    quiet = await house.destination(other.id, URL)
-    await house.happen(other.id)
+    other = await harness.account()
+    quiet = await harness.destination(other.id, URL)
+    await harness.happen(other.id)
 
-    assert await touched(house, claims.CLAIM, parameters(clock.now())) < 1000
-    async with calling() as house.outbound:
-        found = shares(await house.claim())
+    assert await touched(harness, claims.CLAIM, parameters(clock.now())) < 1000
+    async with calling() as harness.outbound:
+        found = shares(await harness.claim())
     assert (found[quiet], found[dead]) == (1, 0)
 
 
-async def test_who_waits_behind_the_backlog_of_others_is_looked_for_now_and_then(
-    house: House, monkeypatch: pytest.MonkeyPatch
+async def test_overtaken_destinations_are_looked_up_periodically(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "MAX_SCANNED", 10)
-    alice, bob = await house.account(), await house.account()
-    await house.destination(alice.id, URL)
-    await house.happen(alice.id, count=60)
+    alice, bob = await harness.account(), await harness.account()
+    await harness.destination(alice.id, URL)
+    await harness.happen(alice.id, count=60)
     later(timedelta(minutes=1))
-    async with calling() as house.outbound:
-        one = house.sender()
+    async with calling() as harness.outbound:
+        one = harness.sender()
         assert len(await one._claim()) == sender.MAX_PER_DESTINATION
-        quiet = await house.destination(bob.id, URL)
-        await house.happen(bob.id)
+        quiet = await harness.destination(bob.id, URL)
+        await harness.happen(bob.id)
         assert shares(await one._claim()) == {}
         later(timedelta(seconds=10 * sender.OVERTAKEN_INTERVAL_S))
         assert shares(await one._claim()) == {quiet: 1}
 
 
-async def test_who_waits_behind_a_backlog_is_taken_some_at_a_time_each_account_in_its_turn(
-    house: House, monkeypatch: pytest.MonkeyPatch
+async def test_overtaken_destinations_are_claimed_in_rotation(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "MAX_SCANNED", 10)
     monkeypatch.setattr(sender, "MAX_OVERTAKEN", 3)
-    busy, alice, bob = await house.account(), await house.account(), await house.account()
-    backlog = await house.destination(busy.id, URL)
-    await house.happen(busy.id, count=60)
+    busy, alice, bob = await harness.account(), await harness.account(), await harness.account()
+    backlog = await harness.destination(busy.id, URL)
+    await harness.happen(busy.id, count=60)
     later(timedelta(minutes=1))
-    waiting = {await house.destination(alice.id, URL) for _ in range(5)} | {await house.destination(bob.id, URL)}
-    await house.happen(alice.id)
-    await house.happen(bob.id)
-    async with calling() as house.outbound:
-        one = house.sender()
+    waiting = {await harness.destination(alice.id, URL) for _ in range(5)} | {
+        await harness.destination(bob.id, URL)
+    }
+    await harness.happen(alice.id)
+    await harness.happen(bob.id)
+    async with calling() as harness.outbound:
+        one = harness.sender()
         first, *others = [await one._claim() for _ in range(4)]
     assert {each.account_id for each in first} == {busy.id, alice.id, bob.id}
     found = [each for some in (first, *others) for each in some if each.destination_id != backlog]
@@ -273,12 +277,12 @@ async def test_who_waits_behind_a_backlog_is_taken_some_at_a_time_each_account_i
 
 
 @pytest.mark.parametrize("sold_out", [True, False])
-async def test_claims_do_not_read_history_or_what_is_due_later(house: House, *, sold_out: bool) -> None:
-    """By the plan's own count of what it touched: of 20,000 due later and 5,000 over, next to nothing."""
-    account = await house.account()
-    await house.destination(account.id, URL)
-    await house.happen(account.id, count=3)
-    async with house.database.transaction() as conn:
+async def test_claims_do_not_read_history_or_what_is_due_later(harness: Harness, *, sold_out: bool) -> None:
+    """A claim touches few blocks beside 20,000 deliveries that are due later and 5,000 that are over."""
+    account = await harness.account()
+    await harness.destination(account.id, URL)
+    await harness.happen(account.id, count=3)
+    async with harness.database.transaction() as conn:
         await conn.execute(
             """
             INSERT INTO webhooks_due
@@ -290,4 +294,4 @@ async def test_claims_do_not_read_history_or_what_is_due_later(house: House, *, 
         )
         await conn.execute("ANALYZE webhooks_due")
     now = clock.now() - timedelta(hours=sold_out)
-    assert await touched(house, claims.CLAIM, parameters(now)) < 150
+    assert await touched(harness, claims.CLAIM, parameters(now)) < 150

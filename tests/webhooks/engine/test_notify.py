@@ -1,4 +1,4 @@
-"""Who owns a destination is written to when it is disabled for its failures."""
+"""The owner of a destination that was disabled for its failures gets an email."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import pytest
 
 from builders.mail.records import WebhookDisabled
 from tests.kit.outbound.receivers import calling, receiving, saying
-from tests.webhooks.engine.house import House, status
+from tests.webhooks.engine.harness import Harness, status
 
 
 @pytest.mark.parametrize("sandbox", [False, True])
-async def test_the_letter_says_whether_it_is_of_the_sandbox(
-    house: House, monkeypatch: pytest.MonkeyPatch, *, sandbox: bool
+async def test_the_email_says_whether_it_concerns_the_sandbox(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, *, sandbox: bool
 ) -> None:
     sent: list[dict[str, Any]] = []
 
@@ -19,15 +19,15 @@ async def test_the_letter_says_whether_it_is_of_the_sandbox(
         sent.append(given)
 
     monkeypatch.setattr("builders.webhooks.jobs.mail.send", send)
-    account = await house.account()
+    account = await harness.account()
     owner = account.sandbox_id if sandbox else account.id
-    async with receiving(saying(status(410))) as receiver, calling(receiver) as house.outbound:
-        await house.destination(owner, receiver.url)
-        await house.happen(owner)
-        await house.round()
-    await house.dispatch()
-    await house.drain_jobs()
+    async with receiving(saying(status(410))) as receiver, calling(receiver) as harness.outbound:
+        await harness.destination(owner, receiver.url)
+        await harness.happen(owner)
+        await harness.round()
+    await harness.dispatch()
+    await harness.drain_jobs()
 
-    ((letter, to),) = [(each["letter"], each["to"]) for each in sent]
-    assert isinstance(letter, WebhookDisabled)
-    assert (letter.sandbox, letter.url, to) == (sandbox, receiver.url, account.email)
+    ((message, to),) = [(each["letter"], each["to"]) for each in sent]
+    assert isinstance(message, WebhookDisabled)
+    assert (message.sandbox, message.url, to) == (sandbox, receiver.url, account.email)

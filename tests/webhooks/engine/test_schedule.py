@@ -1,4 +1,4 @@
-"""When a delivery is tried again."""
+"""The retry schedule and Retry-After."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -17,31 +17,31 @@ FAR_OFF = [
 
 
 @given(failures=st.integers(1, len(attempts.RETRY_WAITS)))
-def test_a_wait_is_the_planned_one_with_jitter(failures: int) -> None:
+def test_a_retry_wait_is_the_scheduled_one_with_jitter(failures: int) -> None:
     planned, wait = attempts.RETRY_WAITS[failures - 1], attempts.retry_wait(failures)
     assert wait is not None
     assert planned * 0.85 <= wait <= planned * 1.15
 
 
 @given(failures=st.one_of(st.integers(max_value=0), st.integers(min_value=len(attempts.RETRY_WAITS) + 1)))
-def test_there_is_an_end(failures: int) -> None:
+def test_the_schedule_ends(failures: int) -> None:
     assert attempts.retry_wait(failures) is None
 
 
-def test_waits_grow_and_last_three_days() -> None:
+def test_waits_grow_and_add_up_to_three_days() -> None:
     assert list(attempts.RETRY_WAITS) == sorted(attempts.RETRY_WAITS)
     assert timedelta(days=3) < sum(attempts.RETRY_WAITS, timedelta()) < timedelta(days=3.5)
     assert attempts.MAX_ATTEMPTS == 10
 
 
-def test_waits_differ_so_that_a_herd_is_spread() -> None:
+def test_waits_are_random() -> None:
     assert len({attempts.retry_wait(5) for _ in range(100)}) > 50
 
 
 @given(failures=st.integers(1, len(attempts.RETRY_WAITS)), seconds=st.integers(0, 86_400))
-def test_the_receiver_can_ask_for_more_and_not_for_less(failures: int, seconds: int) -> None:
+def test_retry_after_can_only_lengthen_the_wait(failures: int, seconds: int) -> None:
     hold = timedelta(seconds=seconds)
-    wait = attempts.retry_wait(failures, hold=hold)
+    wait = attempts.retry_wait(failures, retry_after=hold)
     assert wait is not None
     assert wait >= max(hold, attempts.RETRY_WAITS[failures - 1] * 0.85)
     assert wait <= max(hold, attempts.RETRY_WAITS[failures - 1] * 1.15)
@@ -62,14 +62,14 @@ def test_the_receiver_can_ask_for_more_and_not_for_less(failures: int, seconds: 
         ("Fri, 20 Nov 2026 10:01:00", 60),
     ],
 )
-def test_retry_after_is_read_within_bounds(value: str, seconds: int) -> None:
+def test_retry_after_is_parsed_and_bounded(value: str, seconds: int) -> None:
     assert attempts.parse_retry_after(value, now=NOW) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(
     "value", [None, "", "soon", "-5", "1.5", "٣", "Fri, 99 Nov 2026 10:01:00 GMT", "0x10", *FAR_OFF]
 )
-def test_retry_after_that_says_nothing_is_passed_over(value: str | None) -> None:
+def test_an_invalid_retry_after_is_ignored(value: str | None) -> None:
     assert attempts.parse_retry_after(value, now=NOW) is None
 
 

@@ -1,4 +1,4 @@
-"""Deliveries as the service signs them, as JSON: what verify.mjs gives to the libraries of receivers on Node."""
+"""Print signed deliveries as JSON; verify.mjs checks them with Node libraries of receivers."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ WORDS = "a phrase with \u00e4, \u00f6 and \u2713"  # a library wants its bytes i
 
 
 def case(name: str, *signing_secrets: str, verifies: str) -> dict[str, object]:
-    """A delivery that is signed with these secrets, and the one that the receiver holds."""
+    """Return a delivery that is signed with these secrets, and the secret of the receiver."""
     headers = signing.signed_headers(
         [signing.key_of(each) for each in signing_secrets],
         event_id=EVENT,
@@ -29,7 +29,7 @@ def case(name: str, *signing_secrets: str, verifies: str) -> dict[str, object]:
 
 
 def main() -> None:
-    """Writes them to the standard output."""
+    """Write the deliveries to standard output."""
     made, newer = signing.generate_secret(), signing.generate_secret()
     words = "whsec_" + b64encode(WORDS.encode()).decode()
     cases = [

@@ -33,7 +33,7 @@ router = Router(prefix="/v1/notifications/webhooks", tags=["webhooks"])
 WebhookId = Annotated[UUID, Path(description="Identifier of the destination."), ResourceId(WebhookNotFound)]
 Reader = Annotated[Caller, needs("notifications:read")]
 Writer = Annotated[Caller, needs("notifications:write")]
-# No 304: how a destination is changes without its version, which is of what its owner says.
+# No 304: the health of a destination changes without its version.
 TAGGED: dict[int | str, dict[str, Any]] = {200: READ_RESPONSES[200]}
 
 

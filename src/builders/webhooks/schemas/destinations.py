@@ -1,4 +1,4 @@
-"""Webhook destinations on the wire."""
+"""Schemas of webhook destinations."""
 
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
@@ -45,19 +45,19 @@ _ITEM: JsonDict = {
 
 
 def whole_number(value: object) -> object:
-    """For a BeforeValidator behind the bounds, which are lost to the document when they stand after one."""
+    """Refuse booleans and strings. Put it after the bounds, which the document omits otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise PydanticCustomError("int_type", "Input should be a valid integer")
     return value
 
 
 def _no_default(schema: dict[str, Any]) -> None:
-    """A member that is left out stays as it is; null is no default."""
+    """Remove the default: an absent member stays unchanged, and null is not allowed."""
     schema.pop("default", None)
 
 
 OPTIONAL = Field(json_schema_extra=_no_default)
-LEFT_OUT: Any = None  # no value of the member: null is refused
+LEFT_OUT: Any = None  # not a value of the member: null is refused
 Label = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL, pattern=r"\S"),
@@ -196,22 +196,22 @@ class WebhookSecretReply(WebhookWritten):
 
 
 def secret_of(body: WebhookCreate | WebhookRotate) -> str | None:
-    """The secret that was given; an empty one is one, and refused."""
+    """Return the given secret, also an empty one, which is then refused."""
     return None if body.signing_secret is None else body.signing_secret.get_secret_value()
 
 
 def webhook_reply(destination: Destination, *, livemode: bool) -> WebhookReply:
-    """The answer to a read."""
+    """Return the reply of a read."""
     return WebhookReply.from_record(destination, **_computed(destination, livemode=livemode))
 
 
 def webhook_written(destination: Destination, *, livemode: bool) -> WebhookWritten:
-    """The answer to a change."""
+    """Return the reply of a write."""
     return WebhookWritten.from_record(destination, **_computed(destination, livemode=livemode))
 
 
 def webhook_secret_reply(new: NewDestination, *, livemode: bool) -> WebhookSecretReply:
-    """The answer that shows a secret that was made."""
+    """Return the reply with the generated secret."""
     computed = _computed(new.destination, livemode=livemode)
     return WebhookSecretReply.from_record(new.destination, **computed, signing_secret=new.secret)
 

@@ -1,4 +1,4 @@
-"""The catalog of events on the wire."""
+"""Schemas of the event catalog, the event feed and deliveries."""
 
 import re
 from datetime import datetime
@@ -45,7 +45,7 @@ _SCHEMA: JsonDict = {"type": "object", "properties": {"id": {"type": "string", "
 
 
 class EventVersionReply(Reply):
-    """A version of an event that is told no more."""
+    """A version of an event that is no longer published."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"version": 1, "data_schema": _SCHEMA, "example": _EXAMPLE})
@@ -57,7 +57,7 @@ class EventVersionReply(Reply):
 
 
 class EventReply(EventVersionReply):
-    """An event that a destination may want."""
+    """An event that a destination can subscribe to."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -238,21 +238,21 @@ class WebhookReplayed(WriteReply):
 
 
 def delivery_detail_reply(found: DeliveryDetail, *, livemode: bool) -> DeliveryDetailReply:
-    """A delivery with all that is known of it."""
+    """Return a delivery with its attempts and payload."""
     attempts = [_attempt(each) for each in found.attempts]
     computed = _computed(found.delivery, livemode=livemode)
     return DeliveryDetailReply.from_record(found.delivery, **computed, attempts=attempts, payload=found.payload)
 
 
 def delivery_retried_reply(found: RetriedDelivery, *, livemode: bool) -> DeliveryRetried:
-    """A delivery that was tried just now."""
+    """Return a delivery after a manual retry."""
     computed = _computed(found.delivery, livemode=livemode)
     return DeliveryRetried.from_record(found.delivery, **computed, attempt=_attempt(found.attempt))
 
 
 def test_send_reply(sample: TestSend, *, livemode: bool) -> DeliveryRetried:
-    """A test send and how it went."""
-    assert sample.delivery is not None  # noqa: S101 - it was sent, or refused
+    """Return the delivery and attempt of a test send."""
+    assert sample.delivery is not None  # noqa: S101 - a test send to one destination is sent, or raises
     assert sample.attempt is not None  # noqa: S101
     return delivery_retried_reply(
         RetriedDelivery(delivery=sample.delivery, attempt=sample.attempt), livemode=livemode
@@ -271,7 +271,7 @@ def _attempt(attempt: Attempt) -> AttemptReply:
     return AttemptReply(
         n=attempt.n,
         started_at=attempt.started_at,
-        # How soon a connection fails would tell a closed port from a silent one: no scanning through us.
+        # The time to a failed connection shows whether the port is closed or filtered: it would allow port scans.
         duration_ms=None if attempt.error == Failure.CONNECT else attempt.duration_ms,
         status=attempt.status,
         error=attempt.error,

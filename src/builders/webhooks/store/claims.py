@@ -1,4 +1,4 @@
-"""What is due is claimed here: fair between accounts and destinations, bounded for each, never twice at once."""
+"""Claim due deliveries under a lease: fair between accounts, bounded per destination, by one sender at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,10 +10,11 @@ from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 
-MAX_SCANNED = 1_000  # due rows that are looked at in the order of time; with more, see BEHIND
-TEST_EXPIRY = timedelta(hours=1)  # a sample that was not sent by then never is
+MAX_SCANNED = 1_000  # oldest due rows that a claim scans; see LIST_OVERTAKEN
+TEST_EXPIRY = timedelta(hours=1)  # a test send that is not sent by then is cancelled
 
-# One claims at a time, so that what each destination has in flight is counted right; a claim takes milliseconds.
+# Serializes claims, so that the deliveries in flight per destination are counted correctly; a claim takes
+# milliseconds.
 LOCK_CLAIMS = "SELECT pg_try_advisory_xact_lock(8511047221)"
 CLAIM_COLUMNS = """
     claimed.account_id, claimed.delivery_id, claimed.created_at, claimed.destination_id, claimed.event_id,
@@ -29,9 +30,9 @@ CLAIM_JOIN = """
       ON payload.account_id = claimed.account_id AND payload.event_id = claimed.event_id
       AND payload.created_at = claimed.created_at
 """
-# Where more is due than `oldest` below shows: behind the backlog of one, those of others would not be seen. The
-# walk goes from each destination with something pending to the next one by the index, which takes too long for
-# each claim. In an order that gives each account its turn, since a claim takes only some of them into account.
+# When more rows are due than `oldest` below scans, destinations behind another one's backlog would be missed. This
+# walks the index from each destination with a pending delivery to the next, too slow for each claim. The order is
+# round-robin over accounts, since a claim uses only the first of them.
 LIST_OVERTAKEN = """
     WITH RECURSIVE walk AS (
         (SELECT account_id, destination_id, next_attempt_at AS head FROM webhooks_due
@@ -52,10 +53,9 @@ LIST_OVERTAKEN = """
     WHERE head <= %(now)s AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
     ORDER BY row_number() OVER (PARTITION BY walk.account_id ORDER BY random()), random()
 """
-# A destination that fails, is slow or was never reached is troubled, and all troubled ones share a part of the
-# room. One whose circuit was opened is tried with one at a time. Each account's turn comes before anybody's second
-# one; where many wait, no more of each is looked at than can be chosen. What another sender holds is counted also
-# when its clock is a little ahead.
+# A destination that fails, is slow or was never reached is unhealthy; unhealthy ones share a part of the limit.
+# One whose circuit was open gets one delivery at a time. Accounts take turns, and with many destinations no more
+# rows of each are read than can be chosen. A lease of another sender counts even when its clock is slightly ahead.
 CLAIM = f"""
     WITH oldest AS MATERIALIZED (
         SELECT account_id, destination_id FROM webhooks_due
@@ -70,16 +70,16 @@ CLAIM = f"""
             WHERE due.account_id = behind.account_id AND due.destination_id = behind.destination_id
               AND due.next_attempt_at <= %(now)s
         )
-    ), willing AS (
-        SELECT account_id, destination_id, troubled,
-               CASE WHEN destination.open_until IS NULL THEN %(most)s ELSE 1 END - held.in_flight AS room,
-               held.in_flight, count(*) OVER (PARTITION BY account_id, troubled) AS siblings,
-               dense_rank() OVER (PARTITION BY troubled ORDER BY account_id)
-               + dense_rank() OVER (PARTITION BY troubled ORDER BY account_id DESC) - 1 AS accounts
+    ), available AS (
+        SELECT account_id, destination_id, is_unhealthy,
+               CASE WHEN destination.open_until IS NULL THEN %(most)s ELSE 1 END - held.in_flight AS capacity,
+               held.in_flight, count(*) OVER (PARTITION BY account_id, is_unhealthy) AS siblings,
+               dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id)
+               + dense_rank() OVER (PARTITION BY is_unhealthy ORDER BY account_id DESC) - 1 AS accounts
         FROM waiting
         CROSS JOIN LATERAL (
             SELECT open_until, failures > 0 OR last_success_at IS NULL
-                   OR coalesce(last_duration_ms, 0) > %(slow_ms)s AS troubled
+                   OR coalesce(last_duration_ms, 0) > %(slow_ms)s AS is_unhealthy
             FROM webhooks_destinations AS destination
             WHERE destination.account_id = waiting.account_id AND destination.id = waiting.destination_id
               AND enabled AND (open_until IS NULL OR open_until <= %(now)s)
@@ -90,38 +90,39 @@ CLAIM = f"""
               AND due.leased AND due.next_attempt_at > %(now)s AND due.next_attempt_at <= %(skewed_until)s
         ) AS held
     ), candidate AS (
-        SELECT willing.account_id, willing.destination_id, willing.troubled, due.delivery_id, due.next_attempt_at,
-               willing.in_flight + row_number() OVER (
-                   PARTITION BY willing.account_id, willing.destination_id ORDER BY due.next_attempt_at
+        SELECT available.account_id, available.destination_id, available.is_unhealthy, due.delivery_id,
+               due.next_attempt_at,
+               available.in_flight + row_number() OVER (
+                   PARTITION BY available.account_id, available.destination_id ORDER BY due.next_attempt_at
                ) AS nth
-        FROM willing CROSS JOIN LATERAL (
+        FROM available CROSS JOIN LATERAL (
             SELECT due.delivery_id, due.next_attempt_at FROM webhooks_due AS due
-            WHERE due.account_id = willing.account_id AND due.destination_id = willing.destination_id
+            WHERE due.account_id = available.account_id AND due.destination_id = available.destination_id
               AND due.next_attempt_at <= %(now)s
             ORDER BY due.next_attempt_at
-            LIMIT greatest(least(willing.room, 1 + %(room)s / (willing.accounts * willing.siblings)), 0)
+            LIMIT greatest(least(available.capacity, 1 + %(limit)s / (available.accounts * available.siblings)), 0)
         ) AS due
     ), turn AS (
         SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY nth, next_attempt_at) AS of_account
         FROM candidate
     ), queued AS (
-        SELECT *, row_number() OVER (PARTITION BY troubled ORDER BY of_account, next_attempt_at) AS of_kind
+        SELECT *, row_number() OVER (PARTITION BY is_unhealthy ORDER BY of_account, next_attempt_at) AS of_kind
         FROM turn
     ), chosen AS (
-        SELECT account_id, delivery_id, troubled FROM queued
-        WHERE NOT troubled OR of_kind <= %(troubled_room)s
-        ORDER BY of_account, next_attempt_at LIMIT %(room)s
+        SELECT account_id, delivery_id, is_unhealthy FROM queued
+        WHERE NOT is_unhealthy OR of_kind <= %(unhealthy_limit)s
+        ORDER BY of_account, next_attempt_at LIMIT %(limit)s
     ), free AS (
-        SELECT due.account_id, due.delivery_id, chosen.troubled
+        SELECT due.account_id, due.delivery_id, chosen.is_unhealthy
         FROM chosen JOIN webhooks_due AS due USING (account_id, delivery_id)
         WHERE due.next_attempt_at <= %(now)s
         FOR NO KEY UPDATE OF due SKIP LOCKED
     ), claimed AS (
         UPDATE webhooks_due AS due SET leased = true, next_attempt_at = %(lease_until)s
         FROM free WHERE due.account_id = free.account_id AND due.delivery_id = free.delivery_id
-        RETURNING due.*, free.troubled
+        RETURNING due.*, free.is_unhealthy
     )
-    SELECT {CLAIM_COLUMNS}, claimed.troubled FROM claimed {CLAIM_JOIN}
+    SELECT {CLAIM_COLUMNS}, claimed.is_unhealthy FROM claimed {CLAIM_JOIN}
 """  # noqa: S608 - of constants
 CLAIM_ONE = f"""
     WITH claimed AS (
@@ -130,9 +131,9 @@ CLAIM_ONE = f"""
           AND (NOT leased OR next_attempt_at <= %(now)s)
         RETURNING *
     )
-    SELECT {CLAIM_COLUMNS}, false AS troubled FROM claimed {CLAIM_JOIN}
+    SELECT {CLAIM_COLUMNS}, false AS is_unhealthy FROM claimed {CLAIM_JOIN}
 """  # noqa: S608 - of constants
-# One that had succeeded, and was to be sent again by hand, stays as it was.
+# A delivery that has succeeded, and waits for a manual retry, stays succeeded.
 CANCEL_DELIVERIES = """
     cancelled AS (
         UPDATE webhooks_deliveries AS delivery SET
@@ -142,8 +143,8 @@ CANCEL_DELIVERIES = """
           AND delivery.created_at = gone.created_at
     )
 """
-# Deliveries whose destination was disabled or deleted; each destination with something pending is looked at once.
-# A sample may be sent to a disabled one, by who asked for it; if that process died, nobody does.
+# Deliveries whose destination was disabled or deleted; each destination with a pending delivery is checked once. A
+# test send goes to a disabled destination too, from the request; it is cancelled only if that process died.
 CANCEL = f"""
     WITH RECURSIVE walk AS (
         (SELECT account_id, destination_id FROM webhooks_due ORDER BY account_id, destination_id LIMIT 1)
@@ -170,7 +171,7 @@ CANCEL = f"""
     ), {CANCEL_DELIVERIES}
     SELECT count(*) FROM gone
 """  # noqa: S608 - of constants
-# What is due for so long that its payload was dropped; its delivery may be there still.
+# Due deliveries whose payload was dropped with its partition.
 CANCEL_WITHOUT_PAYLOAD = f"""
     WITH gone AS (
         DELETE FROM webhooks_due AS due
@@ -184,14 +185,14 @@ CANCEL_WITHOUT_PAYLOAD = f"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A delivery that is ours to send, until its lease ends."""
+    """A delivery that this sender holds until its lease ends."""
 
     account_id: UUID
     delivery_id: UUID
     created_at: datetime  # of the event
     destination_id: UUID
     event_id: UUID
-    lease_until: datetime  # who holds it: a claim that was taken over has another one
+    lease_until: datetime  # identifies the holder: another claim has another end
     attempts: int
     step: int
     once: bool
@@ -200,26 +201,26 @@ class Claim:
     replayed: bool
     url: str
     secret: bytes = field(repr=False)  # sealed
-    old_secret: bytes | None = field(repr=False)  # sealed; None when its time is over
-    troubled: bool  # its receiver fails or is slow: such share a part of the room there is
+    old_secret: bytes | None = field(repr=False)  # sealed; None: no longer used
+    is_unhealthy: bool  # its receiver fails or is slow
     body: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDestination:
-    """A destination with something due."""
+    """A destination with a due delivery."""
 
     account_id: UUID
     destination_id: UUID
 
 
 async def lock_claims(conn: Conn) -> bool:
-    """Whether this transaction may claim; false while another one does."""
+    """Return whether this transaction may claim; False while another one does."""
     return await (await conn.execute(LOCK_CLAIMS)).fetchone() == (True,)
 
 
 async def list_overtaken(conn: Conn, *, now: datetime) -> Sequence[DueDestination]:
-    """Destinations with something due that a claim would not see behind the backlog of others; it walks far."""
+    """Return due destinations that a claim would miss behind the backlog of others. Slow: walks the index."""
     async with conn.cursor(row_factory=class_row(DueDestination)) as cursor:
         await cursor.execute(LIST_OVERTAKEN, {"seen": MAX_SCANNED, "now": now})
         return await cursor.fetchall()
@@ -228,22 +229,23 @@ async def list_overtaken(conn: Conn, *, now: datetime) -> Sequence[DueDestinatio
 async def claim(
     conn: Conn,
     *,
-    room: int,
-    troubled_room: int,
+    limit: int,
+    unhealthy_limit: int,
     most: int,
-    behind: Sequence[DueDestination],
+    overtaken: Sequence[DueDestination],
     slow_ms: int,
     lease: timedelta,
     skew: timedelta,
     now: datetime,
 ) -> Sequence[Claim]:
-    """Leases up to `room` due deliveries, `troubled_room` of troubled destinations, each with `most` in flight.
+    """Claim up to `limit` due deliveries, `unhealthy_limit` of unhealthy destinations, `most` in flight for each.
 
-    What lies `behind` the oldest of all is looked for at these destinations alone; of a while ago is good enough.
+    Of deliveries that are not among the oldest, only those of the `overtaken` destinations are considered; that
+    list may be some seconds old.
     """
-    row: dict[str, Any] = {"room": room, "troubled_room": troubled_room, "most": most, "slow_ms": slow_ms}
-    row |= {"account_ids": [each.account_id for each in behind], "seen": MAX_SCANNED, "now": now}
-    row |= {"destination_ids": [each.destination_id for each in behind]}
+    row: dict[str, Any] = {"limit": limit, "unhealthy_limit": unhealthy_limit, "most": most, "slow_ms": slow_ms}
+    row |= {"account_ids": [each.account_id for each in overtaken], "seen": MAX_SCANNED, "now": now}
+    row |= {"destination_ids": [each.destination_id for each in overtaken]}
     row |= {"lease_until": now + lease, "skewed_until": now + lease + skew}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
         await cursor.execute(CLAIM, row)
@@ -253,7 +255,7 @@ async def claim(
 async def claim_one(
     conn: Conn, *, account_id: UUID, delivery_id: UUID, lease: timedelta, now: datetime
 ) -> Claim | None:
-    """Leases this delivery; None when it is being sent, or is over."""
+    """Claim this delivery; return None when a sender holds it or it is not pending."""
     row = {"account_id": account_id, "delivery_id": delivery_id, "lease_until": now + lease, "now": now}
     async with conn.cursor(row_factory=class_row(Claim)) as cursor:
         await cursor.execute(CLAIM_ONE, row)
@@ -261,16 +263,16 @@ async def claim_one(
 
 
 async def _with_payload(conn: Conn, claimed: Sequence[Claim], *, now: datetime) -> Sequence[Claim]:
-    """Those with a payload; the others are over."""
-    lost = [each for each in claimed if not each.body]
-    if lost:
-        row = {"account_ids": [each.account_id for each in lost], "now": now}
-        await conn.execute(CANCEL_WITHOUT_PAYLOAD, {**row, "delivery_ids": [each.delivery_id for each in lost]})
+    """Return the claims that have a payload; cancel the others."""
+    without = [each for each in claimed if not each.body]
+    if without:
+        row = {"account_ids": [each.account_id for each in without], "now": now}
+        await conn.execute(CANCEL_WITHOUT_PAYLOAD, {**row, "delivery_ids": [each.delivery_id for each in without]})
     return [each for each in claimed if each.body]
 
 
 async def cancel_unwanted(conn: Conn, *, limit: int, now: datetime) -> int:
-    """Cancels up to `limit` deliveries to destinations that want or have nothing any more; their number."""
+    """Cancel up to `limit` deliveries to disabled or deleted destinations; return their number."""
     row = {"limit": limit, "abandoned": now - TEST_EXPIRY, "now": now}
     found = await (await conn.execute(CANCEL, row)).fetchone()
     return 0 if found is None else int(found[0])

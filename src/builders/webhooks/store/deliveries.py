@@ -1,4 +1,4 @@
-"""Deliveries and their attempts, as their owners see them and set them on their way again."""
+"""Deliveries and their attempts: read, requeue, and measure the queue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.webhooks.records import Attempt, Delivery, DeliveryStatus, ReplayedDeliveries
 
-# An event's id and its time are made in one go; a batch of ids may run ahead of the clock by seconds.
+# How far an event's id and its time differ at most: the ids of a batch run ahead of the clock by seconds.
 ID_SKEW = timedelta(hours=1)
 MAX_AGE = timedelta(days=130)  # longer than any partition is kept
 
@@ -43,7 +43,7 @@ ATTEMPTS = """
     SELECT n, created_at AS started_at, duration_ms, status, error, excerpt FROM webhooks_attempts
     WHERE account_id = %(account_id)s AND delivery_id = %(delivery_id)s ORDER BY created_at
 """
-# A page is chosen on the deliveries alone, between BEGUN and ENDED, then what is due of it is looked up.
+# A query between PAGE_HEAD and PAGE_TAIL selects the page from deliveries alone; then its due rows are joined.
 PAGE_HEAD = f"""
     coalesce(json_agg(json_build_object(
                'id', id, 'webhook_id', destination_id, 'event_id', event_id, 'event', event, 'status', status,
@@ -70,7 +70,7 @@ FILTER = f"""
 """
 OF_DESTINATION = "(%(destination_id)s::uuid IS NULL OR destination_id = %(destination_id)s)"
 OF_STATUS = "(%(status)s::text IS NULL OR status = %(status)s)"
-# Not prepared, as LIST_PENDING: kept for all filters, a plan sorts what it need not (100,000: 55 ms, not 1).
+# Not prepared, like LIST_PENDING: a generic plan for all filters sorts (100,000 rows: 55 ms instead of 1).
 LIST = f"""
     SELECT {PAGE_HEAD}
             SELECT * FROM webhooks_deliveries WHERE {FILTER} AND {OF_DESTINATION} AND {OF_STATUS} {PAGE_TAIL}
@@ -80,13 +80,13 @@ LIST_OF_DESTINATION = f"""
             SELECT * FROM webhooks_deliveries
             WHERE {FILTER} AND destination_id = %(destination_id)s AND {OF_STATUS} {PAGE_TAIL}
 """  # noqa: S608 - of constants
-# Failed and cancelled ones are few among many, and have an index of their own.
+# Failed and cancelled deliveries are few, and have an index of their own.
 LIST_FAILED = f"""
     SELECT {PAGE_HEAD}
             SELECT * FROM webhooks_deliveries
             WHERE {FILTER} AND {OF_DESTINATION} AND given_up_at IS NOT NULL AND status = %(status)s {PAGE_TAIL}
 """  # noqa: S608 - of constants
-# What is pending is found in the small table of what is due; which event it is of stands with the delivery alone.
+# Pending deliveries are found in the small table of due rows, which does not hold the event name.
 LIST_PENDING = f"""
     SELECT {PAGE_HEAD}
             SELECT delivery.* FROM (
@@ -101,7 +101,7 @@ LIST_PENDING = f"""
             WHERE %(event)s::text IS NULL OR delivery.event = %(event)s {PAGE_TAIL}
 """  # noqa: S608 - of constants
 
-MAX_COUNTED = 100_000  # of the queue's depth
+MAX_COUNTED = 100_000  # due and pending deliveries, at most
 QUEUE = """
     SELECT (SELECT count(*) FROM (
                 SELECT FROM webhooks_due WHERE next_attempt_at <= %(now)s LIMIT %(counted)s
@@ -116,10 +116,10 @@ _WAITING = {DeliveryStatus.PENDING, DeliveryStatus.DELIVERING}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """How much waits."""
+    """The size of the queue."""
 
-    due: int  # of more than 100,000 that many
-    pending: int  # as above, also what is due later
+    due: int  # MAX_COUNTED at most
+    pending: int  # MAX_COUNTED at most; includes what is due later
     oldest_due_at: datetime | None
 
 
@@ -137,8 +137,8 @@ async def list_page(
     limit: int,
     now: datetime,
 ) -> tuple[str, str, bool]:
-    """The JSON of up to `limit` deliveries before `after`, newest first, its last id, and whether more follow."""
-    # Bounds of time are bounds of ids too, so that no more is read than is shown.
+    """Return the JSON of `limit` deliveries before `after`, newest first, the last id, and whether more follow."""
+    # Bounds of time are also bounds of ids, so that the index returns no rows that are not shown.
     since, until = max(since or now - MAX_AGE, now - MAX_AGE), min(until or now + ID_SKEW, now + ID_SKEW)
     after, first = min(after, ids.lowest(until + ID_SKEW)), ids.lowest(since - ID_SKEW)
     row: dict[str, Any] = {"account_id": account_id, "destination_id": destination_id, "event": event}
@@ -158,7 +158,7 @@ async def list_page(
 
 
 async def find(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime) -> Delivery | None:
-    """One delivery of the account."""
+    """Return a delivery of the account, or None."""
     try:
         made_at = ids.time_of(delivery_id)
     except ValueError:
@@ -170,21 +170,21 @@ async def find(conn: Conn, *, account_id: UUID, delivery_id: UUID, now: datetime
 
 
 async def find_payload(conn: Conn, *, account_id: UUID, event_id: UUID, created_at: datetime) -> str | None:
-    """The very text that is sent; None when it is too old."""
+    """Return the text that is sent, or None when it is no longer kept."""
     row = {"account_id": account_id, "event_id": event_id, "created_at": created_at}
     found = await (await conn.execute(PAYLOAD, row)).fetchone()
     return None if found is None else str(found[0])
 
 
 async def list_attempts(conn: Conn, *, account_id: UUID, delivery_id: UUID) -> Sequence[Attempt]:
-    """What was tried in the last 30 days, in its order."""
+    """Return the attempts of the last 30 days, oldest first."""
     async with conn.cursor(row_factory=class_row(Attempt)) as cursor:
         await cursor.execute(ATTEMPTS, {"account_id": account_id, "delivery_id": delivery_id})
         return await cursor.fetchall()
 
 
 async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
-    """How much waits."""
+    """The size of the queue."""
     async with conn.cursor(row_factory=class_row(Queue)) as cursor:
         await cursor.execute(QUEUE, {"counted": MAX_COUNTED, "now": now})
         found = await cursor.fetchone()
@@ -192,7 +192,7 @@ async def measure_queue(conn: Conn, *, now: datetime) -> Queue:
     return found
 
 
-# By hand: at once, outside of the schedule, which goes on afterwards where it stood. None in flight is touched.
+# A manual retry: one attempt outside the retry schedule, which continues afterwards. A delivery in flight is left.
 REQUEUE = """
     INSERT INTO webhooks_due AS due
         (account_id, delivery_id, created_at, destination_id, event_id, next_attempt_at, attempts, once)
@@ -209,7 +209,7 @@ MARK_REQUEUED = """
     UPDATE webhooks_deliveries SET trigger = 'manual', status = 'pending', given_up_at = NULL
     WHERE account_id = %(account_id)s AND id = %(delivery_id)s AND created_at = %(created_at)s
 """
-# Only what still has its status when its turn comes: of two calls at once, each delivery is taken by one.
+# Compares the status again in the UPDATE: of two concurrent calls, one takes each delivery.
 REQUEUE_MANY = """
     WITH found AS (
         SELECT account_id, id, created_at FROM webhooks_deliveries
@@ -245,7 +245,7 @@ REQUEUE_MANY = """
 async def requeue(
     conn: Conn, *, account_id: UUID, delivery_id: UUID, created_at: datetime, due_at: datetime, now: datetime
 ) -> bool:
-    """Makes a delivery due, for one attempt by hand; False when it is being sent."""
+    """Make a delivery due for a manual retry; return False when it is in flight."""
     row = {"account_id": account_id, "delivery_id": delivery_id, "created_at": created_at}
     row |= {"due_at": due_at, "now": now}
     if (await conn.execute(REQUEUE, row)).rowcount != 1:
@@ -267,7 +267,7 @@ async def requeue_many(
     limit: int,
     now: datetime,
 ) -> ReplayedDeliveries:
-    """Makes up to `limit` deliveries of ended ones due again, from the start of the schedule, by their ids."""
+    """Make up to `limit` deliveries of this status due again, by id, with a new retry schedule."""
     row = {"account_id": account_id, "destination_id": destination_id, "since": since, "until": until}
     wanted = None if events is None else list(events)
     row |= {"wanted": wanted, "status": status, "after": after, "limit": limit, "now": now}

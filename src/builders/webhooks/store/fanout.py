@@ -1,4 +1,4 @@
-"""From events to deliveries: what of a batch somebody wants, its payload, and what is due."""
+"""Insert payloads, deliveries and due rows: of published events, test sends and simulated events."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ LIST_SUBSCRIBED_ACCOUNTS = """
     SELECT DISTINCT account_id FROM webhooks_destinations
     WHERE account_id = ANY(%(account_ids)s) AND (enabled OR disabled_reason IN ('gone', 'failing'))
 """
-# `wanted` is an array for each event, which unnest would flatten: it comes as its text.
-# Whether a payload is wanted is asked a second time: to look into `matched` for each would be quadratic.
-# A payload or delivery that is there already is of an earlier time, when this batch was told before.
-# What a destination misses that its owner did not disable is cancelled from the start, so that it can be replayed.
+# `wanted` is an array per event, passed as text because unnest would flatten it. Whether a payload is needed is
+# decided again instead of from `matched`, which would be quadratic. A payload or delivery that exists is from an
+# earlier dispatch of this batch. For a destination that its owner did not disable, the delivery is inserted as
+# cancelled, so that it can be replayed.
 INSERT_DELIVERIES = """
     WITH event AS (
         SELECT * FROM unnest(
@@ -56,24 +56,24 @@ INSERT_DELIVERIES = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingEvent:
-    """An event as it leaves the house."""
+    """A public event with its payload."""
 
     account_id: UUID
     id: UUID
     created_at: datetime
     name: str
-    wanted: Sequence[str]  # what a destination lists that wants it
+    wanted: Sequence[str]  # names and patterns that match it
     body: str
 
 
 async def list_subscribed_accounts(conn: Conn, *, account_ids: Collection[UUID]) -> set[UUID]:
-    """Those of the accounts that have a destination whose deliveries are kept, at least."""
+    """Return the accounts that have a destination which is enabled or was disabled automatically."""
     rows = await (await conn.execute(LIST_SUBSCRIBED_ACCOUNTS, {"account_ids": list(account_ids)})).fetchall()
     return {account_id for (account_id,) in rows}
 
 
 async def insert_deliveries(conn: Conn, *, events: Sequence[OutgoingEvent], now: datetime) -> int:
-    """The payloads and deliveries of these events; the number of deliveries that are newly due."""
+    """Insert the payloads and deliveries of events; return the number of new due deliveries."""
     row = {
         "account_ids": [each.account_id for each in events],
         "ids": [each.id for each in events],
@@ -93,13 +93,13 @@ COUNT_TEST_SENDS = """
     WHERE account_id = %(account_id)s AND destination_id = %(destination_id)s AND id >= %(first)s
       AND created_at > %(since)s AND trigger = 'test'
 """
-_AHEAD = timedelta(seconds=10)  # of an id and its delivery's time
+_AHEAD = timedelta(seconds=10)  # that an id runs ahead of its delivery's time
 
 
 async def count_test_sends(
     conn: Conn, *, account_id: UUID, destination_id: UUID, since: datetime
 ) -> tuple[int, datetime | None]:
-    """How many since then, and when the first of them was; nobody else counts until the transaction ends."""
+    """Return the number of test sends since then and the time of the first; serialize other counts."""
     await conn.execute(LOCK_TEST_SENDS, {"destination_id": destination_id})
     row = {"account_id": account_id, "destination_id": destination_id, "first": ids.lowest(since - _AHEAD)}
     found = await (await conn.execute(COUNT_TEST_SENDS, {**row, "since": since})).fetchone()
@@ -152,12 +152,12 @@ INSERT_SIMULATED = """
     SELECT account_id, id, created_at, destination_id, event_id, %(now)s FROM delivery
     RETURNING destination_id, delivery_id
 """
-_AHEAD = timedelta(seconds=10)  # of an id and its delivery's time
+_AHEAD = timedelta(seconds=10)  # that an id runs ahead of its delivery's time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedReceiver:
-    """A destination, with what signs for it."""
+    """A destination with its signing secrets."""
 
     account_id: UUID
     destination_id: UUID
@@ -166,13 +166,13 @@ class SimulatedReceiver:
     enabled: bool
     events: Sequence[str]
     secret: bytes = field(repr=False)  # sealed
-    old_secret: bytes | None = field(repr=False)  # sealed; None when its time is over
+    old_secret: bytes | None = field(repr=False)  # sealed; None: no longer used
 
 
 async def list_receivers(
     conn: Conn, *, account_id: UUID, destination_id: UUID | None, now: datetime
 ) -> Sequence[SimulatedReceiver]:
-    """The account's destinations, or the one; there are few."""
+    """Return the account's destinations, or the one with this id."""
     async with conn.cursor(row_factory=class_row(SimulatedReceiver)) as cursor:
         await cursor.execute(
             LIST_RECEIVERS, {"account_id": account_id, "destination_id": destination_id, "now": now}
@@ -181,7 +181,7 @@ async def list_receivers(
 
 
 async def count_simulated(conn: Conn, *, account_id: UUID, since: datetime) -> tuple[int, datetime | None]:
-    """How many simulated deliveries since then, and when the first was; nobody else counts meanwhile."""
+    """Return the number of simulated deliveries since then and the time of the first; serialize other counts."""
     await conn.execute(LOCK_SIMULATIONS, {"account_id": account_id})
     row = {"account_id": account_id, "first": ids.lowest(since - _AHEAD), "since": since}
     found = await (await conn.execute(COUNT_SIMULATED, row)).fetchone()
@@ -198,7 +198,7 @@ async def insert_simulated(
     destination_ids: Sequence[UUID],
     now: datetime,
 ) -> dict[UUID, UUID]:
-    """A delivery of the payload for each destination, due at once; their ids by the destination's."""
+    """Insert a due delivery of the payload for each destination; return delivery ids by destination id."""
     row = {"account_id": account_id, "event_id": event_id, "event": event, "body": body, "now": now}
     cursor = await conn.execute(INSERT_SIMULATED, {**row, "destination_ids": list(destination_ids)})
     return dict(await cursor.fetchall())
@@ -220,7 +220,7 @@ async def insert_test(
     later: datetime,
     now: datetime,
 ) -> UUID:
-    """The delivery of a sample, which the sender sends `later` if nobody has by then."""
+    """Insert the delivery of a test send; the sender sends it at `later` unless the caller does before."""
     row = {"account_id": account_id, "destination_id": destination_id, "event_id": event_id, "event": event}
     async with conn.cursor(row_factory=class_row(_Identified)) as cursor:
         await cursor.execute(INSERT_TEST, {**row, "body": body, "later": later, "now": now})

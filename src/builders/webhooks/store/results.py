@@ -1,4 +1,4 @@
-"""What became of claims, written for many in one statement."""
+"""Record the results of claims and the health of destinations, each batch in one statement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from builders.kit.db.connections import Conn
 from builders.webhooks.records import Attempt, DeliveryStatus, UnhealthyDestination
 from builders.webhooks.store.claims import Claim
 
-SUCCESS_INTERVAL = timedelta(seconds=10)  # between successes that are written down though nothing changed
+SUCCESS_INTERVAL = timedelta(seconds=10)  # between recorded successes of a healthy destination
 
-# Only who still holds the lease writes: a claim that was taken over meanwhile has another end of its lease.
-# Locked, so that nobody takes it over between the look and the writing. What had succeeded stays so when an
-# attempt by hand fails.
+# Only the holder of the lease writes: a claim that another sender took over has another end of its lease. The row
+# is locked, so that no sender takes it over in between. A delivery that has succeeded stays so when a manual retry
+# fails.
 WRITE_RESULTS = """
     WITH result AS (
         SELECT * FROM unnest(
@@ -60,36 +60,37 @@ WRITE_RESULTS = """
     )
     SELECT delivery_id, lease_until FROM held
 """
-# The circuit opens after so many failures in a row, and again when the attempt that tries it fails: twice as long
-# each time. What was under way when it opened, and fails, opens it no further, and ends no pause that was asked
-# for. A streak of failures begins anew after a pause without any, so that two bad hours a month apart are not a
-# month of failing. Locked in order, since several senders write; a success that tells nothing new is written once
-# in a while.
+# The circuit opens after `threshold` consecutive failures, and again when the trial attempt fails: twice as long
+# each time. An attempt that was in flight when it opened, and fails, neither extends nor ends the pause. A streak
+# of failures ends after a gap without any: two bad hours a month apart are not a month of failures. Rows are
+# locked in order because several senders write. A success that changes nothing is recorded once per
+# SUCCESS_INTERVAL.
 UPDATE_HEALTH = """
-    WITH note AS (
+    WITH report AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(ids)s::uuid[], %(urls)s::text[], %(successes)s::boolean[],
             %(failures)s::int[], %(holds)s::timestamptz[], %(durations)s::int[], %(success_ats)s::timestamptz[],
             %(failure_ats)s::timestamptz[], %(codes)s::smallint[], %(errors)s::text[]
-        ) AS note (
+        ) AS report (
             account_id, id, url, has_success, failed, hold_until, duration_ms, success_at, failure_at,
             failure_status, failure_error
         )
-    ), noted AS MATERIALIZED (
-        SELECT note.*,
-               CASE WHEN note.has_success THEN note.failed ELSE before.failures + note.failed END AS in_a_row,
-               CASE WHEN note.has_success THEN 0 ELSE before.openings END AS opened,
-               CASE WHEN before.open_until > %(now)s AND NOT note.has_success THEN before.open_until END
+    ), reported AS MATERIALIZED (
+        SELECT report.*,
+               CASE WHEN report.has_success THEN report.failed
+                    ELSE before.failures + report.failed END AS in_a_row,
+               CASE WHEN report.has_success THEN 0 ELSE before.openings END AS opened,
+               CASE WHEN before.open_until > %(now)s AND NOT report.has_success THEN before.open_until END
                AS still_until
-        FROM webhooks_destinations AS before JOIN note USING (account_id, id)
-        WHERE before.url = note.url AND (
-              note.failure_at IS NOT NULL OR before.failures > 0 OR before.open_until IS NOT NULL
+        FROM webhooks_destinations AS before JOIN report USING (account_id, id)
+        WHERE before.url = report.url AND (
+              report.failure_at IS NOT NULL OR before.failures > 0 OR before.open_until IS NOT NULL
               OR before.failing_since IS NOT NULL OR before.last_success_at IS NULL
               OR before.last_success_at < %(seldom)s OR before.last_duration_ms > %(slow_ms)s
-              OR note.duration_ms > %(slow_ms)s)
+              OR report.duration_ms > %(slow_ms)s)
         ORDER BY before.account_id, before.id FOR NO KEY UPDATE OF before
-    ), judged AS (
-        SELECT *, in_a_row >= %(threshold)s AND (opened = 0 OR still_until IS NULL) AS opens FROM noted
+    ), decided AS (
+        SELECT *, in_a_row >= %(threshold)s AND (opened = 0 OR still_until IS NULL) AS opens FROM reported
     )
     UPDATE webhooks_destinations AS destination SET
         failures = in_a_row,
@@ -101,12 +102,12 @@ UPDATE_HEALTH = """
             WHEN in_a_row = 0 THEN NULL
             WHEN has_success OR failing_since IS NULL OR last_failure_at < %(streak_from)s THEN %(now)s
             ELSE failing_since END,
-        last_duration_ms = judged.duration_ms,
+        last_duration_ms = decided.duration_ms,
         last_success_at = coalesce(success_at, last_success_at),
         last_failure_at = coalesce(failure_at, last_failure_at),
         last_failure_status = CASE WHEN failure_at IS NULL THEN last_failure_status ELSE failure_status END,
         last_failure_error = coalesce(failure_error, last_failure_error)
-    FROM judged WHERE destination.account_id = judged.account_id AND destination.id = judged.id
+    FROM decided WHERE destination.account_id = decided.account_id AND destination.id = decided.id
 """
 DISABLE = """
     UPDATE webhooks_destinations AS destination SET
@@ -122,27 +123,27 @@ DISABLE = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a claim."""
+    """The result of a claim."""
 
     claim: Claim
     attempt: Attempt
-    status: DeliveryStatus  # pending: to be tried again at `next_attempt_at`
+    status: DeliveryStatus  # pending: retried at `next_attempt_at`
     next_attempt_at: datetime | None
     step: int
-    hold_until: datetime | None  # the receiver asked for no request before
-    is_gone: bool  # the receiver said that it wants no more
+    hold_until: datetime | None  # the receiver asked for no request before then
+    is_gone: bool  # the receiver answered 410
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReport:
-    """What a batch of attempts says of the receiver at a destination's URL."""
+    """What a batch of attempts shows about the receiver at a destination's URL."""
 
     account_id: UUID
     id: UUID
-    url: str  # that was called: the destination may have another one by now
+    url: str  # that was called; the destination may have a new one
     has_success: bool
     is_gone: bool
-    failures: int  # in a row, at the end of the batch
+    failures: int  # consecutive, at the end of the batch
     hold_until: datetime | None
     duration_ms: int  # of the last attempt
     success_at: datetime | None
@@ -153,7 +154,7 @@ class HealthReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disabled:
-    """A destination that was disabled just now."""
+    """A destination that this batch disabled."""
 
     account_id: UUID
     id: UUID
@@ -165,7 +166,7 @@ class Disabled:
 
 
 async def write_results(conn: Conn, *, results: Sequence[Result], now: datetime) -> Sequence[Result]:
-    """Writes the results of claims that are still held; which these are."""
+    """Record the results of claims that are still held, and return those."""
     claims, attempts = [each.claim for each in results], [each.attempt for each in results]
     row: dict[str, Any] = {
         "account_ids": [each.account_id for each in claims],
@@ -190,7 +191,7 @@ async def write_results(conn: Conn, *, results: Sequence[Result], now: datetime)
 async def update_health(
     conn: Conn,
     *,
-    notes: Sequence[HealthReport],
+    reports: Sequence[HealthReport],
     threshold: int,
     pause: timedelta,
     longest_pause: timedelta,
@@ -198,19 +199,19 @@ async def update_health(
     slow_ms: int,
     now: datetime,
 ) -> None:
-    """Counts failures in a row, opens and closes circuits."""
+    """Update the consecutive failures of destinations; open and close circuits."""
     row: dict[str, Any] = {
-        "account_ids": [each.account_id for each in notes],
-        "ids": [each.id for each in notes],
-        "urls": [each.url for each in notes],
-        "successes": [each.has_success for each in notes],
-        "failures": [each.failures for each in notes],
-        "holds": [each.hold_until for each in notes],
-        "durations": [each.duration_ms for each in notes],
-        "success_ats": [each.success_at for each in notes],
-        "failure_ats": [each.failure_at for each in notes],
-        "codes": [each.failure_status for each in notes],
-        "errors": [each.failure_error for each in notes],
+        "account_ids": [each.account_id for each in reports],
+        "ids": [each.id for each in reports],
+        "urls": [each.url for each in reports],
+        "successes": [each.has_success for each in reports],
+        "failures": [each.failures for each in reports],
+        "holds": [each.hold_until for each in reports],
+        "durations": [each.duration_ms for each in reports],
+        "success_ats": [each.success_at for each in reports],
+        "failure_ats": [each.failure_at for each in reports],
+        "codes": [each.failure_status for each in reports],
+        "errors": [each.failure_error for each in reports],
     }
     row |= {"threshold": threshold, "pause": pause, "longest_pause": longest_pause, "streak_from": streak_from}
     row |= {"slow_ms": slow_ms, "seldom": now - SUCCESS_INTERVAL}
@@ -218,14 +219,14 @@ async def update_health(
 
 
 async def disable_failing(
-    conn: Conn, *, notes: Sequence[HealthReport], failing_before: datetime, now: datetime
+    conn: Conn, *, reports: Sequence[HealthReport], failing_before: datetime, now: datetime
 ) -> Sequence[Disabled]:
-    """Disables those that are gone, and those that have failed since before a time."""
+    """Disable destinations whose receiver is gone, or that have only failed since before `failing_before`."""
     row = {
-        "account_ids": [each.account_id for each in notes],
-        "ids": [each.id for each in notes],
-        "urls": [each.url for each in notes],
-        "gone": [each.is_gone for each in notes],
+        "account_ids": [each.account_id for each in reports],
+        "ids": [each.id for each in reports],
+        "urls": [each.url for each in reports],
+        "gone": [each.is_gone for each in reports],
         "failing_before": failing_before,
         "now": now,
     }
@@ -235,7 +236,8 @@ async def disable_failing(
 
 
 LIST_UNHEALTHY = """
-    SELECT account_id, id, url, failures, failing_since, open_until, last_failure_status, last_failure_error,
+    SELECT account_id, id, url, failures, failing_since, open_until AS paused_until, last_failure_status,
+           last_failure_error,
            (SELECT count(*) FROM (
                SELECT FROM webhooks_due AS due
                WHERE due.account_id = destination.account_id AND due.destination_id = destination.id LIMIT 10000
@@ -246,7 +248,7 @@ LIST_UNHEALTHY = """
 
 
 async def list_unhealthy(conn: Conn, *, limit: int) -> Sequence[UnhealthyDestination]:
-    """Destinations whose last attempt failed, whosever they are, those first that fail longest."""
+    """Return destinations of all accounts whose last attempt failed, the longest failing first."""
     async with conn.cursor(row_factory=class_row(UnhealthyDestination)) as cursor:
         await cursor.execute(LIST_UNHEALTHY, {"limit": limit})
         return await cursor.fetchall()

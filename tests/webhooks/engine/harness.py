@@ -1,4 +1,4 @@
-"""The engine on a database of a test module's own: accounts, destinations, events, and rounds of the sender."""
+"""A test harness for the sender with a database per test module."""
 
 import asyncio
 from collections import Counter
@@ -34,14 +34,14 @@ EMPTY = """
              kit_outbox, kit_outbox_pending, procrastinate_jobs, mail_messages CASCADE
 """
 # That the account was made is no test's concern.
-NOT_TOLD = """
+MARK_DISPATCHED = """
     DELETE FROM kit_outbox_pending WHERE id IN (SELECT id FROM kit_outbox WHERE account_id = %s)
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A delivery as it is stored, with what is due of it."""
+    """A delivery with its due row."""
 
     id: UUID
     account_id: UUID
@@ -70,8 +70,8 @@ ROWS = """
 
 
 @dataclass
-class House:
-    """What the engine needs, and short words for tests."""
+class Harness:
+    """The sender with its dependencies, and operations on its database."""
 
     database: Database
     settings: Settings
@@ -85,7 +85,7 @@ class House:
     async def account(self) -> Account:
         async with self.database.transaction() as conn:
             made = await identity.create_account(conn, email=f"{ids.new().hex}@example.net", verified=True)
-            await conn.execute(NOT_TOLD, [made.id])
+            await conn.execute(MARK_DISPATCHED, [made.id])
             return made
 
     async def destination(
@@ -94,16 +94,7 @@ class House:
         made = ids.new()
         text = secret or signing.generate_secret()
         async with self.database.transaction() as conn:
-            spec = DestinationSpec(
-                id=made,
-                label="main",
-                url=url,
-                enabled=True,
-                events=events,
-                secret_from=None,
-                manifest=None,
-                manifest_key=None,
-            )
+            spec = DestinationSpec(id=made, label="main", url=url, enabled=True, events=events)
             sealed = signing.stored_secret(self.keyring, text, account_id=account_id, destination_id=spec.id)
             await destinations.insert(
                 conn, account_id=account_id, specs=[spec], secrets={spec.id: sealed}, now=clock.now()
@@ -123,7 +114,7 @@ class House:
             await outbox.publish_many(conn, event, [(account_id, event.example)] * count)
 
     async def dispatch(self) -> int:
-        """Until nothing is left to be told; the number of events."""
+        """Dispatch until the outbox is empty; return the number of events."""
         done = 0
         while True:
             async with self.database.transaction() as conn:
@@ -147,13 +138,13 @@ class House:
         return await self.sender()._claim()
 
     async def round(self) -> int:
-        """One claim is sent and written down; the number of attempts."""
+        """Claim once, send and record; return the number of attempts."""
         claimed = await self.claim()
         await self.finish(claimed)
         return len(claimed)
 
     async def finish(self, claimed: Sequence[Claim]) -> None:
-        """Sends what was claimed, and writes down what came of it."""
+        """Send claimed deliveries and record the results."""
         sender = self.sender()
         sender._start(claimed)
         while sender._sending:
@@ -162,16 +153,16 @@ class House:
         await sender._write()
 
     async def rounds(self) -> int:
-        """Until nothing is due; the number of attempts."""
+        """Send until nothing is due; return the number of attempts."""
         done = 0
         while sent := await self.round():
             done += sent
         return done
 
-    async def tidy(self) -> None:
+    async def cancel_unwanted(self) -> None:
         sender = self.sender()
-        sender._tidied -= 60
-        await sender._tidy()
+        sender._cancelled_at -= 60
+        await sender._cancel_unwanted()
 
     async def rows(self, *statuses: DeliveryStatus) -> list[Row]:
         async with self.database.connection() as conn, conn.cursor(row_factory=class_row(Row)) as cursor:
@@ -183,14 +174,14 @@ class House:
         return row
 
     async def ask(self, query: bytes, *values: Any) -> Any:
-        """The first column of the first row."""
+        """Return the first column of the first row."""
         async with self.database.connection() as conn:
             row = await (await conn.execute(query, values)).fetchone()
         return None if row is None else row[0]
 
 
 def ids_in(receiver: Receiver) -> Counter[str]:
-    """How often each event came."""
+    """Return how often each event arrived."""
     return Counter(head_of(each)["webhook-id"] for each in receiver.requests)
 
 
@@ -204,7 +195,7 @@ def body_of(request: bytes) -> bytes:
 
 
 def status(code: int, *, headers: str = "", body: bytes = b"") -> bytes:
-    """An answer."""
+    """Return a response with this status."""
     return f"HTTP/1.1 {code} Said\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body
 
 
