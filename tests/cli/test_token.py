@@ -6,7 +6,7 @@ import pytest
 
 from builders.kit.process.secret_keys import generate_secret
 from tests.cli.conftest import Cli
-from tests.identity.forging import parts
+from tests.identity.token_forger import parts
 
 AUDIT = """
     SELECT actor_type, about ->> 'kind' FROM identity_audit

@@ -10,15 +10,15 @@ from builders.kit.db.connections import Database
 from builders.kit.process.issuers import OidcIssuer
 from builders.kit.process.settings import Settings
 from tests.cast import Client
-from tests.identity.letters import Postbox
 from tests.identity.provider import Provider, running, trusting
+from tests.identity.sign_in_messages import Postbox
 
 Trust = Callable[..., Awaitable[Client]]
 
 
 @pytest.fixture
 async def stranded(settings: Settings) -> AsyncIterator[Client]:
-    """Asks a service whose database is nowhere."""
+    """Return a client of a service without a database."""
     nowhere = {"database_url": SecretStr("host=/nowhere"), "pool_timeout_s": 0.1}
     app = create_app(settings.model_copy(update=nowhere))
     async with lifespan(app.api), Client(app) as client:
@@ -27,20 +27,20 @@ async def stranded(settings: Settings) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def postbox(database: Database, settings: Settings) -> Postbox:
-    """Has jobs done, and finds what was mailed."""
+    """Run the jobs and find the sent messages."""
     return Postbox(database, settings)
 
 
 @pytest.fixture
 async def provider() -> AsyncIterator[Provider]:
-    """An OpenID Connect provider."""
+    """Run an OpenID Connect provider."""
     async with running() as answering:
         yield answering
 
 
 @pytest.fixture
 async def trust(settings: Settings, provider: Provider) -> AsyncIterator[Trust]:
-    """Starts a service that trusts the provider, with options of the setting; gives who has no key there."""
+    """Start a service that trusts the provider, with options of the setting; return an anonymous client."""
     async with AsyncExitStack() as stack:
 
         async def start(**options: Any) -> Client:

@@ -1,4 +1,4 @@
-"""API keys of the tests, made as a caller makes them."""
+"""Create API keys through the API."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 async def mint(client: Client, **changes: object) -> Json:
-    """A new key as the answer shows it, secret too."""
+    """Create a key; return the reply with the secret."""
     answer = await client.post(PATH, json=WANTED | changes)
     assert answer.status_code == 200, answer.text
     key: Json = answer.json()
@@ -19,5 +19,5 @@ async def mint(client: Client, **changes: object) -> Json:
 
 
 async def status(client: Client, secret: str) -> int:
-    """How a request with this key, and no other credential, is answered."""
+    """Return the status of a request with this key only."""
     return (await client.get(PATH, headers={"X-API-Key": secret})).status_code

@@ -1,4 +1,4 @@
-"""An OpenID Connect provider on this machine: its keys, its documents, and what may go wrong with it."""
+"""A local OpenID Connect provider: its keys, its documents and its failures."""
 
 import asyncio
 import uuid
@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from tests.identity.forging import Forger, Key
-from tests.identity.refused import now
+from tests.identity.refused_tokens import now
+from tests.identity.token_forger import Forger, Key
 
 AUDIENCE = "https://builders.test/api"
 Json = dict[str, Any]
@@ -22,19 +22,19 @@ Json = dict[str, Any]
 
 @cache
 def rsa_key(bits: int = 2048) -> rsa.RSAPrivateKey:
-    """One of each size, since they take a while to make."""
+    """Return a cached key of the size: generating one is slow."""
     return rsa.generate_private_key(65537, bits)
 
 
 def make_key(algorithm: str) -> Key:
-    """A key for the algorithm."""
+    """Return a key for the algorithm."""
     if algorithm == "EdDSA":
         return Ed25519PrivateKey.generate()
     return ec.generate_private_key(ec.SECP256R1()) if algorithm == "ES256" else rsa_key()
 
 
 def jwk_of(key: Key, kid: str, **more: Any) -> Json:
-    """The public half as a provider publishes it."""
+    """Return the public key as a JWK."""
     if isinstance(key, Ed25519PrivateKey):
         found: Json = OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
     elif isinstance(key, rsa.RSAPrivateKey):
@@ -47,7 +47,7 @@ def jwk_of(key: Key, kid: str, **more: Any) -> Json:
 
 @dataclass(kw_only=True)
 class Provider:
-    """What it answers, and how often it was asked."""
+    """The documents of the provider, and the requests that it received."""
 
     issuer: str
     keys: list[Json] = field(default_factory=list)
@@ -60,16 +60,16 @@ class Provider:
 
     @property
     def fetches(self) -> int:
-        """How often the keys were asked for."""
+        """Return the number of requests for the keys."""
         return self.asked.count("/jwks")
 
     @property
     def host(self) -> str:
-        """As the setting of outgoing calls names it."""
+        """Return the host as the setting of outbound requests names it."""
         return self.issuer.removeprefix("http://")
 
     def forger(self, algorithm: str = "RS256", *, kid: str | None = None, **claims: Any) -> Forger:
-        """A key that is published, and the good token that it signs."""
+        """Publish a key; return a forger with a valid token of that key."""
         kid = kid or uuid.uuid4().hex
         key = make_key(algorithm)
         self.keys.append(jwk_of(key, kid, alg=algorithm, use="sig"))
@@ -84,7 +84,7 @@ class Provider:
         return Forger(header={"alg": algorithm, "kid": kid, "typ": "JWT"}, claims=usual | claims, key=key)
 
     async def answer(self, request: web.Request) -> web.Response:
-        """The keys, or the configuration."""
+        """Answer with the keys or the configuration."""
         self.asked.append(request.path)
         self.arrived.set()
         if self.gate is not None:
@@ -98,7 +98,7 @@ class Provider:
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Provider]:
-    """A provider that answers."""
+    """Run a provider."""
     provider = Provider(issuer="")
     app = web.Application()
     app.router.add_get("/jwks", provider.answer)
@@ -116,6 +116,6 @@ async def running() -> AsyncIterator[Provider]:
 
 
 def trusting(provider: Provider, **options: Any) -> Mapping[str, Any]:
-    """The issuer as the setting names it."""
+    """Return the issuer as a value of the setting."""
     usual = {"issuer": provider.issuer, "audience": AUDIENCE, "jwks_uri": f"{provider.issuer}/jwks"}
     return {**usual, "algorithms": ["RS256", "ES256", "EdDSA", "PS256"], **options}

@@ -28,7 +28,7 @@ async def rows(conn: psycopg.AsyncConnection[Any], email: str) -> list[Any]:
     return await (await conn.execute(ROWS, [email])).fetchall()
 
 
-async def test_an_account_comes_with_its_twin(
+async def test_an_account_has_a_sandbox_account(
     database: Database, conn: psycopg.AsyncConnection[Any], email: str
 ) -> None:
     account = await create(database, f" {email.upper()} ")
@@ -69,7 +69,7 @@ async def test_of_many_that_want_an_address_at_once_one_gets_it(
     assert await rows(conn, email) == [(account.id, None), (account.sandbox_id, account.id)]
 
 
-async def test_a_twin_is_nobody_by_itself(
+async def test_a_sandbox_account_is_not_a_real_account(
     database: Database, conn: psycopg.AsyncConnection[Any], email: str
 ) -> None:
     account = await create(database, email)

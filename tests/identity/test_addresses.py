@@ -1,4 +1,4 @@
-"""The doors to an account's address; who may use them, and when, the profile decides."""
+"""The functions that verify and change an account's email address; the profile decides who may call them."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import ids
 
-TOLD = """
+PUBLISHED = """
     SELECT name, data FROM kit_outbox WHERE account_id = %s AND (name ~ '^email' OR name = 'account.created')
     ORDER BY id
 """
@@ -27,8 +27,8 @@ def fresh() -> str:
     return f"ada-{ids.new().hex}@example.net"
 
 
-async def told(conn: Conn, account: Account) -> list[tuple[str, dict[str, Any]]]:
-    found = await conn.execute(TOLD, [account.id])
+async def published_events(conn: Conn, account: Account) -> list[tuple[str, dict[str, Any]]]:
+    found = await conn.execute(PUBLISHED, [account.id])
     return [(name, json.loads(data)) for name, data in await found.fetchall()]
 
 
@@ -36,7 +36,7 @@ async def told(conn: Conn, account: Account) -> list[tuple[str, dict[str, Any]]]
 async def test_a_new_account_says_whether_its_address_is_confirmed(
     database: Database, conn: Conn, *, verified: bool
 ) -> None:
-    assert await told(conn, await make(database, verified=verified)) == [
+    assert await published_events(conn, await make(database, verified=verified)) == [
         ("account.created", {"verified": verified})
     ]
 
@@ -49,7 +49,7 @@ async def test_an_address_is_verified_once(database: Database, conn: Conn) -> No
 
     after = await identity.get_account(conn, account_id=account.id)
     assert after.email_verified_at is not None
-    assert [name for name, _ in await told(conn, account)] == ["account.created", "email.verified"]
+    assert [name for name, _ in await published_events(conn, account)] == ["account.created", "email.verified"]
     audited = await identity.list_audit(conn, account_id=account.id, page=PageRequest())
     assert audited.items.count('"email.verified"') == 1
 
@@ -70,7 +70,7 @@ async def test_an_address_is_changed_and_taken_as_confirmed(database: Database, 
     after = await identity.get_account_by_email(conn, email=email)
     assert (after.id, after.sandbox_id) == (account.id, account.sandbox_id)
     assert after.email_verified_at is not None
-    assert [name for name, _ in await told(conn, account)][1:] == ["email.changed", "email.verified"]
+    assert [name for name, _ in await published_events(conn, account)][1:] == ["email.changed", "email.verified"]
 
 
 async def test_a_taken_address_spoils_no_transaction(database: Database) -> None:

@@ -99,7 +99,7 @@ async def test_a_refused_act_leaves_no_line(alice: Person) -> None:
     ]
 
 
-async def test_an_act_that_is_rolled_back_is_not_told(alice: Person, database: Database) -> None:
+async def test_a_rolled_back_action_has_no_entry(alice: Person, database: Database) -> None:
     before = await entries(alice)
 
     async with database.connection() as conn, conn.transaction(force_rollback=True):

@@ -125,7 +125,7 @@ async def test_credentials_come_before_all_else(anyone: Client) -> None:
     assert [each.status_code for each in answers] == [401] * 4
 
 
-async def test_a_refusal_tells_nothing_of_the_key(alice: Person, anyone: Client) -> None:
+async def test_an_error_reveals_nothing_of_the_key(alice: Person, anyone: Client) -> None:
     revoked = await mint(alice)
     await alice.delete(f"{PATH}/{revoked['id']}")
     forged = forge(revoked["prefix"])

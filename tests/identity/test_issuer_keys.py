@@ -15,8 +15,8 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.identity.conftest import Trust
-from tests.identity.forging import Forger
 from tests.identity.provider import Provider, trusting
+from tests.identity.token_forger import Forger
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def issuer(outbound: Outbound, provider: Provider) -> Issuer:
     return Issuer(OidcIssuer.model_validate(trusting(provider)), outbound)
 
 
-async def verdict(issuer: Issuer, forger: Forger) -> str:
+async def verify(issuer: Issuer, forger: Forger) -> str:
     """What becomes of a token that is good now."""
     moment = int(clock.now().timestamp())
     try:
@@ -45,7 +45,7 @@ async def verdict(issuer: Issuer, forger: Forger) -> str:
 async def test_keys_are_fetched_once_for_many_tokens(issuer: Issuer, provider: Provider) -> None:
     forgers = [provider.forger(each) for each in ("RS256", "ES256", "EdDSA")]
 
-    said = [await verdict(issuer, each) for each in forgers * 3]
+    said = [await verify(issuer, each) for each in forgers * 3]
 
     assert said == ["good"] * 9
     assert provider.fetches == 1
@@ -53,26 +53,26 @@ async def test_keys_are_fetched_once_for_many_tokens(issuer: Issuer, provider: P
 
 async def test_a_new_key_is_fetched_when_a_token_names_it(issuer: Issuer, provider: Provider) -> None:
     old = provider.forger("ES256")
-    assert await verdict(issuer, old) == "good"
+    assert await verify(issuer, old) == "good"
     provider.keys.clear()
     new = provider.forger("ES256")
 
-    assert await verdict(issuer, new) == "TokenRefused"  # fetched a moment ago
+    assert await verify(issuer, new) == "TokenRefused"  # fetched a moment ago
     clock.move(timedelta(seconds=60))
-    assert await verdict(issuer, old) == "good"  # nobody said yet that it is gone
-    assert await verdict(issuer, new) == "good"
-    assert await verdict(issuer, old) == "TokenRefused"
+    assert await verify(issuer, old) == "good"  # nobody said yet that it is gone
+    assert await verify(issuer, new) == "good"
+    assert await verify(issuer, old) == "TokenRefused"
     assert provider.fetches == 2
 
 
 async def test_made_up_keys_have_us_ask_once_a_minute(issuer: Issuer, provider: Provider) -> None:
     good = provider.forger("ES256")
-    await verdict(issuer, good)
+    await verify(issuer, good)
 
     for _ in range(5):
         clock.move(timedelta(seconds=30))
         said = [
-            await verdict(
+            await verify(
                 issuer, Forger(header={**good.header, "kid": f"no-{at}"}, claims=good.claims, key=good.key)
             )
             for at in range(20)
@@ -84,18 +84,18 @@ async def test_made_up_keys_have_us_ask_once_a_minute(issuer: Issuer, provider: 
 
 async def test_keys_are_fetched_again_after_ten_minutes(issuer: Issuer, provider: Provider) -> None:
     old = provider.forger("ES256")
-    await verdict(issuer, old)
+    await verify(issuer, old)
     provider.keys.clear()
 
     clock.move(timedelta(minutes=9))
-    assert await verdict(issuer, old) == "good"
+    assert await verify(issuer, old) == "good"
     clock.move(timedelta(minutes=1))
-    assert await verdict(issuer, old) == "TokenRefused"
+    assert await verify(issuer, old) == "TokenRefused"
 
 
 async def test_many_at_once_wait_for_one_fetch(issuer: Issuer, provider: Provider) -> None:
     forger, provider.gate = provider.forger("ES256"), asyncio.Event()
-    waiting = [asyncio.create_task(verdict(issuer, forger)) for _ in range(20)]
+    waiting = [asyncio.create_task(verify(issuer, forger)) for _ in range(20)]
     await provider.arrived.wait()
 
     provider.gate.set()
@@ -106,15 +106,15 @@ async def test_many_at_once_wait_for_one_fetch(issuer: Issuer, provider: Provide
 
 async def test_known_keys_do_not_wait_while_they_are_fetched_again(issuer: Issuer, provider: Provider) -> None:
     forger = provider.forger("ES256")
-    await verdict(issuer, forger)
+    await verify(issuer, forger)
     clock.move(timedelta(minutes=11))
     provider.arrived.clear()
     provider.gate = asyncio.Event()
-    first = asyncio.create_task(verdict(issuer, forger))
+    first = asyncio.create_task(verify(issuer, forger))
     await provider.arrived.wait()
 
     async with asyncio.timeout(1):
-        assert await verdict(issuer, forger) == "good"
+        assert await verify(issuer, forger) == "good"
     provider.gate.set()
     assert await first == "good"
 
@@ -124,23 +124,23 @@ async def test_while_the_issuer_is_away_its_old_keys_serve_for_a_day(
     issuer: Issuer, provider: Provider, wrong: int | bytes
 ) -> None:
     forger = provider.forger("ES256")
-    assert await verdict(issuer, forger) == "good"
+    assert await verify(issuer, forger) == "good"
     if isinstance(wrong, int):
         provider.status = wrong
     else:
         provider.body = wrong
 
     clock.move(timedelta(hours=23))
-    assert await verdict(issuer, forger) == "good"
+    assert await verify(issuer, forger) == "good"
     assert (
-        await verdict(issuer, provider.forger("ES256")) == "IssuerUnavailable"
+        await verify(issuer, provider.forger("ES256")) == "IssuerUnavailable"
     )  # it may have a new key: nobody knows
     clock.move(timedelta(hours=2))
-    assert await verdict(issuer, forger) == "IssuerUnavailable"
+    assert await verify(issuer, forger) == "IssuerUnavailable"
 
     provider.status, provider.body = 200, None
     clock.move(timedelta(seconds=10))
-    assert await verdict(issuer, forger) == "good"
+    assert await verify(issuer, forger) == "good"
 
 
 async def test_an_issuer_that_is_away_is_asked_every_ten_seconds_at_most(
@@ -150,7 +150,7 @@ async def test_an_issuer_that_is_away_is_asked_every_ten_seconds_at_most(
     forger = provider.forger("ES256")
 
     for _ in range(10):
-        assert {await verdict(issuer, forger) for _ in range(5)} == {"IssuerUnavailable"}
+        assert {await verify(issuer, forger) for _ in range(5)} == {"IssuerUnavailable"}
         clock.move(timedelta(seconds=5))
 
     assert provider.fetches == 5
@@ -159,12 +159,10 @@ async def test_an_issuer_that_is_away_is_asked_every_ten_seconds_at_most(
 async def test_a_set_of_keys_that_is_too_large_is_not_read(issuer: Issuer, provider: Provider) -> None:
     provider.body = b'{"keys": []' + b" " * 300_000 + b"}"
 
-    assert await verdict(issuer, provider.forger("ES256")) == "IssuerUnavailable"
+    assert await verify(issuer, provider.forger("ES256")) == "IssuerUnavailable"
 
 
-async def test_what_cannot_be_judged_is_503_and_said_when_to_ask_again(
-    alice: Person, provider: Provider, trust: Trust
-) -> None:
+async def test_unavailable_keys_give_503_with_retry_after(alice: Person, provider: Provider, trust: Trust) -> None:
     client, forger, provider.status = await trust(), provider.forger(), 500
 
     answer = await client.get("/v1/auth/session", headers={"Authorization": f"Bearer {forger.make()}"})
@@ -193,18 +191,18 @@ async def test_no_connection_is_held_while_an_issuer_is_slow(
 
 
 @pytest.mark.parametrize(
-    "told", [{}, {"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/jwks"}]
+    "discovered", [{}, {"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/jwks"}]
 )
 async def test_the_keys_are_where_the_issuer_says_if_it_is_who_it_says(
-    outbound: Outbound, provider: Provider, told: dict[str, str]
+    outbound: Outbound, provider: Provider, discovered: dict[str, str]
 ) -> None:
-    provider.configuration |= told
+    provider.configuration |= discovered
     forger = provider.forger("ES256")
     trusted = OidcIssuer.model_validate(trusting(provider, jwks_uri=None))
     issuer = Issuer(trusted, outbound)
 
-    assert await verdict(issuer, forger) == ("IssuerUnavailable" if told else "good")
-    assert provider.asked == ["/.well-known/openid-configuration", *([] if told else ["/jwks"])]
+    assert await verify(issuer, forger) == ("IssuerUnavailable" if discovered else "good")
+    assert provider.asked == ["/.well-known/openid-configuration", *([] if discovered else ["/jwks"])]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"7", b"[" * 9000, b'{"a":' * 9000, b"\xff"])
@@ -215,5 +213,5 @@ async def test_a_discovery_document_that_is_none_is_an_issuer_that_is_away(
     trusted = OidcIssuer.model_validate(trusting(provider, jwks_uri=None))
     issuer = Issuer(trusted, outbound)
 
-    assert await verdict(issuer, provider.forger("ES256")) == "IssuerUnavailable"
+    assert await verify(issuer, provider.forger("ES256")) == "IssuerUnavailable"
     assert provider.fetches == 0

@@ -16,12 +16,12 @@ from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person
-from tests.identity.letters import Postbox
 from tests.identity.make import PATH, WANTED, Json, mint
+from tests.identity.sign_in_messages import Postbox
 
 HERE, THERE = "192.0.2.7", "198.51.100.7"
 ALLOWED = ["192.0.2.0/24", "2001:db8::/48"]
-TOLD = """
+PUBLISHED = """
     SELECT data::json FROM kit_outbox WHERE account_id = %s AND name = 'api_key.created' ORDER BY id DESC LIMIT 1
 """
 
@@ -120,7 +120,7 @@ async def test_behind_a_trusted_proxy_the_client_counts(alice: Person, settings:
     key = await mint(alice, allowed_ips=ALLOWED)
     app = create_app(settings.model_copy(update={"trusted_proxies": ("10.0.0.0/8",)}))
     async with lifespan(app.api):
-        told = [
+        statuses = [
             (await asked_from(app, key["secret"], peer, **{"X-Forwarded-For": chain})).status_code
             for peer, chain in (
                 ("10.0.0.1", HERE),
@@ -131,7 +131,7 @@ async def test_behind_a_trusted_proxy_the_client_counts(alice: Person, settings:
             )
         ]
 
-    assert told == [200, 200, 403, 200, 403]
+    assert statuses == [200, 200, 403, 200, 403]
 
 
 @pytest.mark.parametrize(
@@ -250,14 +250,14 @@ async def test_the_account_is_mailed_of_each_new_key(
 ) -> None:
     key = await mint(alice, label="laptop", allowed_ips=ALLOWED)
     new: Json = (await alice.post(f"{PATH}/{key['id']}/rotate")).json()
-    [[told]] = await (await conn.execute(TOLD, [alice.account.id])).fetchall()
+    [[event]] = await (await conn.execute(PUBLISHED, [alice.account.id])).fetchall()
 
-    letters = await postbox.key_notices(alice.account.email)
+    messages = await postbox.key_notices(alice.account.email)
 
-    assert (told["id"], told["replaces"], told["allowed_ips"]) == (new["id"], key["id"], ALLOWED)
-    assert len(letters) == 2
-    assert key["prefix"] in letters[0]
-    assert "Replaces" not in letters[0]
-    assert new["prefix"] in letters[1]
-    assert f"Replaces: {key['prefix']}" in letters[1]
-    assert not any(secret in letter for letter in letters for secret in (key["secret"], new["secret"]))
+    assert (event["id"], event["replaces"], event["allowed_ips"]) == (new["id"], key["id"], ALLOWED)
+    assert len(messages) == 2
+    assert key["prefix"] in messages[0]
+    assert "Replaces" not in messages[0]
+    assert new["prefix"] in messages[1]
+    assert f"Replaces: {key['prefix']}" in messages[1]
+    assert not any(secret in message for message in messages for secret in (key["secret"], new["secret"]))

@@ -78,11 +78,11 @@ def test_a_test_key_does_not_pass_for_a_live_one() -> None:
 
 
 @given(st.text() | st.from_regex(keys._SECRET, fullmatch=True))
-def test_what_nobody_minted_is_no_key(text: str) -> None:
+def test_any_other_text_is_not_a_key(text: str) -> None:
     assert keys.parse_secret(text) is None
 
 
-def test_the_secret_shows_in_no_repr() -> None:
+def test_no_repr_contains_the_secret() -> None:
     minted = keys.generate_secret(KeyKind.LIVE)
 
     assert minted.text not in repr(minted)

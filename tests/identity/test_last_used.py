@@ -83,7 +83,7 @@ async def test_a_busy_key_is_written_once_in_five_minutes(
     assert datetime.fromisoformat(late) - datetime.fromisoformat(early) > USE_INTERVAL
 
 
-async def test_nothing_is_written_when_nobody_came(
+async def test_a_flush_without_requests_writes_nothing(
     alice: Person, authenticator: Authenticator, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     key = await mint(alice)

@@ -11,7 +11,7 @@ from tests.identity.make import PATH, Json, mint
 
 
 async def listed(person: Person, limit: int) -> list[list[Json]]:
-    """The pages of the whole list."""
+    """Return all pages of the list."""
     pages: list[list[Json]] = []
     cursor = None
     while cursor is not None or not pages:

@@ -12,19 +12,19 @@ from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import clock
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
-from tests.identity.letters import Letter, Postbox
+from tests.identity.sign_in_messages import Postbox, SignInMessage
 
 LOGIN = "/v1/auth/login"
 REDEEM = "/v1/auth/login/redeem"
 SESSION = "/v1/auth/session"
 
 
-def by_code(letter: Letter) -> dict[str, str]:
-    return {"email": letter.to, "code": letter.code}
+def by_code(message: SignInMessage) -> dict[str, str]:
+    return {"email": message.to, "code": message.code}
 
 
 def other(code: str) -> str:
-    """A wrong code of the right form."""
+    """Return a wrong code of the right format."""
     return code[:-1] + next(each for each in ALPHABET if each != code[-1])
 
 
@@ -35,8 +35,8 @@ def without_request_id(text: str) -> str:
 async def test_a_person_signs_in_with_the_code_that_is_mailed(
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    answer = await anyone.post(REDEEM, json=by_code(letter), headers={"User-Agent": "test/1"})
+    message = await postbox.ask(anyone, alice.account.email)
+    answer = await anyone.post(REDEEM, json=by_code(message), headers={"User-Agent": "test/1"})
 
     assert answer.status_code == 200, answer.text
     cookie = answer.headers["set-cookie"]
@@ -51,49 +51,51 @@ async def test_a_person_signs_in_with_the_code_that_is_mailed(
 
 
 async def test_the_token_is_in_the_cookie_alone(anyone: Client, alice: Person, postbox: Postbox) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    answer = await anyone.post(REDEEM, json=by_code(letter))
+    message = await postbox.ask(anyone, alice.account.email)
+    answer = await anyone.post(REDEEM, json=by_code(message))
 
     assert anyone.cookies["svc_access_token"] not in answer.text
-    assert letter.code not in answer.text
+    assert message.code not in answer.text
 
 
 async def test_a_person_signs_in_with_the_links_token(anyone: Client, alice: Person, postbox: Postbox) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
+    message = await postbox.ask(anyone, alice.account.email)
 
-    answer = await anyone.post(REDEEM, json={"token": letter.token})
+    answer = await anyone.post(REDEEM, json={"token": message.token})
 
     assert answer.status_code == 200
     assert answer.json()["account"]["email"] == alice.account.email
-    assert letter.link.startswith("http://builders.test/v1/auth/login?token=")
+    assert message.link.startswith("http://builders.test/v1/auth/login?token=")
 
 
 @pytest.mark.parametrize("written", [str.lower, lambda code: code.replace("-", ""), lambda code: f" {code} "])
 async def test_a_code_may_be_written_as_people_do(
     anyone: Client, alice: Person, postbox: Postbox, written: type[str]
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
+    message = await postbox.ask(anyone, alice.account.email)
 
-    answer = await anyone.post(REDEEM, json={"email": letter.to.upper(), "code": written(letter.code)})
+    answer = await anyone.post(REDEEM, json={"email": message.to.upper(), "code": written(message.code)})
 
     assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("form", ["code", "token"])
-async def test_a_letter_is_good_once(anyone: Client, alice: Person, postbox: Postbox, form: str) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    first = await anyone.post(REDEEM, json=by_code(letter) if form == "code" else {"token": letter.token})
+async def test_a_message_works_once(anyone: Client, alice: Person, postbox: Postbox, form: str) -> None:
+    message = await postbox.ask(anyone, alice.account.email)
+    first = await anyone.post(REDEEM, json=by_code(message) if form == "code" else {"token": message.token})
 
-    again = [await anyone.post(REDEEM, json=each) for each in (by_code(letter), {"token": letter.token})]
+    again = [await anyone.post(REDEEM, json=each) for each in (by_code(message), {"token": message.token})]
 
     assert first.status_code == 200
     assert [(each.status_code, each.json()["code"]) for each in again] == [(400, "token_invalid")] * 2
 
 
 @pytest.mark.parametrize("form", ["code", "token"])
-async def test_of_twenty_at_once_one_signs_in(anyone: Client, alice: Person, postbox: Postbox, form: str) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    sent = by_code(letter) if form == "code" else {"token": letter.token}
+async def test_of_twenty_concurrent_logins_one_succeeds(
+    anyone: Client, alice: Person, postbox: Postbox, form: str
+) -> None:
+    message = await postbox.ask(anyone, alice.account.email)
+    sent = by_code(message) if form == "code" else {"token": message.token}
 
     answers = await asyncio.gather(*(anyone.post(REDEEM, json=sent) for _ in range(20)))
 
@@ -101,16 +103,16 @@ async def test_of_twenty_at_once_one_signs_in(anyone: Client, alice: Person, pos
     assert len((await alice.get("/v1/auth/sessions")).json()["items"]) == 1
 
 
-async def test_a_code_is_good_for_a_quarter_of_an_hour(anyone: Client, alice: Person, postbox: Postbox) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
+async def test_a_code_is_valid_for_15_minutes(anyone: Client, alice: Person, postbox: Postbox) -> None:
+    message = await postbox.ask(anyone, alice.account.email)
     clock.move(timedelta(minutes=15))
 
-    answers = [await anyone.post(REDEEM, json=each) for each in (by_code(letter), {"token": letter.token})]
+    answers = [await anyone.post(REDEEM, json=each) for each in (by_code(message), {"token": message.token})]
 
     assert {each.status_code for each in answers} == {400}
 
 
-async def test_a_newer_code_voids_the_older_one(anyone: Client, alice: Person, postbox: Postbox) -> None:
+async def test_a_newer_code_ends_the_older_one(anyone: Client, alice: Person, postbox: Postbox) -> None:
     older = await postbox.ask(anyone, alice.account.email)
     newer = await postbox.ask(anyone, alice.account.email)
 
@@ -122,25 +124,25 @@ async def test_a_newer_code_voids_the_older_one(anyone: Client, alice: Person, p
 async def test_after_five_wrong_tries_the_right_code_is_refused_too(
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    wrong = {"email": letter.to, "code": other(letter.code)}
+    message = await postbox.ask(anyone, alice.account.email)
+    wrong = {"email": message.to, "code": other(message.code)}
     tries = await asyncio.gather(*(anyone.post(REDEEM, json=wrong) for _ in range(MAX_NETWORK_TRIES)))
 
-    answer = await anyone.post(REDEEM, json=by_code(letter))
+    answer = await anyone.post(REDEEM, json=by_code(message))
 
     assert {each.status_code for each in tries} == {400}
     assert answer.status_code == 400
-    assert (await anyone.post(REDEEM, json={"token": letter.token})).status_code == 200  # which nobody guesses
+    assert (await anyone.post(REDEEM, json={"token": message.token})).status_code == 200  # which nobody guesses
 
 
 async def test_after_four_wrong_tries_the_right_code_is_taken(
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
+    message = await postbox.ask(anyone, alice.account.email)
     for _ in range(MAX_NETWORK_TRIES - 1):
-        await anyone.post(REDEEM, json={"email": letter.to, "code": other(letter.code)})
+        await anyone.post(REDEEM, json={"email": message.to, "code": other(message.code)})
 
-    assert (await anyone.post(REDEEM, json=by_code(letter))).status_code == 200
+    assert (await anyone.post(REDEEM, json=by_code(message))).status_code == 200
 
 
 async def test_one_persons_code_is_not_anothers(
@@ -156,17 +158,17 @@ async def test_one_persons_code_is_not_anothers(
 
 
 async def test_every_bad_code_gets_the_same_answer(anyone: Client, alice: Person, postbox: Postbox) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    await anyone.post(REDEEM, json=by_code(letter))
+    message = await postbox.ask(anyone, alice.account.email)
+    await anyone.post(REDEEM, json=by_code(message))
     answers = [
         await anyone.post(REDEEM, json=each)
         for each in (
-            by_code(letter),
-            {"email": letter.to, "code": other(letter.code)},
-            {"email": "nobody@example.net", "code": letter.code},
-            {"email": letter.to, "code": ""},
-            {"email": letter.to, "code": "ünïcödé"},
-            {"token": letter.token},
+            by_code(message),
+            {"email": message.to, "code": other(message.code)},
+            {"email": "nobody@example.net", "code": message.code},
+            {"email": message.to, "code": ""},
+            {"email": message.to, "code": "ünïcödé"},
+            {"token": message.token},
             {"token": "x"},
         )
     ]
@@ -195,44 +197,44 @@ async def test_half_a_proof_is_refused(anyone: Client, body: dict[str, object]) 
 @pytest.mark.parametrize(
     "email", ["", "ada", "ada@", "@example.net", "a b@example.net", "x" * 250 + "@example.net", 7]
 )
-async def test_what_is_no_address_is_named(anyone: Client, email: object) -> None:
+async def test_an_invalid_address_is_refused_with_its_location(anyone: Client, email: object) -> None:
     answer = await anyone.post(LOGIN, json={"email": email})
 
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"] == ["body", "email"]
 
 
-async def test_who_is_not_told_of_the_session_has_not_used_up_the_code(
+async def test_a_failed_login_does_not_use_up_the_code(
     anyone: Client, alice: Person, postbox: Postbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object, **__: object) -> None:
         raise DatabaseUnavailable("Just now.")
 
-    letter = await postbox.ask(anyone, alice.account.email)
+    message = await postbox.ask(anyone, alice.account.email)
     with monkeypatch.context() as patch:
         patch.setattr(session_store, "find_session", away)
-        refused = await anyone.post(REDEEM, json=by_code(letter))
+        refused = await anyone.post(REDEEM, json=by_code(message))
 
-    assert (refused.status_code, (await anyone.post(REDEEM, json=by_code(letter))).status_code) == (503, 200)
+    assert (refused.status_code, (await anyone.post(REDEEM, json=by_code(message))).status_code) == (503, 200)
 
 
-async def test_signing_in_proves_the_address(anyone: Client, people: MakePerson, postbox: Postbox) -> None:
+async def test_a_login_verifies_the_address(anyone: Client, people: MakePerson, postbox: Postbox) -> None:
     person = await people("carl", verified=False)
-    letter = await postbox.ask(anyone, person.account.email)
+    message = await postbox.ask(anyone, person.account.email)
     before = (await person.get(SESSION)).json()["account"]["email_verified"]
 
-    session = (await anyone.post(REDEEM, json=by_code(letter))).json()
+    session = (await anyone.post(REDEEM, json=by_code(message))).json()
 
     assert (before, session["account"]["email_verified"]) == (False, True)
 
 
-async def test_a_code_for_an_address_that_the_account_gave_up_is_no_good(
+async def test_a_code_for_a_former_address_is_refused(
     anyone: Client, alice: Person, postbox: Postbox, conn: Conn
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
+    message = await postbox.ask(anyone, alice.account.email)
     await conn.execute("UPDATE identity_accounts SET email = 'new-' || email WHERE id = %s", [alice.account.id])
 
-    answers = [await anyone.post(REDEEM, json=each) for each in (by_code(letter), {"token": letter.token})]
+    answers = [await anyone.post(REDEEM, json=each) for each in (by_code(message), {"token": message.token})]
 
     assert {each.status_code for each in answers} == {400}
 
@@ -240,8 +242,8 @@ async def test_a_code_for_an_address_that_the_account_gave_up_is_no_good(
 async def test_the_audit_list_shows_the_sign_in_and_the_sign_out(
     anyone: Client, alice: Person, bob: Person, postbox: Postbox
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    session = (await anyone.post(REDEEM, json=by_code(letter))).json()["session"]
+    message = await postbox.ask(anyone, alice.account.email)
+    session = (await anyone.post(REDEEM, json=by_code(message))).json()["session"]
     await anyone.post("/v1/auth/logout", headers={"Sec-Fetch-Site": "same-origin"})
 
     ended, opened = (await alice.get("/v1/account/audit")).json()["items"][:2]

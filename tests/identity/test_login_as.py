@@ -21,7 +21,7 @@ KEPT = "SELECT row_to_json(known)::text FROM identity_grant_ids AS known WHERE g
 
 
 async def granted(database: Database, person: Person, *, may_write: bool = False) -> NewGrant:
-    """A grant as the command line makes it."""
+    """Create a grant as the command line does."""
     async with database.transaction() as conn:
         return await identity.create_grant(
             conn, account_id=person.account.id, operator="grace", reason=REASON, may_write=may_write
@@ -29,7 +29,7 @@ async def granted(database: Database, person: Person, *, may_write: bool = False
 
 
 async def redeemed(client: Client, database: Database, person: Person, *, may_write: bool = False) -> Json:
-    """The session, for whose cookie the client now is support."""
+    """Redeem a grant; return the session, whose cookie the client keeps."""
     grant = await granted(database, person, may_write=may_write)
     answer = await client.post(LOGIN_AS, json={"grant": grant.text})
     assert answer.status_code == 200, answer.text
@@ -61,7 +61,7 @@ async def test_support_signs_in_as_the_customer_for_an_hour(
     assert (await anyone.get(SESSION)).status_code == 401
 
 
-async def test_a_grant_is_good_once(anyone: Client, alice: Person, database: Database) -> None:
+async def test_a_grant_works_once(anyone: Client, alice: Person, database: Database) -> None:
     grant = await granted(database, alice)
     first, second = [await anyone.post(LOGIN_AS, json={"grant": grant.text}) for _ in range(2)]
 
@@ -70,7 +70,9 @@ async def test_a_grant_is_good_once(anyone: Client, alice: Person, database: Dat
     assert "set-cookie" not in second.headers
 
 
-async def test_of_twenty_at_once_one_redeems_it(anyone: Client, alice: Person, database: Database) -> None:
+async def test_of_twenty_concurrent_redemptions_one_succeeds(
+    anyone: Client, alice: Person, database: Database
+) -> None:
     grant = await granted(database, alice)
 
     answers = await asyncio.gather(*(anyone.post(LOGIN_AS, json={"grant": grant.text}) for _ in range(20)))
@@ -79,7 +81,7 @@ async def test_of_twenty_at_once_one_redeems_it(anyone: Client, alice: Person, d
     assert len(await audited(alice, action="login_as.redeemed")) == 1
 
 
-async def test_a_grant_waits_ten_minutes(anyone: Client, alice: Person, database: Database) -> None:
+async def test_a_grant_expires_after_ten_minutes(anyone: Client, alice: Person, database: Database) -> None:
     late, soon = await granted(database, alice), await granted(database, alice)
     clock.move(timedelta(minutes=10) - timedelta(seconds=1))
     in_time = await anyone.post(LOGIN_AS, json={"grant": soon.text})
@@ -111,14 +113,14 @@ async def test_every_bad_grant_gets_the_same_answer(anyone: Client, alice: Perso
 
 
 @pytest.mark.parametrize("grant", ["", "x" * 19, "x" * 513, 7, None])
-async def test_what_is_no_grant_is_named(anyone: Client, grant: object) -> None:
+async def test_an_invalid_grant_is_refused_with_its_location(anyone: Client, grant: object) -> None:
     answer = await anyone.post(LOGIN_AS, json={"grant": grant})
 
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"] == ["body", "grant"]
 
 
-async def test_credentials_beside_the_grant_are_not_looked_at(
+async def test_credentials_beside_the_grant_are_ignored(
     anyone: Client, alice: Person, bob: Person, database: Database
 ) -> None:
     for headers in (
@@ -140,7 +142,9 @@ async def test_a_grant_is_no_credential_of_its_own(anyone: Client, alice: Person
         assert (await anyone.get(SESSION, headers=headers)).status_code == 401
 
 
-async def test_another_sites_page_redeems_nothing(anyone: Client, alice: Person, database: Database) -> None:
+async def test_a_request_from_another_origin_redeems_nothing(
+    anyone: Client, alice: Person, database: Database
+) -> None:
     grant = await granted(database, alice)
 
     refused = await anyone.post(LOGIN_AS, json={"grant": grant.text}, headers={"Sec-Fetch-Site": "cross-site"})
@@ -173,13 +177,15 @@ async def test_the_customer_sees_it_all_in_the_audit_list(
     assert [entry["action"] for entry in await audited(bob)] == ["api_key.minted"] * 2
 
 
-async def test_the_account_is_told(anyone: Client, alice: Person, database: Database, conn: Conn) -> None:
+async def test_a_redemption_publishes_an_event(
+    anyone: Client, alice: Person, database: Database, conn: Conn
+) -> None:
     session = await redeemed(anyone, database, alice)
 
-    [[told]] = await (await conn.execute(EVENTS, [alice.account.id])).fetchall()
+    [[event]] = await (await conn.execute(EVENTS, [alice.account.id])).fetchall()
 
-    assert told["session_id"] == session["session"]["id"]
-    assert (told["operator"], told["reason"], told["may_write"]) == ("grace", REASON, False)
+    assert event["session_id"] == session["session"]["id"]
+    assert (event["operator"], event["reason"], event["may_write"]) == ("grace", REASON, False)
 
 
 @pytest.mark.parametrize("may_write", [False, True])
@@ -259,7 +265,7 @@ async def test_revoked_and_redeemed_at_once_it_opens_nothing_that_lasts(
     assert (await alice.get("/v1/auth/sessions")).json()["items"] == []
 
 
-async def test_the_text_is_kept_nowhere(alice: Person, database: Database, conn: Conn) -> None:
+async def test_the_text_is_not_stored(alice: Person, database: Database, conn: Conn) -> None:
     new = await granted(database, alice)
 
     [[row]] = await (await conn.execute(KEPT, [new.grant.id])).fetchall()
@@ -270,7 +276,7 @@ async def test_the_text_is_kept_nowhere(alice: Person, database: Database, conn:
     assert timedelta(minutes=10) == login_as.GRANT_LIFETIME
 
 
-async def test_support_leaves_no_webhook_destination_behind(
+async def test_support_cannot_create_a_webhook_destination(
     anyone: Client, alice: Person, database: Database
 ) -> None:
     await redeemed(anyone, database, alice, may_write=True)

@@ -12,7 +12,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, Person
-from tests.identity.letters import Postbox
+from tests.identity.sign_in_messages import Postbox
 
 LOGIN = "/v1/auth/login"
 SECRET = secret_keys.generate_secret()
@@ -26,25 +26,23 @@ async def requests(conn: Conn, person: Person) -> list[str]:
 
 
 async def again(conn: Conn, sign_in_id: str) -> None:
-    """The job once more, as after a worker's death."""
+    """Run the job again, as after the end of a worker process."""
     await queue.defer(conn, identity_jobs.mail_code, sign_in_id=sign_in_id)
 
 
-async def test_a_job_that_runs_again_sends_no_second_letter(
+async def test_a_repeated_job_sends_no_second_message(
     anyone: Client, alice: Person, postbox: Postbox, conn: Conn
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
+    message = await postbox.ask(anyone, alice.account.email)
     [sign_in_id] = await requests(conn, alice)
     await again(conn, sign_in_id)
 
-    assert await postbox.all_for(letter.to) == [letter]
-    answer = await anyone.post(f"{LOGIN}/redeem", json={"email": letter.to, "code": letter.code})
+    assert await postbox.all_for(message.to) == [message]
+    answer = await anyone.post(f"{LOGIN}/redeem", json={"email": message.to, "code": message.code})
     assert answer.status_code == 200
 
 
-async def test_a_letter_that_nobody_waits_for_any_more_is_not_sent(
-    anyone: Client, alice: Person, postbox: Postbox
-) -> None:
+async def test_an_expired_request_sends_no_message(anyone: Client, alice: Person, postbox: Postbox) -> None:
     await anyone.post(LOGIN, json={"email": alice.account.email})
     clock.move(timedelta(minutes=15))
 
@@ -61,9 +59,9 @@ async def test_the_older_of_two_requests_sends_nothing_after_the_newer(
     await queue.run_pending(database, settings)
     await again(conn, older)
 
-    [letter] = await postbox.all_for(alice.account.email)
+    [message] = await postbox.all_for(alice.account.email)
 
-    answer = await anyone.post(f"{LOGIN}/redeem", json={"email": letter.to, "code": letter.code})
+    answer = await anyone.post(f"{LOGIN}/redeem", json={"email": message.to, "code": message.code})
     assert answer.status_code == 200
     assert newer != older
 
@@ -90,12 +88,12 @@ async def test_a_request_that_is_gone_is_no_trouble(
 
 
 @pytest.mark.parametrize("form", ["code", "token"])
-async def test_a_letter_outlives_a_change_of_the_secret_keys(
+async def test_a_message_is_valid_after_a_rotation_of_the_secret_keys(
     anyone: Client, alice: Person, postbox: Postbox, database: Database, settings: Settings, form: str
 ) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
+    message = await postbox.ask(anyone, alice.account.email)
     kept = secret_keys.load_or_create(settings.data_dir / "secret_keys")
-    proof = MailedCode(email=letter.to, code=letter.code) if form == "code" else MailedLink(token=letter.token)
+    proof = MailedCode(email=message.to, code=message.code) if form == "code" else MailedLink(token=message.token)
     foreign, rotated = Keyring([SECRET]), Keyring([SECRET, *kept])
 
     with pytest.raises(TokenInvalid):
@@ -103,6 +101,6 @@ async def test_a_letter_outlives_a_change_of_the_secret_keys(
     new = await identity.sign_in(database, keyring=rotated, settings=settings, proof=proof)
 
     assert new.session.account_id == alice.account.id
-    assert letter.code not in repr(proof)
-    assert letter.token not in repr(proof)
+    assert message.code not in repr(proof)
+    assert message.token not in repr(proof)
     assert new.token not in repr(new)

@@ -12,7 +12,7 @@ from builders.identity.login import MAX_NETWORK_TRIES, MAX_TRIES
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from tests.cast import Client, Person
-from tests.identity.letters import Postbox
+from tests.identity.sign_in_messages import Postbox
 from tests.identity.test_login import LOGIN, REDEEM, by_code, other
 
 SHORT, DAY = login.CODE_LIMITS
@@ -20,13 +20,13 @@ TRIES = "SELECT tries FROM identity_sign_ins WHERE address = %s ORDER BY id DESC
 
 
 def at(service: Service, address: str) -> Client:
-    """Somebody without credentials who asks from the address."""
+    """Return an anonymous client with this IP address."""
     client = Client(service)
     client._transport = httpx.ASGITransport(app=service, client=(address, 7))
     return client
 
 
-async def test_a_network_gets_three_letters_for_an_address_in_a_quarter_of_an_hour(
+async def test_a_network_gets_three_messages_for_an_address_in_15_minutes(
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
     address = alice.account.email
@@ -45,17 +45,17 @@ async def test_a_network_gets_three_letters_for_an_address_in_a_quarter_of_an_ho
     assert (await anyone.post(REDEEM, json=by_code(last))).status_code == 200
 
 
-async def test_asked_one_by_one_the_next_letter_is_not_sent_and_the_newest_stays_good(
+async def test_after_the_limit_no_message_is_sent_and_the_newest_code_stays_valid(
     anyone: Client, alice: Person, postbox: Postbox
 ) -> None:
-    letters = [await postbox.ask(anyone, alice.account.email) for _ in range(SHORT.one_network + 1)]
+    messages = [await postbox.ask(anyone, alice.account.email) for _ in range(SHORT.one_network + 1)]
 
-    assert letters[-1] == letters[-2]
-    assert len({letter.code for letter in letters}) == SHORT.one_network
-    assert (await anyone.post(REDEEM, json=by_code(letters[-1]))).status_code == 200
+    assert messages[-1] == messages[-2]
+    assert len({message.code for message in messages}) == SHORT.one_network
+    assert (await anyone.post(REDEEM, json=by_code(messages[-1]))).status_code == 200
 
 
-async def test_an_address_gets_twenty_letters_a_day(service: Service, alice: Person, postbox: Postbox) -> None:
+async def test_an_address_gets_twenty_messages_a_day(service: Service, alice: Person, postbox: Postbox) -> None:
     address = alice.account.email
     home = [at(service, f"203.0.113.{n}") for n in (7, 8)]
     await home[0].post(REDEEM, json=by_code(await postbox.ask(home[0], address)))
@@ -69,11 +69,13 @@ async def test_an_address_gets_twenty_letters_a_day(service: Service, alice: Per
     assert len(await postbox.all_for(address)) == DAY.total
 
 
-async def test_strangers_do_not_keep_out_who_is_known(service: Service, alice: Person, postbox: Postbox) -> None:
+async def test_unknown_networks_cannot_block_a_known_one(
+    service: Service, alice: Person, postbox: Postbox
+) -> None:
     address, home = alice.account.email, at(service, "203.0.113.7")
     await home.post(REDEEM, json=by_code(await postbox.ask(home, address)))
     clock.move(timedelta(days=2))
-    for _ in range(9):  # more than a day's letters, from more networks than one
+    for _ in range(9):  # more than a day's messages, from more networks than one
         for network in range(9):
             await at(service, f"198.51.{network}.7").post(LOGIN, json={"email": address})
         await postbox.all_for(address)
@@ -86,7 +88,7 @@ async def test_strangers_do_not_keep_out_who_is_known(service: Service, alice: P
     assert (await home.post(REDEEM, json=by_code(mine))).status_code == 200
 
 
-async def test_one_network_does_not_use_up_what_strangers_have(
+async def test_one_network_cannot_use_the_share_of_unknown_networks(
     service: Service, alice: Person, postbox: Postbox
 ) -> None:
     address, away = alice.account.email, at(service, "203.0.113.7")
@@ -99,17 +101,17 @@ async def test_one_network_does_not_use_up_what_strangers_have(
     assert (await away.post(REDEEM, json=by_code(mine))).status_code == 200
 
 
-async def test_wrong_codes_from_elsewhere_leave_the_code_and_the_link_good(
+async def test_wrong_codes_of_another_network_leave_the_code_and_the_link_valid(
     service: Service, alice: Person, postbox: Postbox
 ) -> None:
     home, there = at(service, "203.0.113.7"), at(service, "198.51.100.7")
     for proof in ("code", "link"):
-        letter = await postbox.ask(home, alice.account.email)
-        wrong = {"email": letter.to, "code": other(letter.code)}
+        message = await postbox.ask(home, alice.account.email)
+        wrong = {"email": message.to, "code": other(message.code)}
         await asyncio.gather(*(there.post(REDEEM, json=wrong) for _ in range(3 * MAX_NETWORK_TRIES)))
 
-        assert (await there.post(REDEEM, json=by_code(letter))).status_code == 400  # their tries are used up
-        mine = by_code(letter) if proof == "code" else {"token": letter.token}
+        assert (await there.post(REDEEM, json=by_code(message))).status_code == 400  # their tries are used up
+        mine = by_code(message) if proof == "code" else {"token": message.token}
         assert (await home.post(REDEEM, json=mine)).status_code == 200
 
 
@@ -117,16 +119,16 @@ async def test_all_networks_together_have_fifty_tries_of_a_code(
     service: Service, alice: Person, postbox: Postbox, conn: Conn
 ) -> None:
     home = at(service, "203.0.113.7")
-    letter = await postbox.ask(home, alice.account.email)
-    wrong = {"email": letter.to, "code": other(letter.code)}
+    message = await postbox.ask(home, alice.account.email)
+    wrong = {"email": message.to, "code": other(message.code)}
     crowd = [at(service, f"198.51.{n}.7") for n in range(MAX_TRIES // MAX_NETWORK_TRIES + 2)]
     for _ in range(MAX_NETWORK_TRIES + 1):
         await asyncio.gather(*(each.post(REDEEM, json=wrong) for each in crowd))
 
-    [[tries]] = await (await conn.execute(TRIES, [letter.to])).fetchall()
+    [[tries]] = await (await conn.execute(TRIES, [message.to])).fetchall()
     assert tries == MAX_TRIES
-    assert (await home.post(REDEEM, json=by_code(letter))).status_code == 400
-    assert (await home.post(REDEEM, json={"token": letter.token})).status_code == 200
+    assert (await home.post(REDEEM, json=by_code(message))).status_code == 400
+    assert (await home.post(REDEEM, json={"token": message.token})).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -135,8 +137,8 @@ async def test_all_networks_together_have_fifty_tries_of_a_code(
 async def test_addresses_of_one_network_are_one_client(
     service: Service, alice: Person, postbox: Postbox, one: str, other_one: str
 ) -> None:
-    letter = await postbox.ask(at(service, one), alice.account.email)
+    message = await postbox.ask(at(service, one), alice.account.email)
     for _ in range(MAX_NETWORK_TRIES):
-        await at(service, one).post(REDEEM, json={"email": letter.to, "code": other(letter.code)})
+        await at(service, one).post(REDEEM, json={"email": message.to, "code": other(message.code)})
 
-    assert (await at(service, other_one).post(REDEEM, json=by_code(letter))).status_code == 400
+    assert (await at(service, other_one).post(REDEEM, json=by_code(message))).status_code == 400

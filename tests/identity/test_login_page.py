@@ -6,7 +6,7 @@ import pytest
 from builders.kit.values import clock
 from tests.browser import press
 from tests.cast import Client, Person
-from tests.identity.letters import Letter, Postbox
+from tests.identity.sign_in_messages import Postbox, SignInMessage
 
 LINK = "/v1/auth/login"
 PAGE = "/v1/auth/login/page"
@@ -16,13 +16,15 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml", "Sec-Fetch-Site": "same-
 
 
 @pytest.fixture
-async def letter(anyone: Client, alice: Person, postbox: Postbox) -> Letter:
-    """To Alice."""
+async def message(anyone: Client, alice: Person, postbox: Postbox) -> SignInMessage:
+    """Return a sign-in message to Alice."""
     return await postbox.ask(anyone, alice.account.email)
 
 
-async def test_the_link_opens_a_page_whose_button_signs_in(anyone: Client, alice: Person, letter: Letter) -> None:
-    page = await anyone.get(letter.link, headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"})
+async def test_the_link_opens_a_page_whose_button_signs_in(
+    anyone: Client, alice: Person, message: SignInMessage
+) -> None:
+    page = await anyone.get(message.link, headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"})
     action, token = re.search(r'action="([^"]+)"', page.text), re.search(r'value="([^"]+)"', page.text)
     assert action is not None
     assert token is not None
@@ -34,8 +36,8 @@ async def test_the_link_opens_a_page_whose_button_signs_in(anyone: Client, alice
     assert (await anyone.get(SESSION)).json()["account"]["id"] == str(alice.account.id)
 
 
-async def test_the_button_signs_in_over_plain_http(anyone: Client, alice: Person, letter: Letter) -> None:
-    answer = await press(anyone, await anyone.get(letter.link, headers={"Accept": "text/html"}))
+async def test_the_button_signs_in_over_plain_http(anyone: Client, alice: Person, message: SignInMessage) -> None:
+    answer = await press(anyone, await anyone.get(message.link, headers={"Accept": "text/html"}))
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     assert (await anyone.get(SESSION)).json()["account"]["id"] == str(alice.account.id)
@@ -43,27 +45,31 @@ async def test_the_button_signs_in_over_plain_http(anyone: Client, alice: Person
 
 @pytest.mark.parametrize("headers", [{"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}])
 async def test_what_another_site_sent_is_refused_with_a_page(
-    anyone: Client, letter: Letter, headers: dict[str, str]
+    anyone: Client, message: SignInMessage, headers: dict[str, str]
 ) -> None:
-    answer = await anyone.post(PAGE, data={"token": letter.token}, headers={**headers, "Accept": "text/html"})
+    answer = await anyone.post(PAGE, data={"token": message.token}, headers={**headers, "Accept": "text/html"})
 
     assert (answer.status_code, answer.headers["content-type"]) == (403, "text/html; charset=utf-8")
     assert "Nobody was signed in" in answer.text
     assert "set-cookie" not in answer.headers
-    assert (await anyone.post(REDEEM, json={"token": letter.token})).status_code == 200
+    assert (await anyone.post(REDEEM, json={"token": message.token})).status_code == 200
 
 
-async def test_the_page_says_who_signs_in_and_no_more(anyone: Client, alice: Person, letter: Letter) -> None:
-    page = await anyone.get(letter.link)
+async def test_the_page_says_who_signs_in_and_no_more(
+    anyone: Client, alice: Person, message: SignInMessage
+) -> None:
+    page = await anyone.get(message.link)
 
     assert "a***@example.net" in page.text
     assert alice.account.email not in page.text
-    assert letter.code not in page.text
+    assert message.code not in page.text
     assert "set-cookie" not in page.headers
 
 
-async def test_the_token_leaves_the_page_with_nothing_but_the_button(anyone: Client, letter: Letter) -> None:
-    headers = (await anyone.get(letter.link)).headers
+async def test_the_token_leaves_the_page_with_nothing_but_the_button(
+    anyone: Client, message: SignInMessage
+) -> None:
+    headers = (await anyone.get(message.link)).headers
 
     assert headers["referrer-policy"] == "same-origin"
     assert headers["cache-control"] == "no-store"
@@ -75,14 +81,14 @@ async def test_the_token_leaves_the_page_with_nothing_but_the_button(anyone: Cli
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_opening_the_link_signs_nobody_in(anyone: Client, letter: Letter, method: str) -> None:
+async def test_opening_the_link_signs_nobody_in(anyone: Client, message: SignInMessage, method: str) -> None:
     for headers in ({}, {"Sec-Purpose": "prefetch"}, BROWSER):
-        answer = await anyone.request(method, letter.link, headers=headers)
+        answer = await anyone.request(method, message.link, headers=headers)
         assert answer.status_code == 200
         assert "set-cookie" not in answer.headers
 
     assert (await anyone.get(SESSION)).status_code == 401
-    assert (await anyone.post(REDEEM, json={"token": letter.token})).status_code == 200
+    assert (await anyone.post(REDEEM, json={"token": message.token})).status_code == 200
 
 
 @pytest.mark.parametrize("path", [PAGE, REDEEM, LINK])
@@ -96,32 +102,34 @@ async def test_opening_the_link_signs_nobody_in(anyone: Client, letter: Letter, 
         {"Origin": "null"},
     ],
 )
-async def test_another_sites_page_signs_nobody_in(
-    anyone: Client, letter: Letter, path: str, headers: dict[str, str]
+async def test_a_request_from_another_origin_signs_nobody_in(
+    anyone: Client, message: SignInMessage, path: str, headers: dict[str, str]
 ) -> None:
-    body = {"data": {"token": letter.token}} if path == PAGE else {"json": {"token": letter.token}}
+    body = {"data": {"token": message.token}} if path == PAGE else {"json": {"token": message.token}}
     if path == LINK:
-        body = {"json": {"email": letter.to}}
+        body = {"json": {"email": message.to}}
     answer = await anyone.post(path, headers=headers, **body)  # type: ignore[arg-type]
 
     assert (answer.status_code, answer.json()["code"]) == (403, "origin_forbidden")
     assert "set-cookie" not in answer.headers
-    assert (await anyone.post(REDEEM, json={"token": letter.token})).status_code == 200
+    assert (await anyone.post(REDEEM, json={"token": message.token})).status_code == 200
 
 
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "none"}, {"Origin": "http://builders.test"}])
-async def test_our_own_page_and_programs_may(anyone: Client, letter: Letter, headers: dict[str, str]) -> None:
-    assert (await anyone.post(PAGE, data={"token": letter.token}, headers=headers)).status_code == 200
+async def test_our_own_page_and_programs_may(
+    anyone: Client, message: SignInMessage, headers: dict[str, str]
+) -> None:
+    assert (await anyone.post(PAGE, data={"token": message.token}, headers=headers)).status_code == 200
 
 
-async def test_a_link_that_is_over_says_so_to_people_and_programs(anyone: Client, letter: Letter) -> None:
+async def test_a_link_that_is_over_says_so_to_people_and_programs(anyone: Client, message: SignInMessage) -> None:
     clock.move(timedelta(minutes=15))
     pages = [
-        await anyone.get(letter.link, headers=BROWSER),
+        await anyone.get(message.link, headers=BROWSER),
         await anyone.get(f"{LINK}?token=never-was-one", headers=BROWSER),
-        await anyone.post(PAGE, data={"token": letter.token}, headers=BROWSER),
+        await anyone.post(PAGE, data={"token": message.token}, headers=BROWSER),
     ]
-    answers = [await anyone.get(letter.link), await anyone.post(PAGE, data={"token": letter.token})]
+    answers = [await anyone.get(message.link), await anyone.post(PAGE, data={"token": message.token})]
 
     assert {each.status_code for each in (*pages, *answers)} == {400}
     assert len({each.text for each in pages}) == 1
@@ -129,8 +137,8 @@ async def test_a_link_that_is_over_says_so_to_people_and_programs(anyone: Client
     assert {each.json()["code"] for each in answers} == {"token_invalid"}
 
 
-async def test_the_button_works_once(anyone: Client, letter: Letter) -> None:
-    answers = [await anyone.post(PAGE, data={"token": letter.token}, headers=BROWSER) for _ in range(2)]
+async def test_the_button_works_once(anyone: Client, message: SignInMessage) -> None:
+    answers = [await anyone.post(PAGE, data={"token": message.token}, headers=BROWSER) for _ in range(2)]
 
     assert [each.status_code for each in answers] == [303, 400]
     assert "set-cookie" not in answers[1].headers

@@ -1,4 +1,4 @@
-"""Signing in tells nobody whether an address has an account, and leaves no code lying about."""
+"""A login does not reveal whether an address has an account, and stores no code in clear text."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from builders.kit.http import access_log
 from builders.kit.process import log
 from builders.kit.values import ids
 from tests.cast import Client, Person
-from tests.identity.letters import Postbox
+from tests.identity.sign_in_messages import Postbox
 
 LOGIN = "/v1/auth/login"
 REDEEM = "/v1/auth/login/redeem"
@@ -27,13 +27,13 @@ STATES = """
 
 @pytest.fixture
 def nobody() -> str:
-    """An address that no account has, and no other test asks with."""
+    """Return an address that no account has and no other test uses."""
     return f"nobody-{ids.new().hex}@example.net"
 
 
 @contextmanager
 def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What is sent to the database in the block, without its values."""
+    """Collect the statements sent to the database, without their values."""
     sent: list[str] = []
     execute = psycopg.AsyncCursor.execute
 
@@ -87,21 +87,25 @@ async def test_a_wrong_code_is_the_same_for_an_address_that_nobody_has(
     assert states[0] == states[1]  # rows too: a try that writes takes longer than one that finds nothing
 
 
-async def test_nobody_gets_no_letter(anyone: Client, nobody: str, postbox: Postbox) -> None:
+async def test_an_address_without_an_account_gets_no_message(
+    anyone: Client, nobody: str, postbox: Postbox
+) -> None:
     await anyone.post(LOGIN, json={"email": nobody})
 
     assert await postbox.all_for(nobody) == []
 
 
-async def test_neither_code_nor_token_is_kept(anyone: Client, alice: Person, postbox: Postbox, conn: Conn) -> None:
-    letter = await postbox.ask(anyone, alice.account.email)
-    rows = [row for (row,) in await (await conn.execute(ROWS, [letter.to])).fetchall()]
+async def test_neither_code_nor_token_is_stored(
+    anyone: Client, alice: Person, postbox: Postbox, conn: Conn
+) -> None:
+    message = await postbox.ask(anyone, alice.account.email)
+    rows = [row for (row,) in await (await conn.execute(ROWS, [message.to])).fetchall()]
 
     assert rows
     for row in rows:
-        assert letter.token not in row
-        assert letter.code not in row
-        assert letter.code.replace("-", "") not in row
+        assert message.token not in row
+        assert message.code not in row
+        assert message.code.replace("-", "") not in row
 
 
 async def test_neither_code_nor_token_nor_grant_is_logged(anyone: Client, alice: Person, postbox: Postbox) -> None:
@@ -109,10 +113,10 @@ async def test_neither_code_nor_token_nor_grant_is_logged(anyone: Client, alice:
     stream = StringIO()
     log.configure(level="debug", stream=stream)
     try:
-        letter = await postbox.ask(anyone, alice.account.email)
-        await anyone.get(letter.link)
-        await anyone.post(REDEEM, json={"email": letter.to, "code": letter.code})
-        await anyone.post(f"{LOGIN}/page", data={"token": letter.token})
+        message = await postbox.ask(anyone, alice.account.email)
+        await anyone.get(message.link)
+        await anyone.post(REDEEM, json={"email": message.to, "code": message.code})
+        await anyone.post(f"{LOGIN}/page", data={"token": message.token})
         await anyone.post("/v1/auth/login-as", json={"grant": grant})
         log.get_logger().info("seen", text=f"it was {grant}")
         access_log.flush()
@@ -121,5 +125,5 @@ async def test_neither_code_nor_token_nor_grant_is_logged(anyone: Client, alice:
 
     written = stream.getvalue()
     assert written.count('"path":"/v1/auth/login') >= 5
-    for secret in (letter.token, letter.code, letter.code.replace("-", ""), "b" * 38):
+    for secret in (message.token, message.code, message.code.replace("-", ""), "b" * 38):
         assert secret not in written

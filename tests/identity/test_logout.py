@@ -57,7 +57,7 @@ async def test_support_logs_out_though_it_may_only_read(alice: Person) -> None:
         assert (await client.post(PATH, headers=OURS)).status_code == 200
 
 
-async def test_a_key_is_no_session_and_is_told_what_to_do(alice: Person) -> None:
+async def test_an_api_key_cannot_log_out(alice: Person) -> None:
     for client in (alice, alice.test):
         answer = await client.post(PATH)
 

@@ -110,7 +110,7 @@ async def test_the_refusal_of_scopes_says_that_callers_do_not_choose_them(alice:
     assert "Callers do not choose scopes" in answer.json()["detail"][0]["msg"]
 
 
-async def test_minting_is_told(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:
+async def test_minting_publishes_an_event(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:
     key = await mint(alice)
 
     rows = await (

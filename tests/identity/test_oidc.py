@@ -7,10 +7,10 @@ import pytest
 from builders.kit.db.connections import Database
 from tests.cast import Client, Person
 from tests.identity.conftest import Trust
-from tests.identity.foreign import PATH, ask, bearer, link, person
-from tests.identity.forging import by_hmac
+from tests.identity.issuer_tokens import PATH, ask, bearer, link, person
 from tests.identity.provider import AUDIENCE, Provider, jwk_of, make_key, rsa_key
-from tests.identity.refused import FORMS, Form
+from tests.identity.refused_tokens import FORMS, Form
+from tests.identity.token_forger import by_hmac
 
 NO_KEYS: list[Any] = [[], "x", 7, None]
 

@@ -14,7 +14,7 @@ from builders.kit.http.callers import OPERATOR
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.identity.conftest import Trust
-from tests.identity.foreign import ask, link, person
+from tests.identity.issuer_tokens import ask, link, person
 from tests.identity.provider import Provider
 
 ACCOUNTS = "SELECT count(*) FROM identity_accounts WHERE email = %s AND sandbox_of IS NULL"
@@ -23,7 +23,7 @@ AUDIT = "SELECT actor_label, about FROM identity_audit WHERE account_id = %s AND
 
 
 async def unlink(conn: Conn, account: Person, linked: Identity) -> None:
-    """As the operator does it."""
+    """Act as the operator does."""
     await identity.unlink_identity(
         conn,
         account_id=account.account.id,
@@ -67,8 +67,8 @@ async def test_whoever_has_an_account_with_the_verified_address_is_linked_where_
 
     assert said["account"]["id"] == str(alice.account.id)
     about = {"issuer": provider.issuer, "subject": forger.claims["sub"]}
-    told = await (await conn.execute(AUDIT, [alice.account.id])).fetchall()
-    assert told == [(provider.issuer, about)]
+    entries = await (await conn.execute(AUDIT, [alice.account.id])).fetchall()
+    assert entries == [(provider.issuer, about)]
 
 
 async def test_nobody_is_linked_by_the_address_alone_where_one_may_only_sign_up(

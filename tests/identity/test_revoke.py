@@ -12,7 +12,7 @@ from tests.cast import Client, Person
 from tests.identity.make import PATH, WANTED, mint, status
 
 REMEMBERED = timedelta(seconds=5)  # as the settings of the tests say
-TOLD = "SELECT count(*) FROM kit_outbox WHERE account_id = %s AND name = 'api_key.revoked'"
+PUBLISHED = "SELECT count(*) FROM kit_outbox WHERE account_id = %s AND name = 'api_key.revoked'"
 
 
 async def test_a_revoked_key_shows_when_it_ended(alice: Person) -> None:
@@ -84,7 +84,7 @@ async def test_what_asks_afresh_feels_it_at_once(alice: Person, database: Databa
     assert await refuses(elsewhere, credential, fresh=False)
 
 
-async def test_revoking_again_changes_nothing_and_tells_nothing(
+async def test_revoking_again_changes_and_publishes_nothing(
     alice: Person, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     key = await mint(alice)
@@ -94,17 +94,17 @@ async def test_revoking_again_changes_nothing_and_tells_nothing(
 
     assert second.status_code == 200
     assert second.json() == first.json()
-    assert await (await conn.execute(TOLD, [alice.account.id])).fetchone() == (1,)
+    assert await (await conn.execute(PUBLISHED, [alice.account.id])).fetchone() == (1,)
 
 
-async def test_of_many_that_revoke_at_once_one_tells(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:
+async def test_concurrent_revocations_publish_one_event(alice: Person, conn: psycopg.AsyncConnection[Any]) -> None:
     key = await mint(alice)
 
     answers = await asyncio.gather(*(alice.delete(f"{PATH}/{key['id']}") for _ in range(8)))
 
     assert {each.status_code for each in answers} == {200}
     assert len({each.json()["revoked_at"] for each in answers}) == 1
-    assert await (await conn.execute(TOLD, [alice.account.id])).fetchone() == (1,)
+    assert await (await conn.execute(PUBLISHED, [alice.account.id])).fetchone() == (1,)
 
 
 async def test_a_test_key_revokes_test_keys_only(alice: Person) -> None:

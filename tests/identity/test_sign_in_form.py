@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser import ACCEPT, OWN
 from tests.cast import Client, Person
-from tests.identity.letters import Postbox
+from tests.identity.sign_in_messages import Postbox
 
 LOGIN = "/v1/auth/login"
 WANTED = "/v1/me?fields=a%20b"
@@ -41,9 +41,9 @@ async def test_the_code_leads_back_to_where_the_person_wanted_to_go(
 ) -> None:
     refused = await anyone.get(WANTED, headers={"Accept": ACCEPT})
     asked = await fill_in(anyone, refused, email=f" {alice.account.email.upper()}")
-    letter = await postbox.newest_for(alice.account.email)
+    message = await postbox.newest_for(alice.account.email)
     wrong = await fill_in(anyone, asked, code="2222-2222")
-    answer = await fill_in(anyone, wrong, code=letter.code)
+    answer = await fill_in(anyone, wrong, code=message.code)
 
     assert (refused.status_code, asked.status_code, wrong.status_code) == (401, 200, 400)
     assert 'role="alert"' in wrong.text
@@ -129,10 +129,10 @@ async def test_nobody_is_led_to_another_site(
     assert "return_to" not in read_form(page)[1]
     asked = await anyone.post(LOGIN, json={"email": alice.account.email, "return_to": elsewhere})
     assert asked.status_code == 422
-    letter = await postbox.ask(anyone, alice.account.email)
-    opened = await anyone.get(letter.link, params={"token": letter.token, "return_to": elsewhere})
+    message = await postbox.ask(anyone, alice.account.email)
+    opened = await anyone.get(message.link, params={"token": message.token, "return_to": elsewhere})
     assert "return_to" not in read_form(opened)[1]
-    form = {"email": alice.account.email, "code": letter.code, "return_to": elsewhere}
+    form = {"email": alice.account.email, "code": message.code, "return_to": elsewhere}
     answer = await anyone.post(f"{LOGIN}/page", data=form, headers=BROWSER)
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/")

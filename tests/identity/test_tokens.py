@@ -18,8 +18,8 @@ from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from tests.cast import Client, Person
-from tests.identity.forging import Forger, parts
-from tests.identity.refused import FORMS, Form
+from tests.identity.refused_tokens import FORMS, Form
+from tests.identity.token_forger import Forger, parts
 
 PATH = "/v1/auth/session"
 OLD, NEW = generate_secret(), generate_secret()

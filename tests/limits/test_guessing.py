@@ -9,7 +9,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client, make_person
-from tests.identity.letters import Postbox
+from tests.identity.sign_in_messages import Postbox
 from tests.limits.conftest import MakeService
 
 PATH = "/v1/api-keys"

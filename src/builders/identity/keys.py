@@ -70,7 +70,7 @@ async def create_key(
 ) -> NewApiKey:
     """Create a key of a real account, with its limits; publish api_key.created and email the account.
 
-    The new key has at least the limits of the key that asks, `minter_id`. Raises Invalid for impossible limits,
+    The new key has at least the limits of the requesting key, `minter_id`. Raises Invalid for impossible limits,
     LiveKeyRequired when a test key asks for a live one, KeyLimited, KeyLimit.
     """
     limits = key_limits.parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
@@ -122,7 +122,7 @@ async def rotate_key(
     """Create a key like an old one, with its limits; the old one works until the end of the overlap.
 
     Raises KeyNotFound, KeyRevoked for a key that is revoked or expired, LiveKeyRequired, KeyLimit, and KeyLimited
-    when the key that asks, `rotator_id`, has stricter limits.
+    when the requesting key, `rotator_id`, has stricter limits.
     """
     now = clock.now()
     before = await get_key(conn, account_id=account_id, key_id=key_id)
@@ -133,7 +133,7 @@ async def rotate_key(
     # The old key first: without an overlap it no longer counts towards the maximum.
     old = await store.expire_key(conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now)
     if old is None:
-        raise KeyRevoked("This key is over; there is nothing to rotate.", next_action="Mint a new key.")
+        raise KeyRevoked("The key is revoked or expired and cannot be rotated.", next_action="Mint a new key.")
     spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
     new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before.id)
     await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))

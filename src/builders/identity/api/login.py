@@ -1,6 +1,6 @@
 """/v1/auth/login and /v1/auth/login-as: for programs, and as pages for people.
 
-Opening a mailed link signs nobody in, because mail scanners open links too. The button of its page does.
+Opening an emailed link does not sign in, because mail scanners also open links. The button of its page does.
 """
 
 from collections.abc import Mapping

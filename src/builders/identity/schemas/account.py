@@ -175,7 +175,7 @@ class SessionReply(Reply):
     expires_at: Annotated[datetime | None, Field(description="When these credentials end; null: never.")]
     impersonation: Annotated[
         SessionImpersonation | None,
-        Field(description="The support session; null when the account's holder makes the request."),
+        Field(description="The support session; null when the account's owner makes the request."),
     ]
 
 

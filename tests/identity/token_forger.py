@@ -1,4 +1,4 @@
-"""Tokens made by hand, so that nothing is too wrong to be made."""
+"""Tokens built by hand, so that every malformed token can be built."""
 
 import base64
 import hashlib
@@ -19,17 +19,17 @@ Sign = Callable[[bytes], bytes]
 
 
 def b64(raw: bytes) -> str:
-    """Base64url without padding (RFC 7515)."""
+    """Return base64url without padding (RFC 7515)."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def part(value: Any) -> str:
-    """A part of a token."""
+    """Return a part of a token."""
     return b64(json.dumps(value).encode())
 
 
 def parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and claims of a token, whoever made it."""
+    """Return the header and the claims of any token."""
     header, claims = (
         json.loads(base64.urlsafe_b64decode(each + "=" * (-len(each) % 4))) for each in token.split(".")[:2]
     )
@@ -37,7 +37,7 @@ def parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def signer(key: Key, algorithm: str) -> Sign:
-    """Signs as JWA says (RFC 7518)."""
+    """Return a function that signs as JWA requires (RFC 7518)."""
     if isinstance(key, Ed25519PrivateKey):
         return key.sign
     if isinstance(key, rsa.RSAPrivateKey):
@@ -54,13 +54,13 @@ def signer(key: Key, algorithm: str) -> Sign:
 
 
 def by_hmac(secret: bytes) -> Sign:
-    """Signs as HS256 does."""
+    """Return a function that signs with HS256."""
     return lambda text: hmac.digest(secret, text, hashlib.sha256)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forger:
-    """A good token taken apart, with what it takes to sign another."""
+    """The parts of a valid token, and a function that signs others."""
 
     header: Mapping[str, Any]
     claims: Mapping[str, Any]
@@ -74,18 +74,18 @@ class Forger:
         sign: Sign | None = None,
         **claims: Any,
     ) -> str:
-        """A token like the good one, but for what is given, and without what is dropped; rightly signed."""
+        """Return a signed token like the valid one, with the given and without the dropped members."""
         heading = {name: value for name, value in {**self.header, **(header or {})}.items() if name not in drop}
         saying = {name: value for name, value in {**self.claims, **claims}.items() if name not in drop}
         return self.of(f"{part(heading)}.{part(saying)}", sign)
 
     def of(self, text: str, sign: Sign | None = None) -> str:
-        """The text with a signature."""
+        """Return the text with a signature."""
         return f"{text}.{b64((sign or signer(self.key, self.header['alg']))(text.encode()))}"
 
     @property
     def public_forms(self) -> list[bytes]:
-        """The public key as bytes that somebody might take for a secret of HS256."""
+        """Return the encodings of the public key that a verifier could use as an HS256 secret."""
         public = self.key.public_key()
         forms = [public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)]
         forms.append(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))

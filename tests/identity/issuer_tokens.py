@@ -1,4 +1,4 @@
-"""Who comes with a token of another issuer."""
+"""Requests with tokens of another issuer."""
 
 import uuid
 from typing import Any
@@ -13,23 +13,23 @@ PATH = "/v1/auth/session"
 
 
 def bearer(token: str) -> dict[bytes, bytes]:
-    """The header of a request."""
+    """Return the header of a request."""
     return {b"Authorization": f"Bearer {token}".encode("latin-1", "replace")}
 
 
 async def ask(client: Client, token: str) -> dict[str, Any]:
-    """The session of a token, or the refusal."""
+    """Return the session of a token, or the error."""
     said: dict[str, Any] = (await client.get(PATH, headers=bearer(token))).json()
     return said
 
 
 def person() -> dict[str, Any]:
-    """Claims of somebody whom nobody here knows, with a verified address."""
+    """Return the claims of an unknown person with a verified address."""
     return {"email": f"Eve-{uuid.uuid4().hex[:10]}@Example.NET", "email_verified": True}
 
 
 async def link(database: Database, account: Person, provider: Provider, subject: str) -> None:
-    """As the operator does it."""
+    """Act as the operator does."""
     async with database.transaction() as conn:
         await identity.link_identity(
             conn, account_id=account.account.id, issuer=provider.issuer, subject=subject, actor=OPERATOR

@@ -1,4 +1,4 @@
-"""Letters as their reader gets them: from the dev outbox, once the jobs have run."""
+"""Sign-in messages, read from the files of the development transport after the jobs have run."""
 
 import re
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from tests.profile.outbox import letters_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """What a message to sign in with holds."""
+class SignInMessage:
+    """The parts of a sign-in message."""
 
     to: str
     text: str
@@ -23,40 +23,40 @@ class Letter:
 
     @property
     def token(self) -> str:
-        """The link's secret."""
+        """Return the token of the link."""
         return parse_qs(urlsplit(self.link).query)["token"][0]
 
 
 class Postbox:
-    """Has jobs done, and finds what was mailed."""
+    """Run the jobs and find the sent messages."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database, self.settings = database, settings
 
-    async def all_for(self, address: str) -> list[Letter]:
-        """All sign-in letters to the address, oldest first."""
+    async def all_for(self, address: str) -> list[SignInMessage]:
+        """Return all sign-in messages to the address, oldest first."""
         await queue.run_pending(self.database, self.settings)
         return [_read(each) for each in letters_to(address, self.settings.data_dir, name="*sign_in*.eml")]
 
     async def key_notices(self, address: str) -> list[str]:
-        """The text of each notice of a new API key to the address, oldest first."""
+        """Return the text of each notice of a new API key to the address, oldest first."""
         await queue.run_pending(self.database, self.settings)
         found = letters_to(address, self.settings.data_dir, name="*api_key_created*.eml")
         bodies = [each.get_body(("plain",)) for each in found]
         return [body.get_content() for body in bodies if body is not None]
 
-    async def newest_for(self, address: str) -> Letter:
-        """The newest one."""
+    async def newest_for(self, address: str) -> SignInMessage:
+        """Return the newest sign-in message to the address."""
         return (await self.all_for(address))[-1]
 
-    async def ask(self, client: Client, address: str) -> Letter:
-        """Asks for a letter as somebody would, and opens it."""
+    async def ask(self, client: Client, address: str) -> SignInMessage:
+        """Request a sign-in message and return it."""
         answer = await client.post("/v1/auth/login", json={"email": address})
         assert answer.status_code == 200, answer.text
         return await self.newest_for(address)
 
 
-def _read(message: EmailMessage) -> Letter:
+def _read(message: EmailMessage) -> SignInMessage:
     body = message.get_body(("plain",))
     assert body is not None
     text = body.get_content()
@@ -64,4 +64,4 @@ def _read(message: EmailMessage) -> Letter:
     link = re.search(r"https?://\S+/v1/auth/login\?token=\S+", text)
     assert code is not None, text
     assert link is not None, text
-    return Letter(to=str(message["To"]), text=text, code=code[0], link=link[0])
+    return SignInMessage(to=str(message["To"]), text=text, code=code[0], link=link[0])

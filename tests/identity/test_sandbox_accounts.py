@@ -1,4 +1,4 @@
-"""Whose twin an account is."""
+"""The real account of a sandbox account."""
 
 from builders.identity import accounts, service as identity
 from builders.kit.db.connections import Database
@@ -6,9 +6,11 @@ from builders.kit.values import ids
 from tests.cast import Person
 
 
-async def test_a_twin_and_its_owner_are_both_the_owner(database: Database, alice: Person, bob: Person) -> None:
+async def test_an_account_and_its_sandbox_account_have_the_same_real_account(
+    database: Database, alice: Person, bob: Person
+) -> None:
     asked = [alice.account.id, alice.account.sandbox_id, bob.account.sandbox_id, ids.new()]
-    for _ in range(2):  # the second time from memory
+    for _ in range(2):  # the second time from the cache
         async with database.connection() as conn:
             found = await identity.find_real_accounts(conn, account_ids=asked)
         assert found == {
@@ -18,7 +20,7 @@ async def test_a_twin_and_its_owner_are_both_the_owner(database: Database, alice
         }
 
 
-async def test_no_more_is_remembered_than_fits(database: Database, alice: Person, bob: Person) -> None:
+async def test_the_cache_is_bounded(database: Database, alice: Person, bob: Person) -> None:
     before = accounts.MAX_CACHED
     accounts.MAX_CACHED = 1
     try:

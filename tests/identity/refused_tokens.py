@@ -1,17 +1,17 @@
-"""Forms of tokens that are refused, whoever issued them: each makes one out of a good one."""
+"""Tokens that are refused for every issuer: each form builds one from a valid token."""
 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from builders.kit.values import clock
-from tests.identity.forging import Forger, b64, by_hmac, part
+from tests.identity.token_forger import Forger, b64, by_hmac, part
 
 Form = Callable[[Forger], str]
 
 
 def now() -> int:
-    """The time as tokens have it."""
+    """Return the time as a NumericDate."""
     return int(clock.now().timestamp())
 
 

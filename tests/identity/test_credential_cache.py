@@ -103,7 +103,7 @@ async def test_without_a_cache_time_nothing_is_remembered(alice: Person, databas
     assert first is not second
 
 
-async def test_a_live_key_acts_on_the_account_and_a_test_key_on_its_twin(
+async def test_a_live_key_acts_on_the_account_and_a_test_key_on_the_sandbox_account(
     alice: Person, authenticator: Authenticator
 ) -> None:
     live = await authenticator(Credential("bearer", alice.key), fresh=False)
