@@ -183,7 +183,7 @@ async def test_opening_and_ending_stand_in_the_audit_list(
 ) -> None:
     new = await alice.sign_in()
     await alice.delete(f"{PATH}/{new.session.id}")
-    await alice.admit_support()  # whose redeeming says of it
+    await alice.admit_support()  # redeeming its grant adds an entry
 
     about = {"session_id": str(new.session.id), "kind": "login"}
     opened = await (await conn.execute(AUDIT, [alice.account.id, "session.opened"])).fetchall()
