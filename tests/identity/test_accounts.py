@@ -59,7 +59,7 @@ async def test_a_taken_address_spoils_no_transaction(database: Database, email: 
         assert await identity.get_account_by_email(conn, email=email) == account
 
 
-async def test_of_many_that_want_an_address_at_once_one_gets_it(
+async def test_of_concurrent_requests_for_an_address_one_succeeds(
     database: Database, conn: psycopg.AsyncConnection[Any], email: str
 ) -> None:
     made = await asyncio.gather(*(create(database, email) for _ in range(6)), return_exceptions=True)
@@ -79,7 +79,7 @@ async def test_a_sandbox_account_is_not_a_real_account(
             await identity.get_account(conn, account_id=unknown)
 
 
-async def test_an_unknown_address_is_said(conn: psycopg.AsyncConnection[Any], email: str) -> None:
+async def test_an_unknown_address_is_an_error(conn: psycopg.AsyncConnection[Any], email: str) -> None:
     with pytest.raises(AccountNotFound, match=email):
         await identity.get_account_by_email(conn, email=email)
 

@@ -82,6 +82,6 @@ async def test_a_taken_address_spoils_no_transaction(database: Database) -> None
         assert (await identity.get_account(conn, account_id=one.id)).email == one.email
 
 
-async def test_nobody_has_no_address(conn: Conn) -> None:
+async def test_an_unknown_account_has_no_address(conn: Conn) -> None:
     with pytest.raises(AccountNotFound):
         await identity.change_email(conn, account_id=ids.new(), email=fresh())

@@ -159,7 +159,7 @@ async def test_a_test_key_sees_the_list_of_the_real_account(alice: Person) -> No
     assert await entries(alice.test) == await entries(alice)
 
 
-async def test_a_stranger_sees_none_of_it(alice: Person, bob: Person) -> None:
+async def test_another_account_does_not_see_it(alice: Person, bob: Person) -> None:
     await mint(alice)
     hers, his = await entries(alice), await entries(bob)
 

@@ -56,7 +56,7 @@ async def test_a_flood_of_made_up_keys_is_forgotten_but_for_the_newest(
     assert await authenticator(good, fresh=False) is caller  # remembered through the flood
 
 
-async def test_of_good_keys_too_the_oldest_go_first(
+async def test_the_oldest_accepted_keys_are_evicted_first(
     alice: Person, authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authenticators, "MAX_CACHED", 3)

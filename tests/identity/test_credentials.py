@@ -42,7 +42,7 @@ def forge(prefix: str) -> str:
         {"authorization": "Bearer good", "cookie": "theme=dark"},
     ],
 )
-async def test_the_first_credential_decides_when_it_is_good(
+async def test_the_first_credential_decides_when_it_is_valid(
     alice: Person, anyone: Client, given: dict[str, str]
 ) -> None:
     assert (await anyone.get(PATH, headers=offered(alice.key, **given))).status_code == 200
@@ -96,7 +96,9 @@ async def test_the_first_credential_decides_when_it_is_bad(
         {"cookie": "theme=svc_access_token"},
     ],
 )
-async def test_no_credential_at_all_is_said(alice: Person, anyone: Client, given: dict[str, str]) -> None:
+async def test_a_request_without_credentials_is_refused(
+    alice: Person, anyone: Client, given: dict[str, str]
+) -> None:
     answer = await anyone.get(PATH, headers=offered(alice.key, **given))
 
     assert answer.status_code == 401
@@ -105,7 +107,7 @@ async def test_no_credential_at_all_is_said(alice: Person, anyone: Client, given
     assert "X-API-Key" in answer.json()["next_action"]
 
 
-async def test_a_lacking_scope_is_named(dana: Person) -> None:
+async def test_the_error_names_the_missing_scope(dana: Person) -> None:
     answer = await dana.post("/v1/sandbox/plan", json={})
 
     assert answer.status_code == 403

@@ -93,7 +93,7 @@ async def test_keys_are_fetched_again_after_ten_minutes(issuer: Issuer, provider
     assert await verify(issuer, old) == "TokenRefused"
 
 
-async def test_many_at_once_wait_for_one_fetch(issuer: Issuer, provider: Provider) -> None:
+async def test_concurrent_requests_wait_for_one_fetch(issuer: Issuer, provider: Provider) -> None:
     forger, provider.gate = provider.forger("ES256"), asyncio.Event()
     waiting = [asyncio.create_task(verify(issuer, forger)) for _ in range(20)]
     await provider.arrived.wait()

@@ -15,7 +15,7 @@ async def test_anybody_reads_the_public_keys(anyone: Client) -> None:
     assert [sorted(key) for key in answer.json()["keys"]] == [["alg", "crv", "kid", "kty", "use", "x"]]
 
 
-async def test_what_is_published_verifies_our_tokens(anyone: Client, alice: Person) -> None:
+async def test_the_published_keys_verify_our_tokens(anyone: Client, alice: Person) -> None:
     token = (await alice.sign_in()).token
     published = jwt.PyJWKSet.from_dict((await anyone.get(PATH)).json())
 

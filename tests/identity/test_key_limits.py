@@ -38,7 +38,7 @@ def soon(**after: int) -> str:
     return (clock.now() + timedelta(**after)).isoformat()
 
 
-async def test_a_key_ends_when_it_was_said_to(alice: Person, service: Service) -> None:
+async def test_a_key_expires_as_requested(alice: Person, service: Service) -> None:
     key = await mint(alice, expires_at=soon(hours=1))
     before = await asked_from(service, key["secret"], HERE)
     clock.move(timedelta(hours=1))
@@ -161,7 +161,7 @@ async def test_networks_are_shown_in_one_form(
         [f"10.0.{n}.0/24" for n in range(51)],
     ],
 )
-async def test_what_is_no_list_of_networks_is_refused(alice: Person, sent: Any) -> None:
+async def test_an_invalid_list_of_networks_is_refused(alice: Person, sent: Any) -> None:
     answer = await alice.post(PATH, json=WANTED | {"allowed_ips": sent})
 
     assert answer.status_code == 422
@@ -216,7 +216,7 @@ async def test_refused_uses_are_in_the_audit_list_once_in_a_while(alice: Person,
     assert {each["actor"]["id"] for each in found} == {key["id"]}
 
 
-async def test_an_account_has_so_many_active_keys_and_no_more_at_once(alice: Person, database: Database) -> None:
+async def test_concurrent_requests_cannot_exceed_the_maximum_of_keys(alice: Person, database: Database) -> None:
     async with database.transaction() as conn:
         for _ in range(MAX_ACTIVE_KEYS - 7):
             await identity.create_key(

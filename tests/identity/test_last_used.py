@@ -32,7 +32,7 @@ async def last_used(person: Person, key: Json) -> str | None:
     return found
 
 
-async def test_a_key_never_used_says_so(alice: Person, authenticator: Authenticator) -> None:
+async def test_an_unused_key_has_no_last_use(alice: Person, authenticator: Authenticator) -> None:
     key = await mint(alice)
     await authenticator.flush()
 
@@ -96,7 +96,7 @@ async def test_a_flush_without_requests_writes_nothing(
     assert await (await conn.execute(VERSION, [alice.account.id, key["id"]])).fetchone() == before
 
 
-async def test_two_processes_that_flush_at_once_write_it_once_and_do_not_wait(
+async def test_concurrent_flushes_write_once_and_do_not_wait(
     alice: Person, database: Database, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     key = await mint(alice)

@@ -43,7 +43,7 @@ async def test_pages_join_to_the_whole_list(alice: Person, limit: int, sizes: li
     assert [key for page in pages for key in page] == (await alice.get(PATH)).json()["items"]
 
 
-async def test_a_key_minted_meanwhile_moves_no_page(alice: Person) -> None:
+async def test_a_new_key_does_not_shift_the_pages(alice: Person) -> None:
     whole = (await alice.get(PATH)).json()["items"]
     first = (await alice.get(PATH, params={"limit": 1})).json()
     await mint(alice)
@@ -54,7 +54,7 @@ async def test_a_key_minted_meanwhile_moves_no_page(alice: Person) -> None:
 
 
 @pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": "501"}, {"limit": "x"}, {"cursor": "x"}])
-async def test_a_bad_page_is_named(alice: Person, query: dict[str, str]) -> None:
+async def test_an_invalid_page_is_refused_with_its_location(alice: Person, query: dict[str, str]) -> None:
     answer = await alice.get(PATH, params=query)
 
     assert answer.status_code == 422
@@ -82,7 +82,7 @@ async def test_a_test_key_sees_the_keys_of_the_real_account(alice: Person) -> No
     assert (await alice.test.get(PATH)).json() == (await alice.get(PATH)).json()
 
 
-async def test_a_stranger_sees_none_of_them(alice: Person, bob: Person) -> None:
+async def test_another_account_sees_none_of_them(alice: Person, bob: Person) -> None:
     hers = {key["id"] for key in (await alice.get(PATH)).json()["items"]}
     his = {key["id"] for key in (await bob.get(PATH)).json()["items"]}
 
@@ -91,7 +91,7 @@ async def test_a_stranger_sees_none_of_them(alice: Person, bob: Person) -> None:
 
 
 @pytest.mark.parametrize(("method", "ending"), [("GET", ""), ("DELETE", ""), ("POST", "/rotate")])
-async def test_a_strangers_key_an_unknown_and_a_malformed_one_are_the_same_404(
+async def test_foreign_unknown_and_malformed_ids_get_the_same_404(
     people: MakePerson, bob: Person, method: str, ending: str
 ) -> None:
     key = await mint(await people("alice"))
@@ -106,7 +106,7 @@ async def test_a_strangers_key_an_unknown_and_a_malformed_one_are_the_same_404(
     assert all(each == said[0] for each in said)
 
 
-async def test_the_strangers_try_changed_nothing(people: MakePerson, bob: Person) -> None:
+async def test_the_request_of_another_account_changes_nothing(people: MakePerson, bob: Person) -> None:
     owner = await people("alice")
     key = await mint(owner)
     await bob.delete(f"{PATH}/{key['id']}")

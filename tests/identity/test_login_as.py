@@ -206,7 +206,7 @@ async def test_support_mints_no_key_and_promotes_nothing(
     assert len((await alice.get("/v1/api-keys")).json()["items"]) == 2
 
 
-async def test_with_write_support_changes_what_is_not_the_holders_alone(
+async def test_support_with_write_access_has_all_but_the_owners_scopes(
     anyone: Client, alice: Person, database: Database
 ) -> None:
     answers = []
@@ -249,7 +249,7 @@ async def test_to_revoke_a_grant_ends_the_session_it_opened(
     assert ended["actor"]["type"] == "operator"
 
 
-async def test_revoked_and_redeemed_at_once_it_opens_nothing_that_lasts(
+async def test_a_grant_revoked_during_its_redemption_leaves_no_session(
     anyone: Client, alice: Person, database: Database
 ) -> None:
     async def revoke(grant_id: UUID) -> None:

@@ -81,7 +81,7 @@ async def test_the_token_leaves_the_page_with_nothing_but_the_button(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_opening_the_link_signs_nobody_in(anyone: Client, message: SignInMessage, method: str) -> None:
+async def test_opening_the_link_does_not_sign_in(anyone: Client, message: SignInMessage, method: str) -> None:
     for headers in ({}, {"Sec-Purpose": "prefetch"}, BROWSER):
         answer = await anyone.request(method, message.link, headers=headers)
         assert answer.status_code == 200
@@ -102,7 +102,7 @@ async def test_opening_the_link_signs_nobody_in(anyone: Client, message: SignInM
         {"Origin": "null"},
     ],
 )
-async def test_a_request_from_another_origin_signs_nobody_in(
+async def test_a_request_from_another_origin_does_not_sign_in(
     anyone: Client, message: SignInMessage, path: str, headers: dict[str, str]
 ) -> None:
     body = {"data": {"token": message.token}} if path == PAGE else {"json": {"token": message.token}}
@@ -122,7 +122,7 @@ async def test_our_own_page_and_programs_may(
     assert (await anyone.post(PAGE, data={"token": message.token}, headers=headers)).status_code == 200
 
 
-async def test_a_link_that_is_over_says_so_to_people_and_programs(anyone: Client, message: SignInMessage) -> None:
+async def test_an_ended_link_is_refused_with_a_page_or_a_problem(anyone: Client, message: SignInMessage) -> None:
     clock.move(timedelta(minutes=15))
     pages = [
         await anyone.get(message.link, headers=BROWSER),

@@ -46,7 +46,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield sent
 
 
-async def test_asking_for_a_code_is_the_same_for_an_address_that_nobody_has(
+async def test_a_request_for_a_code_is_the_same_without_an_account(
     anyone: Client, alice: Person, nobody: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, done = [], []
@@ -63,7 +63,7 @@ async def test_asking_for_a_code_is_the_same_for_an_address_that_nobody_has(
     assert not any("identity_accounts" in each for each in done[0])  # nobody is looked up at all
 
 
-async def test_a_wrong_code_is_the_same_for_an_address_that_nobody_has(
+async def test_a_wrong_code_is_the_same_without_an_account(
     anyone: Client,
     alice: Person,
     nobody: str,

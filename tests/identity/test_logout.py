@@ -41,7 +41,7 @@ async def test_the_same_idempotency_key_ends_the_other_session_too(alice: Person
             assert (await client.get("/v1/auth/session")).status_code == 401
 
 
-async def test_other_sessions_go_on(alice: Person) -> None:
+async def test_other_sessions_stay_open(alice: Person) -> None:
     one, other = await alice.sign_in(), await alice.sign_in()
     async with Client(alice.service, token=one.token) as client:
         await client.post(PATH)

@@ -58,7 +58,9 @@ async def test_a_test_key_mints_no_live_key(alice: Person) -> None:
         ({"preset": ["developer_full"]}, ["body", "preset"]),
     ],
 )
-async def test_a_bad_value_is_named(alice: Person, changes: dict[str, Any], loc: list[str]) -> None:
+async def test_an_invalid_value_is_refused_with_its_location(
+    alice: Person, changes: dict[str, Any], loc: list[str]
+) -> None:
     answer = await alice.post(PATH, json=WANTED | changes)
 
     assert answer.status_code == 422
@@ -86,7 +88,7 @@ async def test_blanks_around_a_label_go(alice: Person) -> None:
     assert (await mint(alice, label=f"  {'x' * 120}\n"))["label"] == "x" * 120
 
 
-async def test_an_unknown_member_is_named_with_what_was_meant(alice: Person) -> None:
+async def test_an_unknown_member_gets_a_warning_with_a_suggestion(alice: Person) -> None:
     key = await mint(alice, prest="domainer_full", colour="red")
 
     warnings = {each["field"]: each["did_you_mean"] for each in key["warnings"]}

@@ -126,7 +126,7 @@ async def test_keys_that_will_not_do_are_passed_over(
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256"])
-async def test_a_key_without_an_algorithm_is_good_for_each_that_fits(
+async def test_a_key_without_an_algorithm_verifies_each_that_fits(
     alice: Person, database: Database, provider: Provider, trust: Trust, algorithm: str
 ) -> None:
     forger = provider.forger(algorithm, kid="plain")
@@ -137,7 +137,7 @@ async def test_a_key_without_an_algorithm_is_good_for_each_that_fits(
     assert (await ask(client, forger.make()))["authenticated"] is True
 
 
-async def test_a_service_that_trusts_nobody_takes_no_foreign_token(anyone: Client, provider: Provider) -> None:
+async def test_a_service_without_trusted_issuers_refuses_their_tokens(anyone: Client, provider: Provider) -> None:
     said = await ask(anyone, provider.forger().make())
 
     assert said["detail"] == "The token is of an issuer that is not accepted."

@@ -33,7 +33,7 @@ async def unlink(conn: Conn, account: Person, linked: Identity) -> None:
     )
 
 
-async def test_an_unknown_subject_is_nobody_where_nobody_may_sign_up(
+async def test_an_unknown_subject_is_refused_without_sign_up(
     provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     client, claims = await trust(), person()
@@ -44,7 +44,7 @@ async def test_an_unknown_subject_is_nobody_where_nobody_may_sign_up(
     assert await (await conn.execute(ACCOUNTS, [claims["email"].lower()])).fetchone() == (0,)
 
 
-async def test_somebody_new_gets_an_account(provider: Provider, trust: Trust) -> None:
+async def test_a_new_subject_gets_an_account(provider: Provider, trust: Trust) -> None:
     client, claims = await trust(sign_up=True), person()
     forger = provider.forger(**claims)
 
@@ -57,7 +57,7 @@ async def test_somebody_new_gets_an_account(provider: Provider, trust: Trust) ->
 
 
 @pytest.mark.parametrize("sign_up", [True, False])
-async def test_whoever_has_an_account_with_the_verified_address_is_linked_where_a_setting_says_so(
+async def test_link_by_email_links_the_account_with_the_verified_address(
     alice: Person, provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any], *, sign_up: bool
 ) -> None:
     client = await trust(sign_up=sign_up, link_by_email=True)
@@ -71,7 +71,7 @@ async def test_whoever_has_an_account_with_the_verified_address_is_linked_where_
     assert entries == [(provider.issuer, about)]
 
 
-async def test_nobody_is_linked_by_the_address_alone_where_one_may_only_sign_up(
+async def test_sign_up_alone_does_not_link_by_address(
     alice: Person, provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     client = await trust(sign_up=True)
@@ -83,7 +83,7 @@ async def test_nobody_is_linked_by_the_address_alone_where_one_may_only_sign_up(
     assert await (await conn.execute(AUDIT, [alice.account.id])).fetchall() == []
 
 
-async def test_nobody_signs_up_where_one_may_only_be_linked(
+async def test_link_by_email_alone_creates_no_account(
     provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     client, claims = await trust(link_by_email=True), person()
@@ -147,7 +147,7 @@ async def test_a_link_can_be_undone_and_made_to_another_account(
     ],
     ids=str,
 )
-async def test_nobody_signs_up_without_a_verified_address(
+async def test_sign_up_needs_a_verified_address(
     provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any], claims: dict[str, Any]
 ) -> None:
     client = await trust(sign_up=True)
@@ -159,7 +159,7 @@ async def test_nobody_signs_up_without_a_verified_address(
     assert await (await conn.execute(ALL_ACCOUNTS)).fetchone() == before
 
 
-async def test_of_many_at_once_one_account_comes(
+async def test_concurrent_sign_ups_create_one_account(
     provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     client, claims = await trust(sign_up=True), person()
@@ -171,7 +171,7 @@ async def test_of_many_at_once_one_account_comes(
     assert await (await conn.execute(ACCOUNTS, [claims["email"].lower()])).fetchone() == (1,)
 
 
-async def test_of_one_subject_with_two_addresses_at_once_one_account_comes(
+async def test_concurrent_sign_ups_with_two_addresses_create_one_account(
     provider: Provider, trust: Trust, conn: psycopg.AsyncConnection[Any]
 ) -> None:
     client, emails = await trust(sign_up=True), [person()["email"] for _ in range(6)]

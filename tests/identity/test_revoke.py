@@ -73,7 +73,7 @@ async def test_another_process_feels_it_within_the_cache_time(alice: Person, dat
     assert await refuses(elsewhere, credential, fresh=False)
 
 
-async def test_what_asks_afresh_feels_it_at_once(alice: Person, database: Database) -> None:
+async def test_a_fresh_check_refuses_it_at_once(alice: Person, database: Database) -> None:
     key = await mint(alice)
     credential = Credential("api_key", key["secret"])
     elsewhere = identity.Authenticator(database, cache_s=60)

@@ -76,7 +76,7 @@ async def test_rotating_twice_never_lengthens_an_overlap(alice: Person) -> None:
     assert (await alice.get(f"{PATH}/{old['id']}")).json()["expires_at"] == first
 
 
-async def test_a_key_that_is_over_cannot_be_rotated(alice: Person) -> None:
+async def test_an_ended_key_cannot_be_rotated(alice: Person) -> None:
     revoked, expired = await mint(alice), await mint(alice)
     await alice.delete(f"{PATH}/{revoked['id']}")
     await rotate(alice, expired, overlap_hours=0)
@@ -100,7 +100,7 @@ async def test_a_test_key_rotates_no_live_key(alice: Person) -> None:
 
 
 @pytest.mark.parametrize("hours", [-1, 169, 1.5, "day"])
-async def test_a_bad_overlap_is_named(alice: Person, hours: object) -> None:
+async def test_an_invalid_overlap_is_refused_with_its_location(alice: Person, hours: object) -> None:
     old = await mint(alice)
     answer = await alice.post(f"{PATH}/{old['id']}/rotate", json={"overlap_hours": hours})
 

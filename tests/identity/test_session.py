@@ -94,7 +94,7 @@ async def test_support_is_described_as_who_it_is(alice: Person) -> None:
     assert said["scopes"] == [scope for scope in scopes.DESCRIPTIONS if scope.endswith(":read")]
 
 
-async def test_support_that_may_write_holds_all_but_what_is_done_in_person(alice: Person) -> None:
+async def test_support_with_write_access_lacks_the_owners_scopes(alice: Person) -> None:
     new = await alice.admit_support(may_write=True)
     async with Client(alice.service, token=new.token) as client:
         said = (await client.get(PATH)).json()
@@ -103,7 +103,7 @@ async def test_support_that_may_write_holds_all_but_what_is_done_in_person(alice
     assert said["impersonation"]["may_write"] is True
 
 
-async def test_nobody_has_no_session(anyone: Client) -> None:
+async def test_a_request_without_credentials_has_no_session(anyone: Client) -> None:
     answer = await anyone.get(PATH)
 
     assert (answer.status_code, answer.json()["code"]) == (401, "credentials_missing")

@@ -85,7 +85,7 @@ async def test_a_test_key_sees_no_sessions_and_ends_none(alice: Person) -> None:
 
 
 @pytest.mark.parametrize("session_id", ["x", "0193a1b2-0000-7000-8000-000000000001"])
-async def test_what_is_no_session_cannot_be_ended(alice: Person, session_id: str) -> None:
+async def test_an_unknown_session_cannot_be_ended(alice: Person, session_id: str) -> None:
     assert (await alice.delete(f"{PATH}/{session_id}")).status_code == 404
 
 
@@ -119,7 +119,7 @@ async def test_without_a_cache_time_it_is_refused_at_once(alice: Person, databas
             await strict(Credential(kind, new.token), fresh=False)
 
 
-async def test_what_asks_afresh_feels_it_at_once(alice: Person, anyone: Client) -> None:
+async def test_a_fresh_check_refuses_it_at_once(alice: Person, anyone: Client) -> None:
     new = await alice.sign_in()
     assert await status(anyone, new.token) == 200
     await alice.delete(f"{PATH}/{new.session.id}")
@@ -129,7 +129,7 @@ async def test_what_asks_afresh_feels_it_at_once(alice: Person, anyone: Client) 
     assert answer.status_code == 401
 
 
-async def test_a_session_is_over_when_its_time_is(alice: Person, anyone: Client) -> None:
+async def test_a_session_ends_at_its_expiry(alice: Person, anyone: Client) -> None:
     new = await alice.sign_in(kind=SessionKind.TOKEN, lifetime=timedelta(seconds=60))
     clock.move(timedelta(seconds=57))
     assert await status(anyone, new.token) == 200  # and now it is remembered, but no longer than it lasts
@@ -160,7 +160,7 @@ async def test_support_stays_an_hour(alice: Person) -> None:
     assert session.expires_at - session.created_at == timedelta(hours=1)
 
 
-async def test_the_holder_ends_supports_session_and_support_ends_nobodys(alice: Person, anyone: Client) -> None:
+async def test_the_owner_can_end_a_support_session_but_support_no_other(alice: Person, anyone: Client) -> None:
     mine, support = await alice.sign_in(), await alice.admit_support(may_write=True)
     async with Client(alice.service, token=support.token) as client:
         refused = await client.delete(f"{PATH}/{mine.session.id}")

@@ -72,7 +72,7 @@ async def test_the_form_is_there_to_be_typed(anyone: Client, alice: Person) -> N
     assert (await anyone.get(LOGIN)).status_code == 422
 
 
-async def test_the_page_is_the_same_for_an_address_that_nobody_has(anyone: Client, alice: Person) -> None:
+async def test_the_page_is_the_same_without_an_account(anyone: Client, alice: Person) -> None:
     page = await anyone.get(LOGIN, headers={"Accept": ACCEPT})
     answers = [
         (await fill_in(anyone, page, email=email)).text.replace(email, "")
@@ -122,7 +122,7 @@ async def test_a_refused_form_keeps_no_path_of_another_site(anyone: Client) -> N
         *("/é", "/x\r\nSet-Cookie: a=b", "/" + "x" * 1000, " /x"),
     ],
 )
-async def test_nobody_is_led_to_another_site(
+async def test_a_redirect_never_leads_to_another_site(
     anyone: Client, alice: Person, postbox: Postbox, elsewhere: str
 ) -> None:
     page = await anyone.get(LOGIN, params={"return_to": elsewhere}, headers={"Accept": ACCEPT})

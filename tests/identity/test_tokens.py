@@ -129,7 +129,7 @@ async def test_a_token_is_no_api_key(anyone: Client, forger: Forger) -> None:
     assert (answer.status_code, answer.json()["code"]) == (401, "credentials_invalid")
 
 
-async def test_a_strangers_key_of_the_same_id_signs_nothing(anyone: Client, forger: Forger) -> None:
+async def test_another_key_with_the_same_id_is_refused(anyone: Client, forger: Forger) -> None:
     stranger = Forger(header=forger.header, claims=forger.claims, key=Ed25519PrivateKey.generate())
 
     assert await ask(anyone, stranger.make()) == (401, "credentials_invalid")
