@@ -15,14 +15,14 @@ import psutil
 import pytest
 
 from builders.kit.process import supervisor
-from builders.kit.process.supervisor import LIFELINE
+from builders.kit.process.supervisor import PARENT_PIPE
 
 # A parent of our own: it supervises the programs that it is told of, each a piece of Python.
 PARENT = """
 import json, os, sys, threading
 from builders.kit.process import log, supervisor
 log.configure(level="error")
-supervisor.GRACE_S = 1.0
+supervisor.STOP_TIMEOUT_S = 1.0
 programs = [
     supervisor.Program(name=name, command=[sys.executable, "-c", text], descriptors=[int(d) for d in sys.argv[2:]])
     for name, text in json.loads(sys.argv[1]).items()
@@ -219,11 +219,11 @@ def test_a_child_hands_its_lifeline_to_nobody(monkeypatch: pytest.MonkeyPatch) -
     read, write = os.pipe()
     ended = threading.Event()
     monkeypatch.setattr(os, "kill", lambda *_: ended.set())
-    monkeypatch.setenv(LIFELINE, str(read))
+    monkeypatch.setenv(PARENT_PIPE, str(read))
 
     supervisor.follow_parent()
 
-    assert LIFELINE not in os.environ
+    assert PARENT_PIPE not in os.environ
     assert not ended.is_set()
     os.close(write)
     assert ended.wait(10)
@@ -231,7 +231,7 @@ def test_a_child_hands_its_lifeline_to_nobody(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_who_has_no_parent_follows_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LIFELINE, raising=False)
+    monkeypatch.delenv(PARENT_PIPE, raising=False)
     before = threading.active_count()
     supervisor.follow_parent()
     assert threading.active_count() == before

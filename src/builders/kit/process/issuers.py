@@ -27,7 +27,7 @@ class OidcIssuer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    issuer: Address  # as the claim iss has it, to the letter
+    issuer: Address  # exactly as in the claim iss
     audience: str = Field(min_length=1)  # what aud must hold
     jwks_uri: Address | None = None  # where its keys are; asked of its discovery document when absent
     algorithms: tuple[Algorithm, ...] = Field(("RS256", "ES256"), min_length=1)

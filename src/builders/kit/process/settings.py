@@ -101,8 +101,8 @@ class Settings(BaseSettings):
         200,
         ge=1,
         le=1_000_000,
-        description="Readers of destinations that an account may have asked by mail in a day whether names may "
-        "forward to them; those beyond are asked on the next days.",
+        description="Confirmation emails to new destinations that an account may cause in a day; further "
+        "ones are sent on the next days.",
     )
     smtp_url: SecretStr | None = Field(
         None,
@@ -121,7 +121,7 @@ class Settings(BaseSettings):
         "path of its own, `bounce+TOKEN@mail.example`. Unset: the sender's address.",
     )
     mail_tracking: bool = Field(
-        default=True, description="Whether notices and marketing mail tell of openings and clicks."
+        default=True, description="Whether opens and clicks of notices and marketing mail are recorded."
     )
     tracking_days: int = Field(
         90,
@@ -191,7 +191,7 @@ class Settings(BaseSettings):
     invoice_font: Path | None = Field(
         None,
         description="TrueType or OpenType font that invoices in PDF are set in, for names in any script. Unset: "
-        "Helvetica, and letters that it lacks are written with Latin ones.",
+        "Helvetica, and characters that it lacks are transliterated to Latin ones.",
     )
     stripe_key: SecretStr | None = Field(
         None, description="Secret key of Stripe, for links to pay invoices by. Unset: there are none."
@@ -292,8 +292,8 @@ class Settings(BaseSettings):
 
     @property
     def issuer(self) -> str:
-        """Who issues our tokens, and whom they are for: the public address, or a name when none is set.
+        """Return the issuer and audience of the service's tokens: the public address, or a fixed name.
 
-        Not `url`: a token of the command line is good for a server that was told another port.
+        Not `url`: a token of the command line is valid on a server with another port.
         """
         return (self.base_url or "urn:builders").rstrip("/")

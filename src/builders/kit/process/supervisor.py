@@ -1,7 +1,7 @@
-"""A parent that keeps child processes running: restarts those that die, stops all when it is told to.
+"""A parent process that restarts children that exit, and stops all of them on a signal.
 
-A child holds the end of a pipe, its lifeline: when the parent is gone, however it went, the pipe closes and the
-child stops too, so that no orphan keeps the port.
+A child inherits the read end of a pipe whose write end the parent holds. When the parent exits for any reason, the
+pipe closes and the child stops too, so that no orphan keeps the port.
 """
 
 import os
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from builders.kit.process import log
 from builders.kit.values import clock
 
-LIFELINE = "BUILDERS_LIFELINE"
-GRACE_S = 30.0  # longer than a child needs for its requests and jobs
-LOOK_S = 0.2
-STEADY_S = 10.0  # a child that lived so long is started again at once
-LONGEST_PAUSE_S = 10.0
+PARENT_PIPE = "BUILDERS_LIFELINE"
+STOP_TIMEOUT_S = 30.0  # longer than a child needs for its requests and jobs
+POLL_INTERVAL_S = 0.2
+STABLE_S = 10.0  # a child that ran for this long is restarted without a pause
+MAX_PAUSE_S = 10.0
 
 _log = log.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What a child runs, and the file descriptors it is given."""
+    """The command of a child, and the file descriptors that it inherits."""
 
     name: str
     command: Sequence[str]
@@ -34,71 +34,71 @@ class Program:
 
 
 class _Child:
-    """One program, started as often as need be."""
+    """The process of one program, which is started again when it exits."""
 
-    def __init__(self, program: Program, environment: Mapping[str, str], lifeline: int) -> None:
+    def __init__(self, program: Program, environment: Mapping[str, str], parent_pipe: int) -> None:
         self.program = program
-        self._environment = {**environment, LIFELINE: str(lifeline)}
-        self._descriptors = (*program.descriptors, lifeline)
+        self._environment = {**environment, PARENT_PIPE: str(parent_pipe)}
+        self._descriptors = (*program.descriptors, parent_pipe)
         self._failures = 0
         self._due = 0.0
         self._started = 0.0
         self.process: subprocess.Popen[bytes] | None = None
 
-    def keep(self) -> None:
-        """Starts the program if it does not run and its pause is over."""
+    def start_if_due(self) -> None:
+        """Start the program if it does not run and its pause is over."""
         if self.process is not None and self.process.poll() is None:
             return
         if self.process is not None and self._due == 0.0:
-            self._note_death(self.process.returncode)
+            self._schedule_restart(self.process.returncode)
         if clock.monotonic() >= self._due:
             self._start()
 
-    def _note_death(self, code: int) -> None:
-        steady = clock.monotonic() - self._started > STEADY_S
-        self._failures = 0 if steady else self._failures + 1
-        pause = 0.0 if self._failures < 2 else min(2.0 ** (self._failures - 2), LONGEST_PAUSE_S)  # noqa: PLR2004 - the first is free
+    def _schedule_restart(self, code: int) -> None:
+        is_stable = clock.monotonic() - self._started > STABLE_S
+        self._failures = 0 if is_stable else self._failures + 1
+        pause = 0.0 if self._failures < 2 else min(2.0 ** (self._failures - 2), MAX_PAUSE_S)  # noqa: PLR2004 - no pause after the first failure
         self._due = clock.monotonic() + pause
         _log.error("child_died", child=self.program.name, exit_code=code, restart_in_s=pause)
 
     def _start(self) -> None:
-        self.process = subprocess.Popen(  # noqa: S603 - our own program
+        self.process = subprocess.Popen(  # noqa: S603 - a program of this package
             self.program.command, env=self._environment, pass_fds=self._descriptors, start_new_session=True
         )
         self._started, self._due = clock.monotonic(), 0.0
 
 
 class Supervisor:
-    """Runs programs until it is told to stop: by SIGTERM or SIGINT, or by SIGHUP when its terminal closes."""
+    """Run programs until SIGTERM or SIGINT, or SIGHUP when the terminal closes."""
 
     def __init__(self, programs: Sequence[Program], *, environment: Mapping[str, str]) -> None:
-        # The write end is kept open here: its end is how children learn of ours.
+        # The write end stays open: when this process exits, its children read the end of the pipe.
         self._read, self._write = os.pipe()
         self._children = [_Child(program, environment, self._read) for program in programs]
-        self._told = False
+        self._is_signalled = False
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        """Keeps all running; returns when they have stopped."""
+        """Restart programs that exit until a signal arrives; return when all have stopped."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
-                signal.signal(number, self._tell)
-        while not self._told:
+                signal.signal(number, self._handle_signal)
+        while not self._is_signalled:
             for child in self._children:
-                child.keep()
-            time.sleep(LOOK_S)
+                child.start_if_due()
+            time.sleep(POLL_INTERVAL_S)
         self.stopping.set()
         self._stop()
 
-    def _tell(self, *_: object) -> None:
-        # Not the event: this may interrupt our own thread while it holds the event's lock.
-        self._told = True
+    def _handle_signal(self, *_: object) -> None:
+        # Not the event: the signal may interrupt this thread while it holds the lock of the event.
+        self._is_signalled = True
 
     def _stop(self) -> None:
         running = [child.process for child in self._children if child.process and child.process.poll() is None]
         for process in running:
             process.terminate()
-        deadline = clock.monotonic() + GRACE_S
+        deadline = clock.monotonic() + STOP_TIMEOUT_S
         for process in running:
             try:
                 process.wait(timeout=max(0.1, deadline - clock.monotonic()))
@@ -110,12 +110,12 @@ class Supervisor:
 
 
 def follow_parent() -> None:
-    """In a child: stop, as by SIGTERM, when the parent is gone."""
-    lifeline = os.environ.pop(LIFELINE, None)  # ours alone: a child of ours does not get the descriptor
-    if lifeline is not None:
-        threading.Thread(target=_wait_for_end, args=(int(lifeline),), daemon=True).start()
+    """In a child process, send SIGTERM to itself when the parent exits."""
+    descriptor = os.environ.pop(PARENT_PIPE, None)  # removed: a grandchild does not inherit the descriptor
+    if descriptor is not None:
+        threading.Thread(target=_wait_for_end, args=(int(descriptor),), daemon=True).start()
 
 
-def _wait_for_end(lifeline: int) -> None:
-    os.read(lifeline, 1)
+def _wait_for_end(descriptor: int) -> None:
+    os.read(descriptor, 1)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -6,9 +6,9 @@ ENCODED_WORD = "=?"  # how one begins
 
 
 def canonical(text: str) -> str:
-    """The address in lower case, its domain as A-labels. Raises ValueError for what is none.
+    """Return the address in lower case, its domain as A-labels. Raises ValueError for an invalid address.
 
-    Local parts are ASCII: few mail servers take others, and look-alikes would be told apart by nobody. Nor may
+    Local parts are ASCII: few mail servers accept others, and nobody could distinguish look-alikes. Nor may
     one begin an encoded word (RFC 2047), which mail programs, and our own library, read as other text.
     """
     try:

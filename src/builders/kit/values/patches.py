@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Unset(Enum):
-    """The type of UNSET: an enum of one member, which type checkers can tell from the values of a patch."""
+    """The type of UNSET: an enum of one member, which type checkers distinguish from the values of a patch."""
 
     UNSET = "unset"
 

@@ -14,8 +14,8 @@ MAX_URL = 2048  # characters
 _STEERING = {"Cc", "Cs", "Zl", "Zp", "Cn", "Co"}
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INVISIBLE = {"Cf", "Mn", "Zs"}
-# Characters without a width, which make two texts look alike. Joiners stand between letters of scripts and emoji
-# that need them, and so never beside ASCII or at an end.
+# Characters without a width, which make two texts look alike. Joiners stand between characters that need
+# them, of scripts and emoji, and so never beside ASCII or at an end.
 _ZERO_WIDTH = re.compile(
     r"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]"
     r"|[\U000e0000-\U000e0fff]|(?:^|[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?:$|[\x00-\x7f])"
@@ -102,10 +102,10 @@ def locale(text: str) -> str:
 
 
 def _repeats(match: re.Match[str]) -> bool:
-    """Whether a variant, or the letter that begins an extension, is there twice (RFC 5646, 2.2.5 and 2.2.6)."""
+    """Return whether a variant or a singleton of an extension occurs twice (RFC 5646, 2.2.5 and 2.2.6)."""
     variants = match["variants"].split("-")[1:]
-    letters = [each for each in match["extensions"].split("-") if len(each) == 1]
-    return len({*variants}) < len(variants) or len({*letters}) < len(letters)
+    singletons = [each for each in match["extensions"].split("-") if len(each) == 1]
+    return len({*variants}) < len(variants) or len({*singletons}) < len(singletons)
 
 
 Plain = checked(plain, "text_form")  # of a label or a name

@@ -109,7 +109,7 @@ async def _mail(
 ) -> None:
     accounts = await identity.list_accounts_by_id(conn, account_ids={access.owner_id, access.member_id})
     owner, inviter = accounts[access.owner_id], accounts[access.member_id]
-    letter = TeamInvite(
+    message = TeamInvite(
         team=owner.name or owner.email,
         inviter=inviter.name or inviter.email,
         role=made.role,
@@ -122,7 +122,7 @@ async def _mail(
         keyring=keyring,
         account_id=access.owner_id,
         to=made.email,
-        letter=letter,
+        letter=message,
         expires_at=made.expires_at,
     )
 

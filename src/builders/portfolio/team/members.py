@@ -33,7 +33,7 @@ async def get_team(conn: Conn, *, access: Access) -> Team:
     members = await store.list_members(conn, account_id=access.portfolio_id)
     memberships = await store.list_memberships(conn, account_id=access.member_id)
     owners = await identity.find_real_accounts(conn, account_ids={each.portfolio_id for each in memberships})
-    # A sandbox team and a live one of the same owner are told apart by the mode of the key.
+    # The mode of the key selects between the sandbox team and the live team of an owner.
     same_mode = [
         each for each in memberships if (owners.get(each.portfolio_id) != each.portfolio_id) == access.is_sandbox
     ]
@@ -135,8 +135,8 @@ async def remove_member(conn: Conn, *, access: Access, member_id: UUID, actor: A
 async def _lock_pair(conn: Conn, access: Access, member_id: UUID) -> tuple[TeamRole, Member]:
     """Return the caller's role and the member, both as they are under the lock.
 
-    Two members who demote or remove each other concurrently are served one after the other, and the second is
-    judged by the role that the first left. Raises MemberNotFound, RoleForbidden.
+    Two members who demote or remove each other concurrently are served one after the other: the role of the second
+    is the one that the first has set. Raises MemberNotFound, RoleForbidden.
     """
     found = await store.lock_members(
         conn, account_id=access.portfolio_id, member_ids=[access.member_id, member_id]
