@@ -100,7 +100,7 @@ def test_the_folder_of_the_stage_is_gone_afterwards(monkeypatch: pytest.MonkeyPa
     def fail(*_: object, **__: object) -> None:
         raise EmbeddedServerError("no room")
 
-    monkeypatch.setattr(stage, "Embedded", fail)
+    monkeypatch.setattr(stage, "EmbeddedServer", fail)
     with pytest.raises(EmbeddedServerError), stage.built():
         pass
     assert list(tmp_path.iterdir()) == []

@@ -62,11 +62,11 @@ def test_all_that_is_wrong_is_said_at_once(command: Cli, monkeypatch: pytest.Mon
     ("url", "said"),
     [
         (f"postgresql://ada:{SECRET}@127.0.0.1:1/builders", "Connection refused"),
-        (f"postgresql://ada:pass@{SECRET}@127.0.0.1/builders", "no connection string"),
-        (f"postgresql://ada:pass/{SECRET}@127.0.0.1/builders", "no connection string"),
-        (f"host=127.0.0.1 password=a {SECRET}", "no connection string"),
+        (f"postgresql://ada:pass@{SECRET}@127.0.0.1/builders", "not a PostgreSQL connection string"),
+        (f"postgresql://ada:pass/{SECRET}@127.0.0.1/builders", "not a PostgreSQL connection string"),
+        (f"host=127.0.0.1 password=a {SECRET}", "not a PostgreSQL connection string"),
         (f"host={'x' * 64} port=1 password={SECRET}", "correct the host"),
-        (f"mysql://ada:{SECRET}@127.0.0.1/builders", "no connection string"),
+        (f"mysql://ada:{SECRET}@127.0.0.1/builders", "not a PostgreSQL connection string"),
     ],
 )
 @pytest.mark.parametrize("variable", ["BUILDERS_DATABASE_URL", "DATABASE_URL"])

@@ -1,6 +1,7 @@
 """The sandbox account made empty, and nothing else."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -139,11 +140,15 @@ async def test_what_was_still_to_be_done_for_it_is_left_alone(
     assert await deliveries(alice.test) == []
 
 
-@pytest.mark.parametrize("room", [aliases, projects, domains, invoices, webhooks])
-async def test_no_room_clears_a_live_account(alice: Person, database: Database, room: object) -> None:
-    with pytest.raises(ValueError, match="no sandbox account"):
+@pytest.mark.parametrize(
+    "clear", [aliases.clear, projects.clear, domains.clear, invoices.clear, webhooks.clear_destinations]
+)
+async def test_no_package_clears_a_live_account(
+    alice: Person, database: Database, clear: Callable[..., Awaitable[object]]
+) -> None:
+    with pytest.raises(ValueError, match="not a sandbox account"):
         async with database.transaction() as conn:
-            await room.clear(conn, account_id=alice.account.id)  # type: ignore[attr-defined]
+            await clear(conn, account_id=alice.account.id)
 
 
 async def registry(conn: Conn, person: Person) -> list[object]:

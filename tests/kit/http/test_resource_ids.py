@@ -7,32 +7,20 @@ import pytest
 from fastapi import FastAPI, Header, Path, Query
 from pydantic import BaseModel
 
-from builders.kit.errors import Problem
+from builders.identity.errors import SessionNotFound
 from builders.kit.http import application
 from builders.kit.http.path_router import PathRouter
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
+from builders.projects.errors import ProjectNotFound
 from tests.kit.asgi import ask
 
 ID = "0189b0e2-7d3a-7000-8000-000000000000"
 MALFORMED = ["x", "0189b0e27d3a70008000000000000000", f"%7B{ID}%7D", f"{ID}%20", "%ff", "%C3%A4"]
 
 
-class LampNotFound(Problem):
-    """There is no such lamp."""
-
-    status, code = 404, "lamp_not_found"
-
-
-class ShadeNotFound(Problem):
-    """The lamp has no such shade."""
-
-    status, code = 404, "shade_not_found"
-    default_detail = "Look for the shade of another lamp."
-
-
-LampId = Annotated[UUID, Path(description="Identifier of the lamp."), ResourceId(LampNotFound)]
-ShadeId = Annotated[UUID, Path(alias="id"), ResourceId(ShadeNotFound)]
+LampId = Annotated[UUID, Path(description="Identifier of the lamp."), ResourceId(ProjectNotFound)]
+ShadeId = Annotated[UUID, Path(alias="id"), ResourceId(SessionNotFound)]
 
 
 class LampUpdate(BaseModel):
@@ -78,8 +66,8 @@ async def test_the_handler_gets_a_uuid(front: PathRouter, text: str) -> None:
 @pytest.mark.parametrize("text", MALFORMED)
 async def test_a_malformed_id_is_the_resources_own_404(front: PathRouter, text: str) -> None:
     answer = await ask(front, "GET", f"/v1/lamps/{text}")
-    assert (answer.status, answer.json()["code"]) == (404, "lamp_not_found")
-    assert answer.json()["detail"] == "There is no such lamp."
+    assert (answer.status, answer.json()["code"]) == (404, "project_not_found")
+    assert answer.json()["detail"] == ProjectNotFound().detail
 
 
 async def test_each_id_of_a_path_has_its_own_refusal_and_the_first_is_first(front: PathRouter) -> None:
@@ -87,8 +75,8 @@ async def test_each_id_of_a_path_has_its_own_refusal_and_the_first_is_first(fron
     shade = await ask(front, "GET", f"/v1/lamps/{ID}/shades/x")
     both = await ask(front, "GET", "/v1/lamps/x/shades/x")
     assert right.json() == {"lamp": ID, "shade": ID, "level": 1}
-    assert (shade.status, shade.json()["detail"]) == (404, "Look for the shade of another lamp.")
-    assert (both.status, both.json()["code"]) == (404, "lamp_not_found")
+    assert (shade.status, shade.json()["detail"]) == (404, SessionNotFound.default_detail)
+    assert (both.status, both.json()["code"]) == (404, "project_not_found")
 
 
 async def test_what_is_wrong_elsewhere_in_the_request_comes_first(front: PathRouter) -> None:
@@ -98,7 +86,7 @@ async def test_what_is_wrong_elsewhere_in_the_request_comes_first(front: PathRou
     header = await ask(front, "GET", "/v1/lamps/x/shades/x", headers=[("X-Level", "high")])
     assert [each.status for each in (query, body, header)] == [422, 422, 422]
     right = await ask(front, "PATCH", "/v1/lamps/x", body=b'{"watts": 5}', headers=json)
-    assert (right.status, right.json()["code"]) == (404, "lamp_not_found")
+    assert (right.status, right.json()["code"]) == (404, "project_not_found")
 
 
 def test_the_document_shows_a_plain_string(front: PathRouter, app: FastAPI) -> None:
