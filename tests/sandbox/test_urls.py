@@ -22,7 +22,7 @@ async def test_slow_name_servers_are_asked_at_once(alice: Person, monkeypatch: p
         if "private" in target.url:
             raise UrlRefused(Rule.ADDRESS, "Not a public one.")
 
-    monkeypatch.setattr(outbound, "judge_host", judge_host)
+    monkeypatch.setattr(outbound, "validate_host", judge_host)
     urls = [f"https://h{at}.example/" for at in range(2 * destinations.MAX_LOOKUPS - 1)] + [
         "https://private.example/"
     ]
@@ -40,7 +40,7 @@ async def test_for_more_than_an_account_may_have_nobody_is_asked(
     async def judge_host(target: Target) -> None:
         asked.append(target)
 
-    monkeypatch.setattr(alice.service.api.state.outbound, "judge_host", judge_host)
+    monkeypatch.setattr(alice.service.api.state.outbound, "validate_host", judge_host)
     many = [webhook(f"h{at}", url=f"https://h{at}.example/") for at in range(batches.MAX_DESTINATIONS)]
     planned = await plan_of(alice, whole(webhooks=[*many, webhook("form", url="ftp://example.net/")]))
     assert planned["status"] == "blocked"

@@ -9,7 +9,7 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 
 from builders.app import Service
-from builders.kit.outbound.client import opened
+from builders.kit.outbound.client import open_client
 from builders.kit.process.settings import Settings
 from soak import hostile
 from tests.cast import Person
@@ -63,7 +63,7 @@ async def test_a_test_send_ends_at_the_byte_limit_and_delays_no_other_account(
 ) -> None:
     allow = f"{hostile.HOST}:{port}"
     settings = Settings(outbound_allow=(allow,), base_url="https://builders.test")
-    async with opened(settings) as outbound, calling_by(service, outbound, allow=allow):
+    async with open_client(settings) as outbound, calling_by(service, outbound, allow=allow):
         idle = await _median_ms(bob, times=5)
         sending = asyncio.create_task(_test_send(alice, f"http://{hostile.HOST}:{port}/{kind}"))
         busy = await _median_ms(bob, times=15)

@@ -213,9 +213,9 @@ async def _validate(
 
 async def validate_url(outbound: Outbound, url: str) -> str:
     """Return the normalized URL of a destination; resolve its host. Raises UrlRefused."""
-    target = outbound.judge_url(url)
+    target = outbound.validate_url(url)
     try:
-        await outbound.judge_host(target)
+        await outbound.validate_host(target)
     except UrlRefused as refused:
         # A receiver that is not set up yet may have no DNS record. Each delivery checks the host again.
         if refused.rule is not Rule.UNRESOLVED:
@@ -235,7 +235,7 @@ async def validate_urls(outbound: Outbound, urls: Iterable[str]) -> ValidatedUrl
         async with slots:
             try:
                 if len(wanted) > batches.MAX_DESTINATIONS:
-                    return outbound.judge_url(url).url
+                    return outbound.validate_url(url).url
                 return await validate_url(outbound, url)
             except UrlRefused as refusal:
                 return refusal

@@ -40,7 +40,7 @@ REASONS: Mapping[DisabledReason, str] = {
 async def run_sender(database: Database, settings: Settings) -> None:
     """Run the sender until cancelled; requests in flight then have some seconds to end."""
     keyring = secret_keys.keyring_of(settings)
-    async with client.opened(settings) as http_client, metrics.serve(database, settings):
+    async with client.open_client(settings) as http_client, metrics.serve(database, settings):
         await Sender(database, http_client, keyring).run()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from builders.kit.outbound import lookups
-from builders.kit.outbound.client import Outbound, opened
+from builders.kit.outbound import resolver
+from builders.kit.outbound.client import Outbound, open_client
 from builders.kit.process.settings import Settings
 from tests.kit.scratch import until
 
@@ -133,7 +133,7 @@ async def calling(
     """A client that may reach the receivers by 127.0.0.1 and by these names; leaves no task behind."""
     hosts = ("127.0.0.1", *names)
     allow = tuple(f"{host}:{receiver.port}" for host in hosts for receiver in receivers)
-    async with opened(
+    async with open_client(
         Settings(outbound_allow=allow, outbound_ca=ca, base_url="https://builders.test")
     ) as outbound:
         before = asyncio.all_tasks()
@@ -161,5 +161,5 @@ def resolving(monkeypatch: pytest.MonkeyPatch, **names: list[str]) -> Iterator[l
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(lookups, "ask", ask)
+        patched.setattr(resolver, "resolve_blocking", ask)
         yield asked

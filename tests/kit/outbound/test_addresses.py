@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.outbound.addresses import CLOSED_V4, CLOSED_V6, is_loopback, is_public
+from builders.kit.outbound.addresses import BLOCKED_V4, BLOCKED_V6, is_loopback, is_public
 
 # First and last address of each range, then whether the address before and the one after are public; None where
 # there is none. Written out, so that a change of the table has to be made twice.
@@ -102,9 +102,9 @@ def test_a_range_is_closed_from_its_first_to_its_last_address(
 
 def test_every_range_of_the_table_has_its_row() -> None:
     rows = {(first, last) for first, last, *_ in EDGES}
-    for closed in (*CLOSED_V4, *CLOSED_V6):
+    for closed in (*BLOCKED_V4, *BLOCKED_V6):
         assert (str(closed.network[0]), str(closed.network[-1])) in rows, closed
-        assert closed.why
+        assert closed.reason
         assert closed.source
 
 

@@ -202,7 +202,7 @@ async def test_a_connection_that_breaks_is_not_tried_again(method: str, said: by
         with pytest.raises(OutboundFailed) as failed:
             await outbound.request(method, receiver.url)
     assert failed.value.kind is Failure.PROTOCOL
-    assert not failed.value.unsent
+    assert not failed.value.is_unsent
     assert receiver.connections == 1
 
 
@@ -215,7 +215,7 @@ async def test_a_closed_port_and_a_silent_one_are_told_alike(silent: int) -> Non
         async with calling(receiver) as outbound:
             with pytest.raises(OutboundFailed) as failed:
                 await outbound.request("GET", receiver.url, total_s=limits[0], connect_s=limits[1])
-        said.append((failed.value.kind, str(failed.value), failed.value.unsent))
+        said.append((failed.value.kind, str(failed.value), failed.value.is_unsent))
     assert said == [(Failure.CONNECT, "No connection could be made.", True)] * 3
 
 

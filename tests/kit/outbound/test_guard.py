@@ -6,9 +6,9 @@ from ipaddress import ip_network
 import pytest
 from aiohttp.connector import AddrInfoType
 
-from builders.kit.outbound import addresses, connections, lookups
-from builders.kit.outbound.addresses import Closed
-from builders.kit.outbound.client import Failure, OutboundFailed, Rule, UrlRefused, opened
+from builders.kit.outbound import addresses, connections, resolver
+from builders.kit.outbound.addresses import BlockedRange
+from builders.kit.outbound.client import Failure, OutboundFailed, Rule, UrlRefused, open_client
 from builders.kit.process.settings import Settings
 from tests.kit.outbound.hostile import HOSTILE
 from tests.kit.outbound.receivers import OK, calling, receiving, resolving, saying
@@ -19,15 +19,15 @@ PUBLIC = "93.184.216.34"
 @pytest.fixture
 def loopback_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
     """As far as the table goes, so that a connection to a `public` address can be made without a network."""
-    rest = tuple(each for each in addresses.CLOSED_V4 if each.network != ip_network("127.0.0.0/8"))
-    monkeypatch.setattr(addresses, "CLOSED_V4", (*rest, Closed(ip_network("127.0.0.9/32"), "", "")))
+    rest = tuple(each for each in addresses.BLOCKED_V4 if each.network != ip_network("127.0.0.0/8"))
+    monkeypatch.setattr(addresses, "BLOCKED_V4", (*rest, BlockedRange(ip_network("127.0.0.9/32"), "", "")))
 
 
 @pytest.mark.parametrize("url", [url for url, _ in HOSTILE])
 async def test_a_hostile_url_makes_no_socket(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_socket", lambda _: pytest.fail("a socket was made"))
+    monkeypatch.setattr(connections, "_create_socket", lambda _: pytest.fail("a socket was made"))
     with resolving(monkeypatch) as asked:
-        async with opened(Settings()) as outbound:
+        async with open_client(Settings()) as outbound:
             with pytest.raises(OutboundFailed) as failed:
                 await outbound.request("GET", url)
     assert failed.value.kind is Failure.BLOCKED_ADDRESS
@@ -52,15 +52,15 @@ async def test_a_hostile_url_makes_no_socket(url: str, monkeypatch: pytest.Monke
 async def test_one_address_that_is_not_public_refuses_the_host(
     found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+    async with receiving(saying(OK)) as receiver, open_client(Settings()) as outbound:
         url = f"http://hook.example:{receiver.port}/"
         with resolving(monkeypatch, hook_example=found):
             with pytest.raises(OutboundFailed) as failed:
                 await outbound.request("GET", url)
             with pytest.raises(UrlRefused) as refused:
-                await outbound.judge_host(outbound.judge_url(url))
+                await outbound.validate_host(outbound.validate_url(url))
     assert failed.value.kind is Failure.BLOCKED_ADDRESS
-    assert failed.value.unsent
+    assert failed.value.is_unsent
     assert refused.value.rule is Rule.ADDRESS
     assert receiver.connections == 0
     for said in (str(failed.value), str(refused.value)):
@@ -68,10 +68,10 @@ async def test_one_address_that_is_not_public_refuses_the_host(
 
 
 async def test_a_name_that_changes_after_it_was_judged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+    async with receiving(saying(OK)) as receiver, open_client(Settings()) as outbound:
         url = f"http://hook.example:{receiver.port}/"
         with resolving(monkeypatch, hook_example=[PUBLIC]):
-            await outbound.judge_host(outbound.judge_url(url))
+            await outbound.validate_host(outbound.validate_url(url))
         with resolving(monkeypatch, hook_example=["127.0.0.1"]), pytest.raises(OutboundFailed) as failed:
             await outbound.request("GET", url)
     assert failed.value.kind is Failure.BLOCKED_ADDRESS
@@ -81,8 +81,8 @@ async def test_a_name_that_changes_after_it_was_judged_is_refused(monkeypatch: p
 @pytest.mark.usefixtures("loopback_is_public")
 async def test_the_connection_goes_to_the_address_that_was_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [["127.0.0.1"], ["10.0.0.1"], ["127.0.0.9"]]
-    monkeypatch.setattr(lookups, "ask", lambda _: answers.pop(0))
-    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+    monkeypatch.setattr(resolver, "resolve_blocking", lambda _: answers.pop(0))
+    async with receiving(saying(OK)) as receiver, open_client(Settings()) as outbound:
         await outbound.request("GET", f"http://hook.example:{receiver.port}/")
     assert len(answers) == 2  # one answer, judged and used
     assert receiver.connections == 1
@@ -93,7 +93,7 @@ async def test_the_connection_goes_to_the_address_that_was_judged(monkeypatch: p
 async def test_a_kept_connection_stays_on_its_address_and_the_next_one_is_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with receiving(saying(OK, close=False)) as receiver, opened(Settings()) as outbound:
+    async with receiving(saying(OK, close=False)) as receiver, open_client(Settings()) as outbound:
         url = f"http://hook.example:{receiver.port}/"
         with resolving(monkeypatch, hook_example=["127.0.0.1"]):
             await outbound.request("GET", url, reuse=True)
@@ -110,7 +110,7 @@ async def test_the_socket_is_refused_even_if_the_resolver_was_deceived(monkeypat
     async def deceived(*_: object, **__: object) -> list[dict[str, object]]:
         return [{"hostname": "", "host": "127.0.0.1", "port": receiver.port, "family": 2, "proto": 6, "flags": 0}]
 
-    async with receiving(saying(OK)) as receiver, opened(Settings()) as outbound:
+    async with receiving(saying(OK)) as receiver, open_client(Settings()) as outbound:
         monkeypatch.setattr(connections._Resolver, "resolve", deceived)
         with pytest.raises(OutboundFailed) as failed:
             await outbound.request("GET", f"http://hook.example:{receiver.port}/")
@@ -124,7 +124,7 @@ async def test_an_opened_name_may_lead_to_this_machine_or_outside_and_nowhere_el
     async with receiving(saying(OK)) as receiver, calling(receiver, names=("mock.internal",)) as outbound:
         url = f"http://mock.internal:{receiver.port}/"
         with resolving(monkeypatch, mock_internal=["127.0.0.1"]) as asked:
-            await outbound.judge_host(outbound.judge_url(url))
+            await outbound.validate_host(outbound.validate_url(url))
             assert (await outbound.request("GET", url)).status == 200
             assert asked == ["mock.internal"] * 2  # without the dot: /etc/hosts may know it
         for elsewhere in ("10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1"):
@@ -144,12 +144,12 @@ async def test_another_name_of_an_opened_address_is_refused(monkeypatch: pytest.
 
 
 async def test_a_name_without_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(Settings()) as outbound:
+    async with open_client(Settings()) as outbound:
         with resolving(monkeypatch):
             with pytest.raises(OutboundFailed) as failed:
                 await outbound.request("GET", "https://unknown.example/")
             with pytest.raises(UrlRefused) as refused:
-                await outbound.judge_host(outbound.judge_url("https://unknown.example/"))
+                await outbound.validate_host(outbound.validate_url("https://unknown.example/"))
     assert (failed.value.kind, refused.value.rule) == (Failure.DNS, Rule.UNRESOLVED)
     assert "unknown" not in str(failed.value)
 
@@ -157,17 +157,17 @@ async def test_a_name_without_address_is_said(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("loopback_is_public")
 async def test_few_of_many_addresses_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    real = connections._socket
+    real = connections._create_socket
 
     def note(where: AddrInfoType) -> socket.socket:
         made.append(where)
         return real(where)
 
-    monkeypatch.setattr(connections, "_socket", note)
+    monkeypatch.setattr(connections, "_create_socket", note)
     many = [f"127.0.1.{n}" for n in range(1, 200)]
     async with receiving(saying(OK)) as receiver:
         port = receiver.port  # where nobody listens a moment later
-    async with opened(Settings()) as outbound:
+    async with open_client(Settings()) as outbound:
         with resolving(monkeypatch, hook_example=many), pytest.raises(OutboundFailed) as failed:
             await outbound.request("GET", f"http://hook.example:{port}/")
     assert failed.value.kind is Failure.CONNECT

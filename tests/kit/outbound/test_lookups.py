@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from builders.kit.outbound import lookups
-from builders.kit.outbound.lookups import LookupFailed, Lookups
+from builders.kit.outbound import resolver
+from builders.kit.outbound.resolver import DnsResolver, LookupFailed
 
 
 class Dns:
@@ -38,30 +38,30 @@ class Dns:
 @pytest.fixture
 def dns(monkeypatch: pytest.MonkeyPatch) -> Iterator[Dns]:
     dns = Dns()
-    monkeypatch.setattr(lookups, "ask", dns.ask)
+    monkeypatch.setattr(resolver, "resolve_blocking", dns.ask)
     yield dns
     dns.go.set()
 
 
 @pytest.fixture
-async def found() -> AsyncIterator[Lookups]:
-    lookups = Lookups()
+async def found() -> AsyncIterator[DnsResolver]:
+    lookups = DnsResolver()
     yield lookups
     await lookups.close()
 
 
-async def test_all_addresses_are_found_once_each(dns: Dns, found: Lookups) -> None:
+async def test_all_addresses_are_found_once_each(dns: Dns, found: DnsResolver) -> None:
     assert [str(each) for each in await found.find("a.example.")] == ["192.0.2.1", "2001:db8::1"]
     assert dns.asked == ["a.example."]
 
 
-async def test_answers_are_not_kept(dns: Dns, found: Lookups) -> None:
+async def test_answers_are_not_kept(dns: Dns, found: DnsResolver) -> None:
     for _ in range(3):
         await found.find("a.example.")
     assert len(dns.asked) == 3
 
 
-async def test_those_who_ask_for_a_name_at_once_share_one_lookup(dns: Dns, found: Lookups) -> None:
+async def test_those_who_ask_for_a_name_at_once_share_one_lookup(dns: Dns, found: DnsResolver) -> None:
     asking = [asyncio.create_task(found.find("slow.example.")) for _ in range(100)]
     await asyncio.sleep(0)
     dns.go.set()
@@ -69,43 +69,45 @@ async def test_those_who_ask_for_a_name_at_once_share_one_lookup(dns: Dns, found
     assert dns.asked == ["slow.example."]
 
 
-async def test_an_unknown_name_is_said(dns: Dns, found: Lookups) -> None:
+async def test_an_unknown_name_is_said(dns: Dns, found: DnsResolver) -> None:
     del dns
     with pytest.raises(LookupFailed):
         await found.find("unknown.example.")
 
 
 async def test_a_name_that_hangs_fails_in_time_and_once_it_answers_is_found(
-    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "LIMIT_S", 0.02)
+    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.02)
     for _ in range(2):
         with pytest.raises(LookupFailed):
             await found.find("slow.example.")
     assert dns.asked == ["slow.example."]  # the second waited for the first
     monkeypatch.undo()
-    monkeypatch.setattr(lookups, "ask", dns.ask)
+    monkeypatch.setattr(resolver, "resolve_blocking", dns.ask)
     dns.go.set()
     assert await found.find("slow.example.")
 
 
 async def test_names_that_hang_leave_room_for_others(
-    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "LIMIT_S", 0.3)
+    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
     hanging = [asyncio.create_task(found.find(f"{n}.slow.example.")) for n in range(200)]
     await asyncio.sleep(0.01)
     assert await found.find("a.b.test.")
     failed = await asyncio.gather(*hanging, return_exceptions=True)
     assert all(isinstance(each, LookupFailed) for each in failed)
-    assert dns.most_at_once <= lookups.THREADS_OF_SITE + 1
+    assert dns.most_at_once <= resolver.MAX_THREADS_PER_DOMAIN + 1
 
 
-async def test_so_many_threads_run_and_no_more(dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "LIMIT_S", 0.3)
-    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(lookups.THREADS * 2)]
+async def test_so_many_threads_run_and_no_more(
+    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
+    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(resolver.MAX_THREADS * 2)]
     await asyncio.gather(*hanging, return_exceptions=True)
-    assert dns.most_at_once == lookups.THREADS_OF_STRANGERS
+    assert dns.most_at_once == resolver.MAX_THREADS_UNKNOWN_HOSTS
     dns.go.set()
 
 
@@ -119,22 +121,22 @@ async def test_so_many_threads_run_and_no_more(dns: Dns, found: Lookups, monkeyp
     ],
 )
 async def test_a_stranger_holds_up_none_of_those_who_share_an_ending_with_them(
-    dns: Dns, found: Lookups, stranger: str, other: str
+    dns: Dns, found: DnsResolver, stranger: str, other: str
 ) -> None:
     hanging = [asyncio.create_task(found.find(f"slow{n}.{stranger}")) for n in range(20)]
     await asyncio.sleep(0.01)
     assert await found.find(other)
-    assert dns.most_at_once <= lookups.THREADS_OF_SITE + 1
+    assert dns.most_at_once <= resolver.MAX_THREADS_PER_DOMAIN + 1
     dns.go.set()
     await asyncio.gather(*hanging)
 
 
 async def test_a_name_that_answered_lately_finds_a_thread_when_all_else_hangs(
-    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await found.find("known.example.")
-    monkeypatch.setattr(lookups, "LIMIT_S", 0.3)
-    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(lookups.THREADS * 2)]
+    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
+    hanging = [asyncio.create_task(found.find(f"slow.{n}.test.")) for n in range(resolver.MAX_THREADS * 2)]
     await asyncio.sleep(0.01)
     assert await found.find("known.example.")
     with pytest.raises(LookupFailed):
@@ -144,28 +146,28 @@ async def test_a_name_that_answered_lately_finds_a_thread_when_all_else_hangs(
 
 
 async def test_a_name_that_hangs_is_known_no_more(
-    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dns.go.set()
     await found.find("slow.example.")
     dns.go.clear()
-    monkeypatch.setattr(lookups, "LIMIT_S", 0.02)
+    monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.02)
     with pytest.raises(LookupFailed):
         await found.find("slow.example.")
     assert "slow.example." not in found._known
 
 
 async def test_so_many_names_are_known_and_no_more(
-    dns: Dns, found: Lookups, monkeypatch: pytest.MonkeyPatch
+    dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del dns
-    monkeypatch.setattr(lookups, "MOST_KNOWN", 2)
+    monkeypatch.setattr(resolver, "MAX_KNOWN_HOSTS", 2)
     for name in ("a.test.", "b.test.", "a.test.", "c.test."):
         await found.find(name)
     assert list(found._known) == ["a.test.", "c.test."]
 
 
-async def test_nothing_is_remembered_of_what_has_ended(dns: Dns, found: Lookups) -> None:
+async def test_nothing_is_remembered_of_what_has_ended(dns: Dns, found: DnsResolver) -> None:
     await asyncio.gather(
         *(found.find(f"{n}.unknown.example.") for n in range(20)),
         *(found.find(f"{n}.b{n}.example.") for n in range(20)),
@@ -173,11 +175,11 @@ async def test_nothing_is_remembered_of_what_has_ended(dns: Dns, found: Lookups)
     )
     assert len(dns.asked) == 40
     await asyncio.sleep(0)
-    assert (found._running, found._sites) == ({}, {})
+    assert (found._running, found._domains) == ({}, {})
 
 
 async def test_closing_waits_for_no_thread(dns: Dns) -> None:
-    found = Lookups()
+    found = DnsResolver()
     asking = asyncio.create_task(found.find("slow.example."))
     await asyncio.sleep(0.01)
     await asyncio.wait_for(found.close(), 1)
@@ -187,4 +189,4 @@ async def test_closing_waits_for_no_thread(dns: Dns) -> None:
 
 
 def test_the_systems_resolver_is_asked() -> None:
-    assert {"127.0.0.1", "::1"} & set(lookups.ask("localhost"))
+    assert {"127.0.0.1", "::1"} & set(resolver.resolve_blocking("localhost"))

@@ -76,7 +76,7 @@ async def refused(context: ssl.SSLContext, ca: Path | None) -> OutboundFailed:
         with pytest.raises(OutboundFailed) as failed:
             await outbound.request("GET", f"https://{NAME}:{receiver.port}/")
     assert receiver.requests == []
-    assert failed.value.unsent
+    assert failed.value.is_unsent
     assert failed.value.kind is Failure.TLS
     return failed.value
 
@@ -95,7 +95,7 @@ async def test_a_certificate_out_of_its_time_is_refused(authority: trustme.CA, c
 
 async def test_another_authority_is_not_trusted(authority: trustme.CA, ca: Path) -> None:
     for context, trusted in ((server(authority, NAME), None), (server(trustme.CA(), NAME), ca)):
-        assert "authority is not known" in str(await refused(context, trusted))
+        assert "authority is unknown" in str(await refused(context, trusted))
 
 
 async def test_older_tls_than_1_2_is_refused(authority: trustme.CA, ca: Path) -> None:
@@ -113,7 +113,7 @@ async def test_a_server_that_speaks_no_tls_is_said(ca: Path) -> None:
         with pytest.raises(OutboundFailed) as failed:
             await outbound.request("GET", f"https://{NAME}:{receiver.port}/")
     assert failed.value.kind is Failure.TLS
-    assert failed.value.unsent
+    assert failed.value.is_unsent
 
 
 async def test_a_server_that_says_no_last_word_holds_no_connection(authority: trustme.CA, ca: Path) -> None:

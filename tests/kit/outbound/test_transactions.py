@@ -16,7 +16,7 @@ async def test_a_call_within_a_transaction_is_an_error(own_database: Database) -
             with pytest.raises(RuntimeError, match="transaction"):
                 await outbound.request("GET", receiver.url)
             with pytest.raises(RuntimeError, match="transaction"):
-                await outbound.judge_host(Target("https", "a.example", 443, "/"))
+                await outbound.validate_host(Target("https", "a.example", 443, "/"))
         assert receiver.connections == 0
         assert (await outbound.request("GET", receiver.url)).status == 200
 

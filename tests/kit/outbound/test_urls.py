@@ -6,14 +6,14 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from builders.kit.outbound.client import Outbound
-from builders.kit.outbound.targets import CLOSED_PORTS, Rule, UrlRefused, judge_url
+from builders.kit.outbound.targets import BLOCKED_PORTS, Rule, UrlRefused, validate_url
 from builders.kit.process.settings import Settings
 from tests.kit.outbound.hostile import HOSTILE, ORDINARY
 
 
 def refusal(url: str, *, https_only: bool = False) -> Rule | None:
     try:
-        judge_url(url, https_only=https_only)
+        validate_url(url, https_only=https_only)
     except UrlRefused as refused:
         return refused.rule
     return None
@@ -30,9 +30,9 @@ def test_there_are_enough_hostile_urls() -> None:
 
 @pytest.mark.parametrize(("url", "written"), ORDINARY)
 def test_an_ordinary_url_is_written_anew(url: str, written: str) -> None:
-    target = judge_url(url)
+    target = validate_url(url)
     assert target.url == written
-    assert judge_url(written) == target
+    assert validate_url(written) == target
 
 
 @given(st.one_of(st.text(), st.text().map("http://a.example/{}".format), st.text().map("https://{}".format)))
@@ -40,14 +40,14 @@ def test_an_ordinary_url_is_written_anew(url: str, written: str) -> None:
 @example("http://a.example/\u2028")
 def test_whatever_is_let_through_is_plain_and_stays_itself(url: str) -> None:
     try:
-        target = judge_url(url)
+        target = validate_url(url)
     except UrlRefused:
         return
     assert target.url.isascii()
     assert not set(target.url) & set('\\ "<>#\r\n\t\0`{}|^')
     assert set(target.host) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.:")
     assert "@" not in target.url.split("/")[2]
-    assert judge_url(target.url) == target
+    assert validate_url(target.url) == target
 
 
 def test_one_scheme_can_be_asked_for() -> None:
@@ -61,7 +61,7 @@ def test_usual_ports_are_open(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "port", [0, 1, 21, 22, 25, 53, 79, 81, 110, 442, 444, 587, 993, 1023, *sorted(CLOSED_PORTS)]
+    "port", [0, 1, 21, 22, 25, 53, 79, 81, 110, 442, 444, 587, 993, 1023, *sorted(BLOCKED_PORTS)]
 )
 def test_ports_of_other_services_are_closed(port: int) -> None:
     assert refusal(f"https://a.example:{port}/") is Rule.PORT
@@ -79,7 +79,7 @@ def test_ports_of_other_services_are_closed(port: int) -> None:
 )
 def test_the_service_does_not_call_itself(base_url: str, url: str) -> None:
     with pytest.raises(UrlRefused, match="back to this service") as refused:
-        Outbound(Settings(base_url=base_url)).judge_url(url)
+        Outbound(Settings(base_url=base_url)).validate_url(url)
     assert refused.value.rule is Rule.HOST
 
 
@@ -87,9 +87,9 @@ def test_an_opened_host_is_let_through_on_its_port_alone() -> None:
     allow = ("localhost:22", "127.0.0.1:9000", "[::1]:9000", "mock.internal:9000", "10.0.0.7:9000")
     outbound = Outbound(Settings(outbound_allow=allow))
     for host in allow:
-        assert outbound.judge_url(f"http://{host}/x").opened
-    assert outbound.judge_url("http://LOCALHOST.:22/").opened
-    assert outbound.judge_url("http://[0:0::1]:9000/").opened
+        assert outbound.validate_url(f"http://{host}/x").is_allowed
+    assert outbound.validate_url("http://LOCALHOST.:22/").is_allowed
+    assert outbound.validate_url("http://[0:0::1]:9000/").is_allowed
     for url in (
         *("http://localhost:9000/", "http://127.0.0.1:9001/", "http://127.0.0.2:9000/", "http://a.localhost:22/"),
         *(
@@ -100,25 +100,25 @@ def test_an_opened_host_is_let_through_on_its_port_alone() -> None:
         ),
     ):
         with pytest.raises(UrlRefused):
-            outbound.judge_url(url)
+            outbound.validate_url(url)
 
 
 def test_an_opened_host_is_held_to_all_other_rules() -> None:
     outbound = Outbound(Settings(outbound_allow=("localhost:9000",)))
     for url in ("ftp://localhost:9000/", "http://a@localhost:9000/", "http://localhost:9000/#a"):
         with pytest.raises(UrlRefused):
-            outbound.judge_url(url)
+            outbound.validate_url(url)
     with pytest.raises(UrlRefused):
-        outbound.judge_url("http://localhost:9000/", https_only=True)
+        outbound.validate_url("http://localhost:9000/", https_only=True)
 
 
 def test_a_refusal_becomes_a_422_at_its_place() -> None:
     with pytest.raises(UrlRefused) as refused:
-        judge_url("https://127.0.0.1/secret-path")
+        validate_url("https://127.0.0.1/secret-path")
     [error] = refused.value.at("body", "url").errors
     assert error == {
         "loc": ["body", "url"],
-        "msg": "The URL's address is not a public one.",
+        "msg": "The URL's address is not public.",
         "type": "url_not_allowed",
     }
 

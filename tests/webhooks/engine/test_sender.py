@@ -8,7 +8,7 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy
-from builders.kit.outbound.client import opened
+from builders.kit.outbound.client import open_client
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.webhooks import attempts, sender
@@ -127,7 +127,7 @@ async def test_endless_responses_do_not_delay_other_deliveries(harness: Harness)
     with hostile.serving() as port:
         async with receiving(saying(OK)) as receiver:
             allow = (f"{hostile.HOST}:{port}", f"{hostile.HOST}:{receiver.port}")
-            async with opened(
+            async with open_client(
                 Settings(outbound_allow=allow, base_url="https://builders.test")
             ) as harness.outbound:
                 for kind in hostile.KINDS:

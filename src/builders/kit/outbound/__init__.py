@@ -1,1 +1,1 @@
-"""What stands between us and the addresses that strangers give: rules, look-ups, connections."""
+"""The HTTP client for URLs that users give: URL validation, DNS resolution, guarded connections."""

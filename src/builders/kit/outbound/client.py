@@ -1,8 +1,8 @@
-"""The only HTTP client of the service, opened once a process.
+"""The HTTP client for all outgoing requests, safe for URLs that users give.
 
-Callers hand it addresses that strangers gave. So nothing but public addresses is reached (decision 0010), no
-redirect is followed, nothing is unpacked, no proxy, cookie or password of the environment is used, and each
-request is bounded in time and size. What a failure says may be shown to whoever gave the URL.
+It connects to public addresses only (decision 0010), follows no redirects, does not decompress, ignores proxies,
+cookies and passwords of the environment, and limits the time and size of each request. Error messages may be shown
+to the user who gave the URL.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from structlog.contextvars import get_contextvars
 
 from builders.kit.db import connections
 from builders.kit.outbound import targets, tls
-from builders.kit.outbound.connections import Asked, Call, Wire
+from builders.kit.outbound.connections import Exchange, HttpSessions, RequestOptions
 from builders.kit.outbound.failures import Failure, OutboundFailed
-from builders.kit.outbound.lookups import find
+from builders.kit.outbound.resolver import resolve_target
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
 from builders.kit.process.settings import Settings
 from builders.kit.process.version import REVISION
 
-__all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused", "opened"]
+__all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused", "open_client"]
 
-MOST_BODY = 1024 * 1024  # bytes that are sent with one request
+MAX_BODY_BYTES = 1024 * 1024  # of a request
 TRACEPARENT = "traceparent"
-# Headers that the client writes itself.
-OURS = frozenset(
+# Headers that callers cannot set.
+RESERVED_HEADERS = frozenset(
     (
         *("host", "content-length", "transfer-encoding", "connection", "accept-encoding", "expect", "te"),
         *("trailer", "upgrade", "keep-alive", "proxy-authorization", "proxy-connection", TRACEPARENT),
@@ -46,52 +46,54 @@ _VALUE = re.compile(r"(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?")  # RFC 91
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An answer of whatever status; a redirect is one like others."""
+    """A response of any status, redirects included."""
 
     status: int
-    headers: Mapping[str, str] = field(repr=False)  # names in any case
-    body: bytes = field(repr=False)  # as it came: packed, when Content-Encoding says so against our asking
+    headers: Mapping[str, str] = field(repr=False)  # case-insensitive
+    body: bytes = field(repr=False)  # not decoded, even if Content-Encoding is set although identity was requested
     elapsed_ms: int
-    truncated: bool  # whether there was more than the body holds
+    truncated: bool  # the response was longer than the body
 
 
 class Outbound:
-    """The client; a context manager. One for each event loop."""
+    """The client; an asynchronous context manager. Open one per event loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._opened = frozenset(map(targets.read_host, settings.outbound_allow))
+        self._allowed_hosts = frozenset(map(targets.parse_host_port, settings.outbound_allow))
         self._own_host = _own_host(settings.url)
         self._ca = settings.outbound_ca
         self._user_agent = f"Builders/{REVISION} (+{settings.url})"
-        self._wire: Wire | None = None
-        self._target = lru_cache(maxsize=1024)(self.judge_url)  # a receiver is called many times
+        self._sessions: HttpSessions | None = None
+        self._target = lru_cache(maxsize=1024)(self.validate_url)  # the same URL is requested many times
 
     async def __aenter__(self) -> Self:
-        self._wire = Wire(tls.context(self._ca), user_agent=self._user_agent)
+        self._sessions = HttpSessions(tls.context(self._ca), user_agent=self._user_agent)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            await wire.close()
+        sessions, self._sessions = self._sessions, None
+        if sessions is not None:
+            await sessions.close()
 
-    def judge_url(self, url: str, *, https_only: bool = False) -> Target:
-        """The target of a URL; its `url` is what to store. Raises UrlRefused; looks nothing up."""
-        return targets.judge_url(url, https_only=https_only, own_host=self._own_host, opened=self._opened)
+    def validate_url(self, url: str, *, https_only: bool = False) -> Target:
+        """Parse and validate a URL without DNS; store the `url` of the returned target. Raise UrlRefused."""
+        return targets.validate_url(
+            url, https_only=https_only, own_host=self._own_host, allowed_hosts=self._allowed_hosts
+        )
 
-    async def judge_host(self, target: Target) -> None:
-        """Refuses a target whose host has, at this moment, an address that is not public. Raises UrlRefused.
+    async def validate_host(self, target: Target) -> None:
+        """Resolve the target's host. Raise UrlRefused if it has no address or one that is not public.
 
-        A courtesy to whoever stores the URL: each connection judges anew.
+        This reports a bad URL early; each connection checks its address again.
         """
-        _outside_transactions()
+        _refuse_open_transaction()
         try:
-            found = await find(self._running.lookups, target)
+            found = await resolve_target(self._open_sessions.resolver, target)
         except OutboundFailed as error:
             raise UrlRefused(Rule.UNRESOLVED, "The URL's host name could not be resolved.") from error
-        if not all(map(Call(target).admits, found)):
+        if not all(map(Exchange(target).allows, found)):
             raise UrlRefused(Rule.ADDRESS, "The URL's host has an address that is not a public one.")
 
     async def request(
@@ -107,17 +109,17 @@ class Outbound:
         keep_bytes: int | None = None,
         reuse: bool = False,
     ) -> Response:
-        """Sends one request. Raises OutboundFailed, and RuntimeError while this task holds a transaction open.
+        """Send one request. Raise OutboundFailed, and RuntimeError if this task has an open transaction.
 
-        An answer of more than `max_bytes` fails as too large; with `keep_bytes` it never does, but is cut to
-        its first `keep_bytes`, and read no further than `max_bytes`. `reuse` keeps the connection, on its
-        address, for the next request to the same host.
+        A response body longer than `max_bytes` raises OutboundFailed. With `keep_bytes` it does not: the body is
+        truncated to `keep_bytes`, and reading stops at `max_bytes`. `reuse` keeps the connection alive for the
+        next request to the same host.
         """
-        _outside_transactions()
-        asked = Asked(
-            method=_checked(method),
-            headers=_headers(headers or {}),
-            body=_bounded(body),
+        _refuse_open_transaction()
+        options = RequestOptions(
+            method=_validate_method(method),
+            headers=_build_headers(headers or {}),
+            body=_validate_body(body),
             connect_s=connect_s,
             max_bytes=max_bytes,
             keep_bytes=keep_bytes,
@@ -125,63 +127,63 @@ class Outbound:
         )
         began = time.perf_counter()
         try:
-            call = Call(self._target(url))
+            exchange = Exchange(self._target(url))
         except UrlRefused as error:
             raise OutboundFailed(Failure.BLOCKED_ADDRESS, error.message) from error
         try:
             async with asyncio.timeout(total_s):
-                answer = await self._running.exchange(call, asked)
+                raw = await self._open_sessions.exchange(exchange, options)
         except TimeoutError as error:
-            raise OutboundFailed(Failure.TIMEOUT if call.connection else Failure.CONNECT) from error
+            raise OutboundFailed(Failure.TIMEOUT if exchange.connection else Failure.CONNECT) from error
         return Response(
-            status=answer.status,
-            headers=answer.headers,
-            body=answer.body,
+            status=raw.status,
+            headers=raw.headers,
+            body=raw.body,
             elapsed_ms=round((time.perf_counter() - began) * 1000),
-            truncated=answer.truncated,
+            truncated=raw.truncated,
         )
 
     @property
-    def _running(self) -> Wire:
-        if self._wire is None:
+    def _open_sessions(self) -> HttpSessions:
+        if self._sessions is None:
             raise RuntimeError("Outbound is not open: use `async with`.")
-        return self._wire
+        return self._sessions
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Outbound]:
-    """An open client; in a job `await jobs.shared(context, outbound.opened)`."""
+async def open_client(settings: Settings) -> AsyncIterator[Outbound]:
+    """Open a client; a job calls `await queue.get_shared(context, outbound.open_client)`."""
     async with Outbound(settings) as outbound:
         yield outbound
 
 
 def _own_host(url: str) -> str | None:
-    """The host that the service is known by; None when a target cannot be called so."""
+    """Return the service's own host, or None if it is not a valid target host."""
     host = urlsplit(url).hostname or ""
     try:
-        return targets.read_host(f"[{host}]:443" if ":" in host else f"{host}:443")[0]
+        return targets.parse_host_port(f"[{host}]:443" if ":" in host else f"{host}:443")[0]
     except ValueError:
         return None
 
 
-def _outside_transactions() -> None:
+def _refuse_open_transaction() -> None:
     if connections.in_transaction():
         raise RuntimeError("A transaction is open: read, call, then write in a second one (decision 0010).")
 
 
-def _checked(method: str) -> str:
+def _validate_method(method: str) -> str:
     if not _TOKEN.fullmatch(method) or method == "CONNECT":
-        raise ValueError(f"{method!r} is not a method that can be sent.")
+        raise ValueError(f"{method!r} is not a valid method.")
     return method
 
 
-def _headers(given: Mapping[str, str]) -> dict[str, str]:
-    """What the caller wants sent, and the trace that the present request is part of."""
+def _build_headers(given: Mapping[str, str]) -> dict[str, str]:
+    """Validate the caller's headers and add the trace context of the current request."""
     for name, value in given.items():
-        if not _TOKEN.fullmatch(name) or name.lower() in OURS:
-            raise ValueError(f"{name!r} is not a header that a caller can set.")
+        if not _TOKEN.fullmatch(name) or name.lower() in RESERVED_HEADERS:
+            raise ValueError(f"{name!r} is not a header that callers can set.")
         if not _VALUE.fullmatch(value):
-            raise ValueError(f"The value of the header {name} holds what no header can hold.")  # maybe a secret
+            raise ValueError(f"The value of the header {name} is not valid.")  # not quoted: it may be a secret
     trace = get_contextvars().get(TRACEPARENT)
     if trace is None:
         return dict(given)
@@ -189,7 +191,7 @@ def _headers(given: Mapping[str, str]) -> dict[str, str]:
     return {**given, TRACEPARENT: f"{version}-{trace_id}-{secrets.token_hex(8)}-{flags}"}
 
 
-def _bounded(body: bytes | None) -> bytes | None:
-    if body is not None and len(body) > MOST_BODY:
-        raise ValueError(f"A body of more than {MOST_BODY} bytes is not sent.")
+def _validate_body(body: bytes | None) -> bytes | None:
+    if body is not None and len(body) > MAX_BODY_BYTES:
+        raise ValueError(f"A body has at most {MAX_BODY_BYTES} bytes.")
     return body

@@ -1,7 +1,7 @@
-"""Connections: aiohttp with our resolver and our sockets, so that each address is judged where it is used.
+"""aiohttp sessions with a custom resolver and socket factory that check each address before a connection.
 
-All addresses of a name are judged by the resolver; the socket factory judges the one that is connected to, and so
-sees the literal ones too, which aiohttp resolves by itself.
+The resolver checks all addresses of a host name. The socket factory checks the address of each connection,
+including IP literals, which aiohttp does not pass to the resolver.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from aiohttp.connector import AddrInfoType, Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from builders.kit.outbound.addresses import Address, is_loopback, is_public, read
+from builders.kit.outbound.addresses import Address, is_loopback, is_public, parse_address
 from builders.kit.outbound.failures import Failure, OutboundFailed
-from builders.kit.outbound.lookups import Lookups, find
 from builders.kit.outbound.meter import Budget, ResponseMeter, budget
+from builders.kit.outbound.resolver import DnsResolver, resolve_target
 from builders.kit.outbound.targets import Target
 from builders.kit.outbound.tls import tls_reason
 
-MOST_CONNECTIONS = 1000  # at once; who waits for one waits at most as long as for a connection
-MOST_HEADERS, MOST_LINE = 100, 8190  # fields of an answer, and bytes of one of them or of the status line
-OF_FAMILY = 2  # addresses of each family that are tried: aiohttp tries all of them, less one, less two...
-KEPT_S = 4  # that a connection to be used again is kept idle; many servers give up theirs after 5 s
-RECEIVE_BUFFER = 32 * 1024  # bytes that a peer can have ready for one read; Linux doubles it
+MAX_CONNECTIONS = 1000  # at once; waiting for a free one counts towards the connect timeout
+MAX_HEADERS, MAX_LINE_BYTES = 100, 8190  # fields of a response, and bytes of a field or the status line
+MAX_ADDRESSES_PER_FAMILY = 2  # because aiohttp retries every address it is given
+KEEPALIVE_S = 4  # idle time of a reusable connection; many servers close theirs after 5 s
+RECEIVE_BUFFER = 32 * 1024  # bytes; Linux doubles it
 VERSIONS = (aiohttp.HttpVersion10, aiohttp.HttpVersion11)
 STATUSES = range(200, 600)
-NEVER = 1e9  # seconds: aiohttp rounds longer limits up to whole seconds
+NEVER_ROUNDED_S = 1e9  # aiohttp rounds timeouts above this threshold up to complete seconds
 
 
 @dataclass(slots=True)
-class Call:
-    """One request under way."""
+class Exchange:
+    """The state of one request and its response."""
 
     target: Target
     budget: Budget = field(default_factory=lambda: budget(0))
@@ -47,79 +47,79 @@ class Call:
     meter: ResponseMeter | None = None
     is_new: bool = False  # the connection was made for this request
 
-    def admits(self, address: Address) -> bool:
-        """Whether the guard lets the request through to the address.
+    def allows(self, address: Address) -> bool:
+        """Return True if the request may connect to the address.
 
-        A host that the operator opened may be this machine, or the very address it was opened as.
+        An allowed host may also be a loopback address, or the address that it was allowed as.
         """
         if is_public(address):
             return True
-        return self.target.opened and (is_loopback(address) or address == self.target.literal)
+        return self.target.is_allowed and (is_loopback(address) or address == self.target.literal)
 
     def close(self) -> None:
-        """Abort the connection, unless it already serves another request: the peer may never close it."""
+        """Abort the connection unless it already serves another request; the peer might never close it."""
         if self.connection is not None and self.meter is not None and self.meter.serves(self.budget):
             self.connection.abort()
 
     def attach(self, connection: asyncio.Transport, handler: asyncio.Protocol) -> None:
-        """Count on this connection what arrives for the request."""
+        """Count the bytes that this connection receives for the request."""
         meter = connection.get_protocol()
         if not isinstance(meter, ResponseMeter):
             meter = ResponseMeter(connection, handler)
             connection.set_protocol(meter)
         if not meter.is_clean:
-            raise _Spoilt
+            raise _StaleConnection
         meter.begin(self.budget)
         self.connection, self.meter = connection, meter
 
 
-_call: ContextVar[Call] = ContextVar("outbound_call")
+_exchange: ContextVar[Exchange] = ContextVar("outbound_call")
 
 
-class _Blocked(OSError):
-    """An address that is not let through; an OSError, which aiohttp hands on."""
+class _BlockedAddress(OSError):
+    """The address is not allowed; an OSError, because aiohttp passes on no other exception."""
 
 
-class _Spoilt(Exception):
-    """A connection on which the server has spoken before it was asked; nothing was sent."""
+class _StaleConnection(Exception):
+    """The server sent data on the connection before the request; nothing was sent."""
 
 
 class _Request(aiohttp.ClientRequest):
-    """Attach the call to its connection, which aiohttp has forgotten when the call must be aborted."""
+    """Attach the exchange to its connection, which aiohttp no longer knows when an exchange is aborted."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
-        # What came while the connection was idle, aiohttp would take for the answer to the next request.
+        # aiohttp would treat data received on an idle connection as the response to the next request.
         if conn.protocol is None or conn.protocol.should_close:
-            raise _Spoilt
-        # uvloop's transports have the methods of asyncio's and not their type.
-        _call.get().attach(cast("asyncio.Transport", conn.transport), conn.protocol)
+            raise _StaleConnection
+        # uvloop's transports have asyncio's methods but are not subclasses.
+        _exchange.get().attach(cast("asyncio.Transport", conn.transport), conn.protocol)
         return await super().send(conn)
 
 
 class _Resolver(AbstractResolver):
-    """Gives aiohttp addresses that have all been judged."""
+    """Resolves host names for aiohttp and refuses a host with an address that is not allowed."""
 
-    def __init__(self, lookups: Lookups) -> None:
-        self.lookups = lookups
+    def __init__(self, resolver: DnsResolver) -> None:
+        self.resolver = resolver
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         del family
-        call = _call.get()
-        found = await find(self.lookups, call.target)
-        if not all(map(call.admits, found)):
+        exchange = _exchange.get()
+        found = await resolve_target(self.resolver, exchange.target)
+        if not all(map(exchange.allows, found)):
             raise OutboundFailed(Failure.BLOCKED_ADDRESS)
         tried: list[Address] = []
         for kind in (IPv4Address, IPv6Address):
-            tried += [each for each in found if isinstance(each, kind)][:OF_FAMILY]
-        return [_result(host, port, each) for each in found if each in tried]
+            tried += [each for each in found if isinstance(each, kind)][:MAX_ADDRESSES_PER_FAMILY]
+        return [_resolve_result(host, port, each) for each in found if each in tried]
 
     async def close(self) -> None:
-        """Nothing of its own is open."""
+        """Do nothing: HttpSessions closes the DNS resolver."""
 
 
-def _result(host: str, port: int, address: Address) -> ResolveResult:
+def _resolve_result(host: str, port: int, address: Address) -> ResolveResult:
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     return {
         "hostname": host,
@@ -131,21 +131,21 @@ def _result(host: str, port: int, address: Address) -> ResolveResult:
     }
 
 
-def _socket(where: AddrInfoType) -> socket.socket:
-    """A socket for an address that is let through."""
+def _create_socket(where: AddrInfoType) -> socket.socket:
+    """Create a socket for an allowed address. Raise _BlockedAddress for any other."""
     family, kind, protocol, _, address = where
-    call = _call.get()
-    if not call.admits(read(str(address[0]))):
-        raise _Blocked
-    call.is_new = True
+    exchange = _exchange.get()
+    if not exchange.allows(parse_address(str(address[0]))):
+        raise _BlockedAddress
+    exchange.is_new = True
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is sent, and how much of the answer is wanted."""
+class RequestOptions:
+    """The request to send, and the limits of its response."""
 
     method: str
     headers: Mapping[str, str]
@@ -157,8 +157,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back."""
+class RawResponse:
+    """A response as aiohttp received it."""
 
     status: int
     headers: Mapping[str, str]
@@ -166,26 +166,25 @@ class Answer:
     truncated: bool
 
 
-class Wire:
-    """Sessions of one event loop: connections of one request each, or kept for the next one to the same host."""
+class HttpSessions:
+    """The sessions of one event loop: one closes its connections after a request, one keeps them alive."""
 
-    def __init__(self, tls: ssl.SSLContext, *, user_agent: str) -> None:
-        self.lookups = Lookups()
+    def __init__(self, tls_context: ssl.SSLContext, *, user_agent: str) -> None:
+        self.resolver = DnsResolver()
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
-        self._tls = tls
-        self._closing = self._session(force_close=True)
-        # A GET whose connection breaks is sent once only; on a kept connection, which the server may have just
-        # given up, aiohttp sends it once more.
-        self._closing._retry_connection = False  # noqa: SLF001 - there is no public way
-        self._keeping = self._session(keepalive_timeout=KEPT_S)
+        self._tls = tls_context
+        self._single_use = self._session(force_close=True)
+        # Do not resend a GET whose connection breaks. The other session may: a server can close a kept connection.
+        self._single_use._retry_connection = False  # noqa: SLF001 - no public option
+        self._keep_alive = self._session(keepalive_timeout=KEEPALIVE_S)
 
-    def _session(self, **options: Any) -> aiohttp.ClientSession:  # aiohttp's own options
+    def _session(self, **options: Any) -> aiohttp.ClientSession:  # options of aiohttp.TCPConnector
         connector = aiohttp.TCPConnector(
-            resolver=_Resolver(self.lookups),
+            resolver=_Resolver(self.resolver),
             use_dns_cache=False,
-            socket_factory=_socket,
+            socket_factory=_create_socket,
             ssl=self._tls,
-            limit=MOST_CONNECTIONS,
+            limit=MAX_CONNECTIONS,
             **options,
         )
         return aiohttp.ClientSession(
@@ -196,69 +195,71 @@ class Wire:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
-            max_headers=MOST_HEADERS,
-            max_line_size=MOST_LINE,
-            max_field_size=MOST_LINE,
+            max_headers=MAX_HEADERS,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
         )
 
-    async def exchange(self, call: Call, asked: Asked) -> Answer:
-        """One request and its answer. Raises OutboundFailed; has no limit of time but that of connecting."""
-        call.budget = budget(asked.max_bytes)
-        token = _call.set(call)
-        whole = False
+    async def exchange(self, exchange: Exchange, options: RequestOptions) -> RawResponse:
+        """Send a request and read its response, without a total timeout. Raise OutboundFailed."""
+        exchange.budget = budget(options.max_bytes)
+        token = _exchange.set(exchange)
+        complete = False
         try:
-            async with await self._send(call, asked) as response:
-                if call.meter is not None:
-                    call.meter.watch(partial(_fail, response.content))
-                answer, whole = await _read(response, asked, call.budget)
-                return answer
+            async with await self._send(exchange, options) as response:
+                if exchange.meter is not None:
+                    exchange.meter.watch(partial(_fail_body, response.content))
+                raw, complete = await _read_response(response, options, exchange.budget)
+                return raw
         except (OutboundFailed, aiohttp.ClientError, HttpProcessingError, OSError) as error:
-            raise _failed(error, call) from error
+            raise _to_outbound_failed(error, exchange) from error
         finally:
-            _call.reset(token)
-            if not (asked.reuse and whole):
-                call.close()
-            if call.meter is not None:
-                call.meter.end(call.budget)
+            _exchange.reset(token)
+            if not (options.reuse and complete):
+                exchange.close()
+            if exchange.meter is not None:
+                exchange.meter.end(exchange.budget)
 
-    async def _send(self, call: Call, asked: Asked) -> aiohttp.ClientResponse:
-        session = self._keeping if asked.reuse else self._closing
+    async def _send(self, exchange: Exchange, options: RequestOptions) -> aiohttp.ClientResponse:
+        session = self._keep_alive if options.reuse else self._single_use
         while True:
             try:
                 return await session.request(
-                    asked.method,
-                    URL(call.target.url, encoded=True),
-                    headers=asked.headers,
-                    data=asked.body,
-                    timeout=aiohttp.ClientTimeout(connect=asked.connect_s, ceil_threshold=NEVER),
+                    options.method,
+                    URL(exchange.target.url, encoded=True),
+                    headers=options.headers,
+                    data=options.body,
+                    timeout=aiohttp.ClientTimeout(connect=options.connect_s, ceil_threshold=NEVER_ROUNDED_S),
                     allow_redirects=False,
                 )
-            except _Spoilt:
-                if call.is_new:
+            except _StaleConnection:
+                if exchange.is_new:
                     raise OutboundFailed(Failure.PROTOCOL) from None
 
     async def close(self) -> None:
-        """Closes what is open."""
-        await self._closing.close()
-        await self._keeping.close()
-        await self.lookups.close()
+        """Close the sessions and the resolver."""
+        await self._single_use.close()
+        await self._keep_alive.close()
+        await self.resolver.close()
 
 
-def _fail(content: aiohttp.StreamReader) -> None:
-    """Fail the reader of a body whose connection has ended before it.
+def _fail_body(content: aiohttp.StreamReader) -> None:
+    """Fail the body of a response whose connection ended before its end.
 
-    aiohttp leaves the reader waiting when its parser refuses a body whose head it has passed on.
+    aiohttp does not, if its parser rejects the body after it accepted the head; the read would wait forever.
     """
     if not content.is_eof() and content.exception() is None:
         content.set_exception(aiohttp.ClientPayloadError("The connection ended before the body."))
 
 
-async def _read(response: aiohttp.ClientResponse, asked: Asked, budget: Budget) -> tuple[Answer, bool]:
-    """Return the response, and whether it was read to its end."""
+async def _read_response(
+    response: aiohttp.ClientResponse, options: RequestOptions, budget: Budget
+) -> tuple[RawResponse, bool]:
+    """Return the response, and True if it was read completely."""
     if response.version not in VERSIONS or response.status not in STATUSES:
         raise OutboundFailed(Failure.PROTOCOL)
-    most, keep = asked.max_bytes, asked.keep_bytes
-    if keep is None and (response.content_length or 0) > most and asked.method != "HEAD":
+    most, keep = options.max_bytes, options.keep_bytes
+    if keep is None and (response.content_length or 0) > most and options.method != "HEAD":
         raise OutboundFailed(Failure.TOO_LARGE)
     kept, size = bytearray(), 0
     try:
@@ -272,25 +273,25 @@ async def _read(response: aiohttp.ClientResponse, asked: Asked, budget: Budget) 
     except aiohttp.ClientError:
         if keep is None or not budget.is_exceeded:
             raise
-    whole = size <= most and not budget.is_exceeded
-    answer = Answer(response.status, response.headers, bytes(kept), truncated=size > len(kept) or not whole)
-    return answer, whole
+    complete = size <= most and not budget.is_exceeded
+    raw = RawResponse(response.status, response.headers, bytes(kept), truncated=size > len(kept) or not complete)
+    return raw, complete
 
 
-def _failed(error: Exception, call: Call) -> OutboundFailed:
-    """What to say of an error of aiohttp's."""
+def _to_outbound_failed(error: Exception, exchange: Exchange) -> OutboundFailed:
+    """Return the OutboundFailed for an error of aiohttp."""
     match error:
         case OutboundFailed():
             return error
-        case aiohttp.ClientConnectorError(os_error=_Blocked()):
+        case aiohttp.ClientConnectorError(os_error=_BlockedAddress()):
             return OutboundFailed(Failure.BLOCKED_ADDRESS)
         case aiohttp.ClientSSLError():
             return OutboundFailed(Failure.TLS, tls_reason(error))
         case aiohttp.ClientConnectorError(os_error=ConnectionResetError() | ConnectionAbortedError()) if (
-            call.target.scheme == "https"
+            exchange.target.scheme == "https"
         ):
-            return OutboundFailed(Failure.TLS)  # hung up on, in the handshake
+            return OutboundFailed(Failure.TLS)  # reset during the handshake
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             return OutboundFailed(Failure.CONNECT)
         case _:
-            return OutboundFailed(Failure.TOO_LARGE if call.budget.is_exceeded else Failure.PROTOCOL)
+            return OutboundFailed(Failure.TOO_LARGE if exchange.budget.is_exceeded else Failure.PROTOCOL)

@@ -1,13 +1,13 @@
-"""How a call can fail, in words that may be shown to whoever gave the URL.
+"""Failures of outgoing requests, with messages that may be shown to the user who gave the URL.
 
-They tell neither what a name resolved to nor a closed port from a filtered one.
+The messages reveal neither the addresses of a host nor whether a port is closed or filtered.
 """
 
 from enum import StrEnum
 
 
 class Failure(StrEnum):
-    """Where a call came to its end."""
+    """The stage at which a request failed."""
 
     DNS = "dns"
     BLOCKED_ADDRESS = "blocked_address"
@@ -18,26 +18,26 @@ class Failure(StrEnum):
     PROTOCOL = "protocol"
 
 
-_SAID = {
+_MESSAGES = {
     Failure.DNS: "The host name could not be resolved.",
-    Failure.BLOCKED_ADDRESS: "The host has an address that is not a public one.",
+    Failure.BLOCKED_ADDRESS: "The host has an address that is not public.",
     Failure.CONNECT: "No connection could be made.",
     Failure.TLS: "The TLS handshake failed.",
-    Failure.TIMEOUT: "No complete answer came in time.",
-    Failure.TOO_LARGE: "The answer is too large.",
-    Failure.PROTOCOL: "The connection broke off, or the answer is not valid HTTP.",
+    Failure.TIMEOUT: "No complete response arrived in time.",
+    Failure.TOO_LARGE: "The response is too large.",
+    Failure.PROTOCOL: "The connection broke, or the response is not valid HTTP.",
 }
-_UNSENT = {Failure.DNS, Failure.BLOCKED_ADDRESS, Failure.CONNECT, Failure.TLS}
+_NOT_SENT = {Failure.DNS, Failure.BLOCKED_ADDRESS, Failure.CONNECT, Failure.TLS}
 
 
 class OutboundFailed(Exception):
-    """A call that got no usable answer; its text may be shown."""
+    """A request without a usable response; the message may be shown to users."""
 
     def __init__(self, kind: Failure, text: str | None = None) -> None:
-        super().__init__(text or _SAID[kind])
+        super().__init__(text or _MESSAGES[kind])
         self.kind = kind
 
     @property
-    def unsent(self) -> bool:
-        """Whether the request surely never left, so that repeating it cannot do a thing twice."""
-        return self.kind in _UNSENT
+    def is_unsent(self) -> bool:
+        """Return True if the request was certainly not sent, so that a retry cannot duplicate it."""
+        return self.kind in _NOT_SENT

@@ -1,10 +1,10 @@
 """Count the bytes of a response where they arrive, before a parser sees them.
 
-A parser discards bytes that never reach the caller: informational responses, chunk sizes and extensions,
-trailers. A limit on the body alone therefore leaves a peer free to send at line rate until the time is up, and
-every byte is parsed on the event loop. The meter stands between the transport and aiohttp's protocol. It passes on
-no more than the budget of the request, in slices between which the event loop serves others, and aborts the
-connection beyond it.
+A parser discards bytes that never reach the caller: informational responses, chunk sizes and extensions, trailers.
+With a limit on the body alone, a peer could send them at line rate until the timeout, and each byte would be
+parsed on the event loop. The meter stands between the transport and aiohttp's protocol. It passes on no more than
+the budget of the request, in slices between which the event loop serves others, and aborts the connection beyond
+it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ SLICE_BYTES = 4 * 1024  # parsed at once: the costliest input, whole responses o
 _PROTOCOL = b"HTTP/"
 _INFORMATIONAL = re.compile(rb"HTTP/\d\.\d 1(?!01)\d\d")  # 101 is final: the client never asks for it
 _HEAD_END = re.compile(rb"\n\r?\n")
-_LONGEST_END = 3  # bytes
+_MAX_END_BYTES = 3  # bytes
 _BLANKS = (b"\r", b"\n")
 
 
@@ -58,7 +58,7 @@ class ResponseMeter(asyncio.Protocol):
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing of a former response is left."""
+        """Return True if no bytes of an earlier response remain."""
         return not self._queue
 
     def begin(self, budget: Budget) -> None:
@@ -82,7 +82,7 @@ class ResponseMeter(asyncio.Protocol):
                 self._transport.abort()
 
     def serves(self, budget: Budget) -> bool:
-        """Whether the connection still belongs to the exchange of this budget."""
+        """Return True if the connection still serves the exchange of this budget."""
         return self._budget is budget
 
     def data_received(self, data: bytes) -> None:
@@ -117,13 +117,13 @@ class ResponseMeter(asyncio.Protocol):
         self._handler.resume_writing()
 
     def _read_head(self, budget: Budget, data: bytes) -> None:
-        searched = max(0, len(self._head) - _LONGEST_END)
+        searched = max(0, len(self._head) - _MAX_END_BYTES)
         self._head += data
         while True:
             blank = len(self._head) - len(self._head.lstrip(b"\r\n")) if self._head[:1] in _BLANKS else 0
             self._take_head(budget, blank)
             if not self._head.startswith(_PROTOCOL[: len(self._head)]):
-                return self._pass_on_from_head(budget, 0)  # no HTTP: the parser says so at once
+                return self._pass_on_from_head(budget, 0)  # not HTTP: the parser rejects it immediately
             end = _HEAD_END.search(self._head, 0 if blank else searched)
             if end is None or end.end() > budget.head:
                 if len(self._head) > budget.head:
@@ -157,7 +157,7 @@ class ResponseMeter(asyncio.Protocol):
             self._parse_slice()
 
     def _parse_slice(self) -> None:
-        """Have a slice of the body parsed; go on in the next iteration of the event loop."""
+        """Pass on one slice of the body; continue in the next iteration of the event loop."""
         was_paused, self._is_scheduled = self._is_scheduled, False
         budget = self._budget
         if budget is None or self._transport.is_closing():

@@ -1,7 +1,7 @@
-"""Where a URL leads: read once, judged by rules that need no network, and written anew from its parts.
+"""Parse and validate URLs without network access.
 
-Nothing of the text goes further than here: what is asked for, what is connected to and what stands in the Host
-header all come from the `Target`.
+The result is a `Target`, from whose parts the URL is written again. The request, the connection and the Host
+header use only the target, never the original text.
 """
 
 import ipaddress
@@ -17,12 +17,12 @@ from builders.kit.errors import Invalid
 from builders.kit.outbound.addresses import Address, is_public
 from builders.kit.values.special_names import is_special_use
 
-LONGEST = 2048  # characters of a URL
-PORTS = {"http": 80, "https": 443}
-FIRST_FREE, LAST_PORT = 1024, 65535  # ports that need no privilege
-# Services that an HTTP request could be mistaken by, or that nobody should reach through us: the "bad ports" of
-# the Fetch standard from 1024 on, then databases, queues, caches, and the doors of container and cluster managers.
-CLOSED_PORTS = frozenset(
+MAX_URL_LENGTH = 2048  # characters
+DEFAULT_PORTS = {"http": 80, "https": 443}
+FIRST_UNPRIVILEGED_PORT, LAST_PORT = 1024, 65535
+# Ports of services that could misinterpret an HTTP request or must not be reached: the "bad ports" of the Fetch
+# standard from 1024 on, then databases, queues, caches, and the APIs of container and cluster managers.
+BLOCKED_PORTS = frozenset(
     (
         *(1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6679, 6697, 10080),
         *range(6665, 6670),
@@ -33,18 +33,20 @@ CLOSED_PORTS = frozenset(
     )
 )
 
-_UNFIT = re.compile(r"[\x00-\x20\x7f-\xa0\\\s]")  # controls, blanks, and what some read as a slash
+_FORBIDDEN_CHARACTERS = re.compile(
+    r"[\x00-\x20\x7f-\xa0\\\s]"
+)  # control characters, blanks, and the backslash, which some parsers treat as a slash
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?]*)([^?]*)(\?.*)?", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _QUAD = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}", re.ASCII)
 _LONGEST_NAME = 253
-_KEPT = "%/:@!$&'()*+,;=-._~?[]"  # of path and query, as RFC 3986 has them; what is encoded stays so
+_UNQUOTED = "%/:@!$&'()*+,;=-._~?[]"  # in path and query (RFC 3986); `%` keeps existing escapes
 
 
 class Rule(StrEnum):
-    """What a URL can break."""
+    """A rule that a URL can violate."""
 
     LENGTH = "length"
     CHARACTERS = "characters"
@@ -59,7 +61,7 @@ class Rule(StrEnum):
 
 
 class UrlRefused(Exception):
-    """A URL that we do not call; the message may be shown, and tells nothing of what a name resolved to."""
+    """A URL that the client does not call; the message may be shown and reveals no resolved address."""
 
     def __init__(self, rule: Rule, message: str) -> None:
         super().__init__(message)
@@ -67,134 +69,137 @@ class UrlRefused(Exception):
         self.message = message
 
     def at(self, *loc: str) -> Invalid:
-        """The 422 for the place in the request where the URL stood."""
+        """Return the 422 error for the location of the URL in the request."""
         return Invalid(loc, self.message, "url_not_allowed")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL in its parts, judged."""
+    """The parts of a validated URL."""
 
     scheme: str
     host: str  # an A-label or an address, lower case, without brackets
     port: int
     path: str  # with the query, percent-encoded
     literal: Address | None = None  # when the host is an address
-    opened: bool = False  # named in BUILDERS_OUTBOUND_ALLOW
+    is_allowed: bool = False  # listed in BUILDERS_OUTBOUND_ALLOW
 
     @property
     def url(self) -> str:
-        """The URL, written anew; what to store."""
+        """Return the normalized URL; store this one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
+        port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}{self.path}"
 
 
-def judge_url(
+def validate_url(
     url: str,
     *,
     https_only: bool = False,
     own_host: str | None = None,
-    opened: Collection[tuple[str, int]] = (),
+    allowed_hosts: Collection[tuple[str, int]] = (),
 ) -> Target:
-    """The target of a URL. Raises UrlRefused; looks nothing up.
+    """Parse and validate a URL without DNS. Raise UrlRefused.
 
-    `own_host` is the service's own, which it does not call; `opened` holds hosts and ports that are let
-    through whatever they are called and wherever they are.
+    `own_host` is the service's own host, which is refused. The hosts and ports in `allowed_hosts` are exempt from
+    the rules for ports, names and addresses.
     """
     scheme, authority, path = _split(url)
-    if scheme not in PORTS or (https_only and scheme != "https"):
+    if scheme not in DEFAULT_PORTS or (https_only and scheme != "https"):
         expected = "https://" if https_only else "https:// or http://"
         raise UrlRefused(Rule.SCHEME, f"The URL must begin with {expected}.")
-    host, port = _read_authority(authority, PORTS[scheme])
-    literal = _literal(host)
-    host = str(literal) if literal else _name(host)
-    if (host, port) in opened:
-        return Target(scheme, host, port, path, literal, opened=True)
-    _judge_port(port)
+    host, port = _parse_authority(authority, DEFAULT_PORTS[scheme])
+    literal = _parse_address(host)
+    host = str(literal) if literal else _normalize_name(host)
+    if (host, port) in allowed_hosts:
+        return Target(scheme, host, port, path, literal, is_allowed=True)
+    _validate_port(port)
     if literal:
         if not is_public(literal):
-            raise UrlRefused(Rule.ADDRESS, "The URL's address is not a public one.")
+            raise UrlRefused(Rule.ADDRESS, "The URL's address is not public.")
     else:
-        _judge_name(host)
+        _validate_name(host)
     if host == own_host:
         raise UrlRefused(Rule.HOST, "The URL leads back to this service.")
     return Target(scheme, host, port, path, literal)
 
 
-def read_host(text: str) -> tuple[str, int]:
-    """Host and port of `host:port`, as a target has them. Raises ValueError."""
+def parse_host_port(text: str) -> tuple[str, int]:
+    """Parse `host:port` into the normalized host and the port. Raise ValueError."""
     try:
-        host, port = _read_authority(text, 0)
-        literal = _literal(host)
-        host = str(literal) if literal else _name(host)
+        host, port = _parse_authority(text, 0)
+        literal = _parse_address(host)
+        host = str(literal) if literal else _normalize_name(host)
     except UrlRefused as error:
         raise ValueError(f"{text!r} is not a host and a port: {error.message}") from error
     if not port:
-        raise ValueError(f"{text!r} names no port.")
+        raise ValueError(f"{text!r} has no port.")
     return host, port
 
 
 def _split(url: str) -> tuple[str, str, str]:
-    _judge_length(url)
-    if _UNFIT.search(url):
+    _validate_length(url)
+    if _FORBIDDEN_CHARACTERS.search(url):
         raise UrlRefused(
-            Rule.CHARACTERS, "A URL holds no blanks, control characters or backslashes; percent-encode them."
+            Rule.CHARACTERS,
+            "A URL must not contain blanks, control characters or backslashes; percent-encode them.",
         )
     if "#" in url:
         raise UrlRefused(Rule.FRAGMENT, "The URL must not have a fragment (#).")
     match = _URL.fullmatch(url)
     if match is None:
-        raise UrlRefused(Rule.FORM, "This is no URL: write https://host/path.")
+        raise UrlRefused(Rule.FORM, "This is not a URL: write https://host/path.")
     scheme, authority, path, query = match.groups()
     if "@" in authority:
-        raise UrlRefused(Rule.USERINFO, "The URL must not hold a user name or password.")
+        raise UrlRefused(Rule.USERINFO, "The URL must not contain a user name or password.")
     try:
-        written = quote((path or "/") + (query or ""), safe=_KEPT)
+        written = quote((path or "/") + (query or ""), safe=_UNQUOTED)
     except UnicodeEncodeError:
-        raise UrlRefused(Rule.CHARACTERS, "The URL holds characters that no text can hold.") from None
-    _judge_length(written)
+        raise UrlRefused(Rule.CHARACTERS, "The URL contains invalid characters (lone surrogates).") from None
+    _validate_length(written)
     return scheme.lower(), authority, written
 
 
-def _judge_length(text: str) -> None:
-    if len(text) > LONGEST:
-        raise UrlRefused(Rule.LENGTH, f"A URL has at most {LONGEST} characters, written out.")
+def _validate_length(text: str) -> None:
+    if len(text) > MAX_URL_LENGTH:
+        raise UrlRefused(Rule.LENGTH, f"A URL has at most {MAX_URL_LENGTH} characters, with percent-encoding.")
 
 
-def _read_authority(text: str, port: int) -> tuple[str, int]:
+def _parse_authority(text: str, port: int) -> tuple[str, int]:
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         raise UrlRefused(
-            Rule.FORM, "The URL's host and port cannot be read: write host, host:port or [address]:port."
+            Rule.FORM, "The URL's host and port are malformed: write host, host:port or [address]:port."
         )
     host, digits = match.groups()
     return host, int(digits) if digits else port
 
 
-def _judge_port(port: int) -> None:
-    if port not in PORTS.values() and (not FIRST_FREE <= port <= LAST_PORT or port in CLOSED_PORTS):
+def _validate_port(port: int) -> None:
+    if port not in DEFAULT_PORTS.values() and (
+        not FIRST_UNPRIVILEGED_PORT <= port <= LAST_PORT or port in BLOCKED_PORTS
+    ):
         raise UrlRefused(
             Rule.PORT,
-            "The URL's port is not allowed: 80, 443, or one from 1024 on that is not known for other services.",
+            "The URL's port is not allowed: 80, 443, or one from 1024 on that no other well-known service uses.",
         )
 
 
-def _literal(host: str) -> Address | None:
-    """The address that the host is; None for a name."""
+def _parse_address(host: str) -> Address | None:
+    """Return the IP address of an IP literal; None for a name. Raise UrlRefused for a malformed literal."""
     if host.startswith("["):
         try:
             address = ipaddress.IPv6Address(host[1:-1])
         except ValueError:
-            raise UrlRefused(Rule.HOST, "What stands in brackets is not an IPv6 address.") from None
+            raise UrlRefused(Rule.HOST, "The text in brackets is not an IPv6 address.") from None
         if address.scope_id is not None:
-            raise UrlRefused(Rule.HOST, "An IPv6 address with a zone cannot be called.")
+            raise UrlRefused(Rule.HOST, "An IPv6 address must not have a zone.")
         return address
     plain = host.removesuffix(".")
-    return ipaddress.IPv4Address(plain) if _is_quad(plain) else None
+    return ipaddress.IPv4Address(plain) if _is_ipv4(plain) else None
 
 
-def _is_quad(host: str) -> bool:
+def _is_ipv4(host: str) -> bool:
     if not _QUAD.fullmatch(host):
         return False
     try:
@@ -204,8 +209,8 @@ def _is_quad(host: str) -> bool:
     return True
 
 
-def _name(host: str) -> str:
-    """The host name as an A-label."""
+def _normalize_name(host: str) -> str:
+    """Return the host name as a lower-case A-label. Raise UrlRefused."""
     try:
         name = idna.encode(host, uts46=True, std3_rules=True).decode("ascii").lower().removesuffix(".")
     except (idna.IDNAError, UnicodeError):
@@ -213,11 +218,11 @@ def _name(host: str) -> str:
     labels = name.split(".")
     if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in labels):
         raise UrlRefused(Rule.HOST, "The URL's host is not a valid name.")
-    if _NUMBER.fullmatch(labels[-1]):  # resolvers take 127.1, 0x7f.1 and 2130706433 for addresses
+    if _NUMBER.fullmatch(labels[-1]):  # resolvers accept 127.1, 0x7f.1 and 2130706433 as addresses
         raise UrlRefused(Rule.HOST, "An IPv4 address is written as four decimal numbers, such as 198.51.100.7.")
     return name
 
 
-def _judge_name(name: str) -> None:
+def _validate_name(name: str) -> None:
     if "." not in name or is_special_use(name):
         raise UrlRefused(Rule.HOST, "The URL's host is not a public name.")

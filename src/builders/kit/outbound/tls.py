@@ -1,4 +1,4 @@
-"""TLS of outgoing connections, and a bound on what a peer sends outside the application's data.
+"""TLS of outgoing connections, with a limit on the data that a peer sends beside application data.
 
 Session tickets, key updates and records of a single byte cost processor time and never reach the HTTP parser, so
 `meter.py` cannot count them. They are counted where asyncio and uvloop hand them to OpenSSL.
@@ -16,7 +16,7 @@ class _Context(ssl.SSLContext):
     """A context whose connections count what they read."""
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, *args: Any, **options: Any) -> ssl.SSLObject:
-        """Return a connection that knows its incoming buffer."""
+        """Return a connection with a reference to its incoming buffer."""
         connection = cast("_Connection", super().wrap_bio(incoming, *args, **options))
         connection.incoming = incoming
         return connection
@@ -29,7 +29,7 @@ class _Connection(ssl.SSLObject):
     overhead = -MAX_OVERHEAD_BYTES  # bytes
 
     def read(self, *args: Any, **options: Any) -> Any:
-        """Read application data. Raises SSLError when the peer has sent too much beside it."""
+        """Read application data. Raise SSLError if the peer sent too much other data."""
         pending = self.incoming.pending
         size = 0
         try:
@@ -46,7 +46,7 @@ def context(ca: Path | None) -> ssl.SSLContext:
     """Return the client's context: the standard library's defaults, TLS 1.2 or newer, HTTP/1.1."""
     tls = _Context(ssl.PROTOCOL_TLS_CLIENT)
     tls.sslobject_class = _Connection
-    if sys.version_info >= (3, 13):  # as `ssl.create_default_context` does from there on
+    if sys.version_info >= (3, 13):  # as `ssl.create_default_context` does since 3.13
         tls.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
     tls.load_default_certs()
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -56,20 +56,20 @@ def context(ca: Path | None) -> ssl.SSLContext:
     return tls
 
 
-# OpenSSL's numbers (x509_vfy.h) for what the owner of a certificate can correct.
+# OpenSSL error codes (x509_vfy.h) that the owner of a certificate can correct.
 _REASONS = {
     9: "The certificate is not valid yet.",
     10: "The certificate has expired.",
-    18: "The certificate is signed by itself alone.",
-    19: "The certificate's chain ends in an authority that is not known.",
-    20: "The certificate's chain is not complete, or its authority is not known.",
+    18: "The certificate is self-signed.",
+    19: "The certificate's chain ends in an unknown authority.",
+    20: "The certificate's chain is incomplete, or its authority is unknown.",
     62: "The certificate is for another host name.",
     64: "The certificate is for another address.",
 }
 
 
 def tls_reason(error: Exception) -> str | None:
-    """Return why a certificate was refused, where its owner can correct it."""
+    """Return the reason of a certificate error that the owner can correct; None for other errors."""
     cause = error.__cause__
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__
