@@ -2,12 +2,16 @@
 
 import asyncio
 from datetime import timedelta
+from uuid import UUID
 
 from builders.identity.records import Preset
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Access, TeamRole
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
+from tests.kit.scratch import until
 from tests.portfolio.team.make import TEAM, code, invite, join, of
 
 
@@ -129,3 +133,37 @@ async def test_the_page_of_an_invitation(alice: Person, charlie: Person) -> None
         asked = await stranger.get(f"{TEAM}/join", params={"token": token}, headers=browser)
         assert asked.status_code == 401
         assert "Sign in" in asked.text
+
+
+async def test_an_invitation_that_is_revoked_meanwhile_gives_nothing(
+    alice: Person, charlie: Person, database: Database
+) -> None:
+    made = await invite(alice, charlie)
+    own = alice.account.id
+    access = Access(portfolio_id=own, owner_id=own, member_id=own, role=TeamRole.OWNER)
+
+    async def is_waiting() -> bool:
+        async with database.connection() as other:
+            found = await other.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            return bool((await found.fetchall())[0][0])
+
+    async with database.transaction() as conn:
+        await team.revoke_invite(conn, access=access, invite_id=UUID(made["id"]))
+        accepting = asyncio.create_task(charlie.post(f"{TEAM}/accept", json={"token": made["accept_token"]}))
+        await until(is_waiting)
+
+    assert code(await accepting) == (410, "invite_expired")
+    assert (await alice.get(TEAM)).json()["count"] == 1
+
+
+async def test_an_admin_changes_no_invitation_of_an_owner(alice: Person, bob: Person, charlie: Person) -> None:
+    await join(alice, charlie, "admin")
+    made = await invite(alice, bob, "owner")
+    headers = of(alice)
+
+    revoked = await charlie.delete(f"{TEAM}/invites/{made['id']}", headers=headers)
+    renewed = await charlie.post(f"{TEAM}/invites", json={"email": bob.account.email}, headers=headers)
+
+    assert code(revoked) == code(renewed) == (403, "forbidden_role")
+    accepted = await bob.post(f"{TEAM}/accept", json={"token": made["accept_token"]})
+    assert accepted.json()["role"] == "owner"

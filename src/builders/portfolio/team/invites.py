@@ -57,14 +57,12 @@ async def invite(
 
     Publishes portfolio.team.invited. Raises RoleForbidden, AlreadyMember, TeamFull.
     """
-    if not may_assign(access.role, role=new.role):
-        raise RoleForbidden(
-            f"The role {access.role} may not invite the role {new.role}.",
-            role=access.role,
-            next_action="Invite with a role up to your own.",
-        )
+    _check_rank(access, new.role)
     now = clock.now()
     await store.lock_team(conn, account_id=access.portfolio_id)
+    for each in await store.list_invites(conn, account_id=access.portfolio_id):
+        if each.email == new.email and each.status_at(now) is InviteStatus.PENDING:
+            _check_rank(access, TeamRole(each.role))
     await _check_new(conn, access, new.email)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     made = await store.upsert_invite(
@@ -85,6 +83,16 @@ async def invite(
     if not access.is_sandbox:
         await _mail(conn, access, made, token, keyring=keyring, settings=settings)
     return MadeInvite(invite=made, token=token)
+
+
+def _check_rank(access: Access, role: TeamRole) -> None:
+    """Raise RoleForbidden for an invitation with a role that the caller may not give."""
+    if not may_assign(access.role, role=role):
+        raise RoleForbidden(
+            f"The role {access.role} may not make or change an invitation with the role {role}.",
+            role=access.role,
+            next_action="Invite with a role up to your own, or ask an owner of the team.",
+        )
 
 
 async def _check_new(conn: Conn, access: Access, email: str) -> None:
@@ -128,13 +136,18 @@ async def _mail(
 
 
 async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
-    """Revoke a pending invitation; publishes portfolio.team.invite_revoked. Raises InviteNotFound."""
-    ended = await store.end_invite(
-        conn, account_id=access.portfolio_id, invite_id=invite_id, accepted_by=None, now=clock.now()
-    )
-    if ended is None:
+    """Revoke a pending invitation; publishes portfolio.team.invite_revoked.
+
+    Raises InviteNotFound, RoleForbidden.
+    """
+    own = {"account_id": access.portfolio_id, "invite_id": invite_id}
+    await store.lock_team(conn, account_id=access.portfolio_id)  # against one who accepts it meanwhile
+    found = await store.find_invite(conn, **own)
+    if found is None or found.ended_at is not None:
         raise InviteNotFound
-    await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(ended))
+    _check_rank(access, TeamRole(found.role))
+    await store.end_invite(conn, **own, accepted_by=None, now=clock.now())
+    await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(found))
 
 
 async def get_invite(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) -> tuple[Access, Invite]:

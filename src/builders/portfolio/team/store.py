@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 from builders.kit.db.connections import Conn
 from builders.portfolio.team.records import Invite, Member, Membership, NewInvite, TeamRole
 
-# Until the transaction ends, nobody else invites or joins: the number of members stays below the limit.
+# Until the transaction ends, nobody else invites, revokes or joins: an invitation changes under this lock alone.
 LOCK_TEAM = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_team ' || %(account_id)s::uuid, 0))"
 # The number of members and of pending invitations to other addresses.
 COUNT_PLACES = """
@@ -89,11 +89,10 @@ FIND_BY_HASH = """
 FIND_INVITE = f"""
     SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(id)s
 """  # noqa: S608 - of constants
-END_INVITE = f"""
+END_INVITE = """
     UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL
-    RETURNING {INVITE_COLUMNS}
-"""  # noqa: S608 - of constants
+"""
 PRUNE_INVITES = """
     WITH invite AS (
         DELETE FROM portfolio_team_invites WHERE expires_at < %(before)s RETURNING account_id, id
@@ -104,7 +103,7 @@ PRUNE_INVITES = """
 
 
 async def lock_team(conn: Conn, *, account_id: UUID) -> None:
-    """Let nobody else invite or join until the transaction ends."""
+    """Let nobody else invite, revoke or join until the transaction ends."""
     await conn.execute(LOCK_TEAM, {"account_id": account_id})
 
 
@@ -198,24 +197,25 @@ async def list_invites(conn: Conn, *, account_id: UUID) -> Sequence[Invite]:
         return await cursor.fetchall()
 
 
+async def find_invite(conn: Conn, *, account_id: UUID, invite_id: UUID) -> Invite | None:
+    """Return an invitation, in any state."""
+    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
+        await cursor.execute(FIND_INVITE, {"account_id": account_id, "id": invite_id})
+        return await cursor.fetchone()
+
+
 async def find_invite_by_token(conn: Conn, *, hashes: Sequence[bytes]) -> Invite | None:
     """Return the invitation of a token, in any state."""
     found = await (await conn.execute(FIND_BY_HASH, {"hashes": list(hashes)})).fetchone()
-    if found is None:
-        return None
-    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
-        await cursor.execute(FIND_INVITE, {"account_id": found[0], "id": found[1]})
-        return await cursor.fetchone()
+    return None if found is None else await find_invite(conn, account_id=found[0], invite_id=found[1])
 
 
 async def end_invite(
     conn: Conn, *, account_id: UUID, invite_id: UUID, accepted_by: UUID | None, now: datetime
-) -> Invite | None:
-    """Record that an invitation was accepted, or revoked (`accepted_by` None); None when it is not pending."""
+) -> None:
+    """Record that a pending invitation was accepted, or revoked (`accepted_by` None); needs the team's lock."""
     row = {"account_id": account_id, "id": invite_id, "accepted_by": accepted_by, "now": now}
-    async with conn.cursor(row_factory=class_row(Invite)) as cursor:
-        await cursor.execute(END_INVITE, row)
-        return await cursor.fetchone()
+    await conn.execute(END_INVITE, row)
 
 
 async def prune_invites(conn: Conn, *, before: datetime) -> None:
