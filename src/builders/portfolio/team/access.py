@@ -1,6 +1,9 @@
 """The portfolio that a request is about, and what its caller may do there."""
 
+from typing import Annotated
 from uuid import UUID
+
+from fastapi import Header
 
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn
@@ -10,6 +13,15 @@ from builders.portfolio.team import store
 from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
 from builders.portfolio.team.records import Access, Permission, TeamRole
 from builders.portfolio.team.roles import PERMISSIONS
+
+PortfolioAccount = Annotated[
+    str | None,
+    Header(
+        alias="X-Portfolio-Account",
+        description="The account whose portfolio is meant, of which you are a member; your own when absent.",
+    ),
+]
+ACCESS_REFUSALS = (PortfolioNotFound, RoleForbidden)  # of get_access, for the responses of a route
 
 
 async def get_access(conn: Conn, *, caller: Caller, portfolio: str | None, permission: Permission) -> Access:
@@ -38,6 +50,11 @@ def require(access: Access, permission: Permission) -> None:
             permission=permission,
             next_action="Ask an owner or an admin of the team for another role.",
         )
+
+
+def shows_finance(access: Access) -> bool:
+    """Return whether the role sees money; else each money member is null, and `redacted` names `finance`."""
+    return Permission.VIEW_FINANCE in PERMISSIONS[access.role]
 
 
 async def _find_membership(conn: Conn, *, caller: Caller, owner_id: UUID) -> Access | None:

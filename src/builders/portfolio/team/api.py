@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Header, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from builders.identity import service as identity
@@ -21,18 +21,10 @@ from builders.portfolio.team import errors, schemas, service as team
 from builders.portfolio.team.records import Permission, TeamRole
 
 router = Router(prefix="/v1/portfolio/team", tags=["portfolio"])
-PortfolioAccount = Annotated[
-    str | None,
-    Header(
-        alias="X-Portfolio-Account",
-        description="The account whose portfolio is meant, of which you are a member; your own when absent.",
-    ),
-]
 Reader = Annotated[Caller, needs("team:read")]
 Writer = Annotated[Caller, needs("team:write")]
 InviteId = Annotated[UUID, Path(description="Identifier of the invitation."), ResourceId(errors.InviteNotFound)]
 MemberId = Annotated[UUID, Path(description="Account of the member.")]
-SELECTED = (errors.PortfolioNotFound, errors.RoleForbidden)
 ACCEPTED = (
     TokenInvalid,
     errors.InviteForAnother,
@@ -47,8 +39,8 @@ INVITES = declare(
 _PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
 
 
-@router.get("", response_model=schemas.TeamReply, responses=problems(*SELECTED))
-async def get_team(caller: Reader, conn: Reads, portfolio: PortfolioAccount = None) -> schemas.TeamReply:
+@router.get("", response_model=schemas.TeamReply, responses=problems(*team.ACCESS_REFUSALS))
+async def get_team(caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None) -> schemas.TeamReply:
     """Read the team of the portfolio: members, pending invitations, and your memberships in other teams."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     return schemas.team_reply(await team.get_team(conn, access=access))
@@ -58,7 +50,7 @@ async def get_team(caller: Reader, conn: Reads, portfolio: PortfolioAccount = No
     "/invites",
     status_code=201,
     response_model=schemas.TeamInviteCreated,
-    responses=problems(*SELECTED, errors.AlreadyMember, errors.TeamFull, InFlight),
+    responses=problems(*team.ACCESS_REFUSALS, errors.AlreadyMember, errors.TeamFull, InFlight),
     dependencies=[rate_limit(INVITES)],
 )
 async def create_team_invite(
@@ -67,7 +59,7 @@ async def create_team_invite(
     conn: Tx,
     keyring: KeyringDep,
     settings: SettingsDep,
-    portfolio: PortfolioAccount = None,
+    portfolio: team.PortfolioAccount = None,
 ) -> schemas.TeamInviteCreated:
     """Invite an address to the team, by email; a pending invitation to it is renewed with a new token."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
@@ -77,9 +69,11 @@ async def create_team_invite(
     return schemas.invite_created(made)
 
 
-@router.delete("/invites/{invite_id}", status_code=204, responses=problems(*SELECTED, errors.InviteNotFound))
+@router.delete(
+    "/invites/{invite_id}", status_code=204, responses=problems(*team.ACCESS_REFUSALS, errors.InviteNotFound)
+)
 async def delete_team_invite(
-    invite_id: InviteId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
+    invite_id: InviteId, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
 ) -> None:
     """Revoke a pending invitation."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
@@ -98,14 +92,14 @@ async def accept_team_invite(
 @router.patch(
     "/members/{member_account_id}",
     response_model=schemas.TeamMemberWritten,
-    responses=problems(*SELECTED, errors.MemberNotFound, errors.OwnerKept),
+    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.OwnerKept),
 )
 async def update_team_member(
     member_account_id: MemberId,
     body: schemas.TeamMemberUpdate,
     caller: Writer,
     conn: Tx,
-    portfolio: PortfolioAccount = None,
+    portfolio: team.PortfolioAccount = None,
 ) -> schemas.TeamMemberWritten:
     """Change the role of a member, and the team's note about them."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.MANAGE_TEAM)
@@ -122,10 +116,10 @@ async def update_team_member(
 @router.delete(
     "/members/{member_account_id}",
     status_code=204,
-    responses=problems(*SELECTED, errors.MemberNotFound, errors.OwnerKept),
+    responses=problems(*team.ACCESS_REFUSALS, errors.MemberNotFound, errors.OwnerKept),
 )
 async def delete_team_member(
-    member_account_id: MemberId, caller: Writer, conn: Tx, portfolio: PortfolioAccount = None
+    member_account_id: MemberId, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
 ) -> None:
     """Remove a member; every member can remove themselves."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)

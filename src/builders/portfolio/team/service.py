@@ -1,8 +1,11 @@
 """The public interface of a portfolio's team."""
 
 from builders.portfolio.team.access import (
+    ACCESS_REFUSALS as ACCESS_REFUSALS,
+    PortfolioAccount as PortfolioAccount,
     get_access as get_access,
     require as require,
+    shows_finance as shows_finance,
 )
 from builders.portfolio.team.errors import (
     PortfolioNotFound as PortfolioNotFound,
