@@ -4,12 +4,13 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import IO
 
 from builders.catalog import cells
 from builders.catalog.cells import DEFAULT_CURRENCY, PRICED, READERS, CellRefused, Json
-from builders.catalog.csv_records import records
 from builders.catalog.records import ReportLine
+from builders.kit.sheets.records import records
 
 MAX_ROWS = 200_000
 COLUMNS = frozenset({*READERS, *PRICED, "categories"})
@@ -49,7 +50,7 @@ class Sheet:
         self._file = file
         self._readers = {**READERS, "categories": cells.categories(categories)}
         self.warnings: list[ReportLine] = []
-        _, header = next(records(file, long_cell=None), (1, []))
+        _, header = next(records(file, may_break=partial(_breaks_only_in, None)), (1, []))
         if header is None:
             raise FileRefused("csv_malformed", "The header cannot be read.")
         self._columns = [cell.strip().lower() for cell in header]
@@ -83,7 +84,7 @@ class Sheet:
         """Each row in turn; blank lines are passed over."""
         long_cell = self._columns.index("description") if "description" in self._columns else None
         count = 0
-        for line, written in records(self._file, long_cell=long_cell, after=1):
+        for line, written in records(self._file, may_break=partial(_breaks_only_in, long_cell), after=1):
             if written is not None and not any(map(str.strip, written)):
                 continue
             count += 1
@@ -118,3 +119,7 @@ class Sheet:
         if column in PRICED:
             return PRICED[column](cell, str(values.get("price_currency", DEFAULT_CURRENCY)))
         return self._readers[column](cell)
+
+
+def _breaks_only_in(long_cell: int | None, written: Sequence[str]) -> bool:
+    return not any("\n" in cell or "\r" in cell for at, cell in enumerate(written) if at != long_cell)

@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from builders.kit.sheets.cells import safe_cell
 from builders.leads.records import Lead
 
-# What a spreadsheet takes for the beginning of a formula, or skips to get to one (OWASP, CSV injection). The last
-# four are the full-width forms, which some bring into the plain ones.
-RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 DETAILS = (
     *("name", "company", "role", "domain", "local_part", "message", "use_case", "url", "expected_volume"),
     *("referral_code", "locale", "referrer"),
@@ -47,7 +45,7 @@ def cell(value: Any) -> str:
             text = json.dumps(value, ensure_ascii=False, sort_keys=True)
         case _:
             text = str(value)
-    return f"'{text}" if text.startswith(RISKY) else text
+    return safe_cell(text)
 
 
 def _values(lead: Lead) -> list[Any]:

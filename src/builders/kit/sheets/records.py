@@ -2,9 +2,12 @@
 
 import csv
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _MAX_LINES = 200  # of one record; a quote that is open for longer was never closed
+MAX_CELL = 1_000_000  # characters; the module's own limit of 128 KiB is too small for the entries of a domain
+
+csv.field_size_limit(MAX_CELL)  # of the process
 
 
 class _Lines:
@@ -16,24 +19,28 @@ class _Lines:
         self.number = 0  # of the line last taken, counted from 1
 
     def take(self) -> str | None:
-        """The next line, None at the end."""
+        """Return the next line, None at the end."""
         line = self._back.popleft() if self._back else next(self._lines, None)
         self.number += line is not None
         return line
 
     def give_back(self, lines: Sequence[str]) -> None:
-        """Lets the last lines be taken again."""
+        """Let the last lines be taken again."""
         self._back.extendleft(reversed(lines))
         self.number -= len(lines)
 
 
 def records(
-    lines: Iterable[str], *, long_cell: int | None, after: int = 0
+    lines: Iterable[str],
+    *,
+    may_break: Callable[[Sequence[str]], bool],
+    delimiter: str = ",",
+    after: int = 0,
 ) -> Iterator[tuple[int, list[str] | None]]:
-    """Each record with the number of its first line; None for a line that cannot be read.
+    """Yield each record with the number of its first line, counted from `after`; None for an unreadable line.
 
-    Only the cell at the index `long_cell` may hold line breaks (RFC 4180, 2.6); where another one does, a quote
-    was left open: that line is bad, and the next is read anew. Numbers go on from `after`.
+    `may_break` decides whether the cells of a record over several lines can be meant (RFC 4180, 2.6). If not, a
+    quote was left open: its line is unreadable, and the next line is read anew.
     """
     source = _Lines(lines)
     while (line := source.take()) is not None:
@@ -43,17 +50,17 @@ def records(
         while quotes % 2 and len(taken) < _MAX_LINES and (line := source.take()) is not None:
             taken.append(line)
             quotes += line.count('"')
-        cells = _parse(taken, long_cell)
+        cells = _parse(taken, delimiter)
+        if cells is not None and len(taken) > 1 and not may_break(cells):
+            cells = None
         if cells is None:
             source.give_back(taken[1:])
         yield after + start, cells
 
 
-def _parse(lines: Sequence[str], long_cell: int | None) -> list[str] | None:
+def _parse(lines: Sequence[str], delimiter: str) -> list[str] | None:
     try:
-        found = list(csv.reader(lines, strict=True))
+        found = list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error:
         return None
-    cells = found[0] if found else []
-    broken = any("\n" in cell or "\r" in cell for at, cell in enumerate(cells) if at != long_cell)
-    return None if broken or len(found) > 1 else cells
+    return (found[0] if found else []) if len(found) < 2 else None  # noqa: PLR2004 - one record

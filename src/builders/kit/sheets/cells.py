@@ -1,0 +1,122 @@
+"""Values of cells: flags and numbers as people and vendors write them; safe cells for writing."""
+
+import re
+from decimal import Decimal
+
+# What a spreadsheet takes for the beginning of a formula, or skips to get to one (OWASP, CSV injection). The last
+# four are the full-width forms, which some bring into the plain ones.
+RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+BLANK = frozenset(
+    (
+        *("", "-", "--", "\u2013", "\u2014", "n/a", "na", "null", "none", "nil", "unset"),
+        *("0000-00-00", "0000-00-00 00:00:00"),
+    )
+)
+_APOSTROPHE = "'"
+_TRUE = frozenset(
+    (
+        *(
+            "1",
+            "on",
+            "yes",
+            "y",
+            "true",
+            "t",
+            "x",
+            "✓",
+            "✔",
+            "enabled",
+            "enable",
+            "active",
+            "ja",
+            "oui",
+            "si",
+            "sí",
+        ),
+        *("locked", "lock", "protected", "private", "full privacy", "partial privacy", "privacy on"),
+        *("auto renew", "auto-renew", "autorenew", "auto", "automatic"),
+    )
+)
+_FALSE = frozenset(
+    (
+        *(
+            "0",
+            "off",
+            "no",
+            "n",
+            "false",
+            "f",
+            "none",
+            "disabled",
+            "disable",
+            "inactive",
+            "expired",
+            "nein",
+            "non",
+        ),
+        *("unlocked", "unlock", "unprotected", "public", "privacy off", "no privacy", "not present", "notpresent"),
+        *("do not renew", "do-not-renew", "donotrenew", "no auto renew", "manual", "manual renew"),
+    )
+)
+
+
+class CellRefused(ValueError):
+    """A cell cannot be read; the message says why and what to write instead."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def safe_cell(text: str) -> str:
+    """Return the text so that no spreadsheet takes it for a formula: with an apostrophe before."""
+    return f"{_APOSTROPHE}{text}" if text.startswith(RISKY) else text
+
+
+def reversible_cell(text: str) -> str:
+    """Return a safe cell from which `original_text` gets the text again, whatever it begins with."""
+    return f"{_APOSTROPHE}{text}" if text.lstrip(_APOSTROPHE).startswith(RISKY) else text
+
+
+def original_text(cell: str) -> str:
+    """Return the text that `reversible_cell` was given."""
+    is_escaped = cell.startswith(_APOSTROPHE) and cell.lstrip(_APOSTROPHE).startswith(RISKY)
+    return cell[1:] if is_escaped else cell
+
+
+def read_number(cell: str, *, most: int) -> int | None:
+    """Return the whole number of a cell from 1 to `most`, None for a blank one. Raises CellRefused."""
+    text = cell.strip()
+    if text.lower() in BLANK:
+        return None
+    if not text.isdecimal() or not text.isascii() or not 1 <= int(text[:9]) <= most:
+        raise CellRefused("number_invalid", f"{shown(text)} is not a whole number from 1 to {most}.")
+    return int(text)
+
+
+def read_percent(cell: str) -> Decimal | None:
+    """Return the percentage of a cell, with or without its sign, None for a blank one. Raises CellRefused."""
+    text = cell.strip().removesuffix("%").strip().replace(",", ".")
+    if text.lower() in BLANK:
+        return None
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,4})?", text) or Decimal(text) > 100:  # noqa: PLR2004 - percent
+        raise CellRefused("percent_invalid", f"{shown(cell)} is not a percentage from 0 to 100.")
+    return Decimal(text)
+
+
+def read_flag(cell: str) -> bool | None:
+    """Return whether a cell says yes, None for a blank one. Raises CellRefused."""
+    text = " ".join(cell.split()).lower()
+    if text in _FALSE:
+        return False
+    if text in _TRUE:
+        return True
+    if text in BLANK:
+        return None
+    raise CellRefused("flag_invalid", f"{shown(cell)} is neither yes nor no. Write yes or no.")
+
+
+def shown(text: str) -> str:
+    """Return a text of a file as messages quote it: short and on one line."""
+    plain = " ".join(text.split())
+    return f"“{plain if len(plain) <= 60 else plain[:57] + '...'}”"  # noqa: PLR2004 - characters of a message

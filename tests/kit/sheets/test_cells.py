@@ -1,0 +1,177 @@
+"""Values of cells as vendors and people write them."""
+
+from contextlib import suppress
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given, strategies as st
+
+from builders.kit.sheets import amounts, cells, dates
+from builders.kit.sheets.amounts import AmountRules
+from builders.kit.sheets.cells import CellRefused
+from builders.kit.sheets.dates import DateFormat
+from builders.kit.values.money import Money
+
+DAY = date(2021, 11, 24)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *(
+            "2021-11-24",
+            "2021/11/24",
+            "2021.11.24",
+            "20211124",
+            "11/24/2021",
+            "11-24-2021",
+            "24.11.2021",
+            "24. Nov 2021",
+        ),
+        *("Nov 24 2021", "Nov 24, 2021", "November 24th, 2021", "24 Nov 2021", "24-Nov-2021", " 2021-11-24 "),
+    ],
+)
+def test_dates_are_read(cell: str) -> None:
+    assert dates.read_moment(cell, DateFormat.MDY) == DAY
+
+
+@pytest.mark.parametrize(
+    ("cell", "moment"),
+    [
+        ("2021/11/24 11:43 PST", datetime(2021, 11, 24, 19, 43, tzinfo=UTC)),
+        ("2021-11-24T11:43:05Z", datetime(2021, 11, 24, 11, 43, 5, tzinfo=UTC)),
+        ("2021-11-24 11:43:05.250+01:00", datetime(2021, 11, 24, 10, 43, 5, tzinfo=UTC)),
+        ("11/24/2021 11:43 PM", datetime(2021, 11, 24, 23, 43, tzinfo=UTC)),
+        ("1637783003123", datetime(2021, 11, 24, 19, 43, 23, tzinfo=UTC)),
+        ("1637783003", datetime(2021, 11, 24, 19, 43, 23, tzinfo=UTC)),
+    ],
+)
+def test_times_are_read_as_utc(cell: str, moment: datetime) -> None:
+    assert dates.read_moment(cell, DateFormat.MDY) == moment
+    assert dates.read_date(cell, DateFormat.MDY) == moment.date()
+
+
+@pytest.mark.parametrize(
+    ("cell", "why"),
+    [
+        ("2023-02-29", "calendar"),
+        ("13/13/2021", "calendar"),
+        ("24/11/2021", "calendar"),
+        ("11/24/21", "two digits"),
+        ("soon", "not a date"),
+        ("44524", "not a date"),
+        ("Foo 24 2021", "not a date"),
+        ("1021-11-24", "between"),
+        ("2021-11-24 25:00", "calendar"),
+    ],
+)
+def test_dates_that_mean_nothing_are_refused_with_advice(cell: str, why: str) -> None:
+    with pytest.raises(CellRefused, match=why) as refused:
+        dates.read_moment(cell, DateFormat.MDY)
+    assert "YYYY-MM-DD" in str(refused.value)
+
+
+def test_the_order_of_day_and_month() -> None:
+    assert dates.find_date_format("24/11/2021") is DateFormat.DMY
+    assert dates.find_date_format("11/24/2021") is DateFormat.MDY
+    assert dates.find_date_format("05/06/2021") is None
+    assert dates.find_date_format("24.11.2021") is None  # a dot means day first already
+    assert dates.is_ambiguous("05/06/2021")
+    assert not dates.is_ambiguous("05/05/2021")
+    assert dates.read_date("05/06/2021", DateFormat.DMY) == date(2021, 6, 5)
+    assert dates.read_date("05/06/2021", DateFormat.MDY) == date(2021, 5, 6)
+    assert dates.read_date("0000-00-00", DateFormat.MDY) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "currency", "amount"),
+    [
+        ("$ 18.99", None, "18.99 USD"),
+        ("$18.99", "CAD", "18.99 CAD"),
+        ("18.99", "EUR", "18.99 EUR"),
+        ("18,99 €", None, "18.99 EUR"),
+        ("1.234,50", "EUR", "1234.50 EUR"),
+        ("1,234.50", None, "1234.50 USD"),
+        ("1,234", None, "1234.00 USD"),
+        ("1.234.567", "EUR", "1234567.00 EUR"),
+        ("1'234.50 CHF", None, "1234.50 CHF"),
+        ("US$ 5", "USD", "5.00 USD"),
+        ("£.50", None, "0.50 GBP"),
+        ("usd 18.9900", None, "18.99 USD"),
+        ("¥1200", None, "1200 JPY"),
+        ("1.234", "KWD", "1.234 KWD"),
+    ],
+)
+def test_amounts_are_read(cell: str, currency: str | None, amount: str) -> None:
+    found = amounts.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
+    assert str(found) == amount
+
+
+@pytest.mark.parametrize(
+    ("cell", "currency", "code"),
+    [
+        ("¥1200.50", None, "amount_invalid"),
+        ("1200.00", "JPY", "amount_invalid"),
+        ("€5", "USD", "currency_conflict"),
+        ("$5", "EUR", "currency_conflict"),
+        ("-5", None, "amount_negative"),
+        ("(5.00)", None, "amount_negative"),
+        ("$-5", None, "amount_negative"),
+        ("make offer", None, "amount_invalid"),
+        ("1.2.3", None, "amount_invalid"),
+        ("18.999", "USD", "amount_invalid"),
+        ("99999999999999999", None, "amount_invalid"),
+    ],
+)
+def test_amounts_that_mean_nothing_are_refused(cell: str, currency: str | None, code: str) -> None:
+    with pytest.raises(CellRefused) as refused:
+        amounts.read_amount(cell, AmountRules(currency=currency, default_currency="USD"))
+    assert refused.value.code == code
+
+
+def test_blank_amounts_and_currencies() -> None:
+    rules = AmountRules(currency=None, default_currency="EUR", zero_is_blank=True)
+    assert [amounts.read_amount(each, rules) for each in ("", "-", "n/a", "0.00", "$0")] == [None] * 5
+    assert amounts.read_amount("5", rules) == Money.of("5", "EUR")
+    assert [amounts.read_currency(each) for each in ("usd", "€", "", "$")] == ["USD", "EUR", None, "USD"]
+    with pytest.raises(CellRefused, match="ISO 4217"):
+        amounts.read_currency("dollars")
+
+
+def test_flags_and_numbers() -> None:
+    assert [cells.read_flag(each) for each in ("On", "LOCKED", "auto renew", "Full Privacy", "x", "1")] == [
+        True
+    ] * 6
+    assert [cells.read_flag(each) for each in ("Off", "Unlocked", "do not renew", "NOTPRESENT", "0")] == [
+        False
+    ] * 5
+    assert cells.read_flag(" ") is None
+    with pytest.raises(CellRefused, match="yes or no"):
+        cells.read_flag("perhaps")
+    assert cells.read_number("3", most=10) == 3
+    with pytest.raises(CellRefused, match="1 to 10"):
+        cells.read_number("11", most=10)
+    assert str(cells.read_percent("12.5 %")) == "12.5"
+    with pytest.raises(CellRefused, match="percentage"):
+        cells.read_percent("120")
+
+
+@given(st.text(max_size=20) | st.from_regex(r"'*[=+@-].{0,5}"))
+def test_what_is_written_safely_is_read_as_it_was(text: str) -> None:
+    written = cells.reversible_cell(text)
+    assert not written.startswith(cells.RISKY)
+    assert cells.original_text(written) == text
+
+
+@given(st.text(max_size=30))
+def test_no_cell_raises_anything_else(text: str) -> None:
+    for read in (
+        lambda: dates.read_moment(text, DateFormat.MDY),
+        lambda: amounts.read_amount(text, AmountRules(currency=None, default_currency="USD")),
+        lambda: cells.read_flag(text),
+        lambda: cells.read_number(text, most=10),
+        lambda: cells.read_percent(text),
+        lambda: amounts.read_currency(text),
+    ):
+        with suppress(CellRefused):
+            read()

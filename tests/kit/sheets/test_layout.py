@@ -1,0 +1,75 @@
+"""Encoding, delimiter, header and records of a sheet."""
+
+import codecs
+from collections.abc import Sequence
+
+import pytest
+
+from builders.kit.sheets.decoding import find_encoding, read_lines
+from builders.kit.sheets.layout import Layout, find_layout, normalize_header
+from builders.kit.sheets.records import records
+
+TEXT = "Domain,Note\r\ncafé.example,naïve\r\n"
+KNOWN = {"domain", "domain name", "expires", "price", "currency"}
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        (TEXT.encode(), "utf-8"),
+        (codecs.BOM_UTF8 + TEXT.encode(), "utf-8-sig"),
+        (TEXT.encode("utf-16"), "utf-16"),
+        (codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), "utf-16"),
+        (TEXT.encode("utf-16-le"), "utf-16-le"),
+        (TEXT.encode("utf-16-be"), "utf-16-be"),
+        (TEXT.encode("cp1252"), "cp1252"),
+        (b"", "utf-8"),
+    ],
+)
+def test_the_encoding_is_found(content: bytes, encoding: str) -> None:
+    assert find_encoding(content) == encoding
+    assert "".join(read_lines(content, encoding)) == (TEXT if content else "")
+
+
+def layout(text: str) -> Layout:
+    return find_layout(text.splitlines(keepends=True), is_known=KNOWN.__contains__)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found_and_banner_lines_are_skipped(delimiter: str) -> None:
+    text = f"My domains, as of today\n\nDomain Name{delimiter}Expires\na.com{delimiter}2027-01-01\n"
+    found = layout(text)
+    assert (found.delimiter, found.header, found.header_line) == (delimiter, ["Domain Name", "Expires"], 3)
+
+
+def test_decimal_commas_do_not_hide_semicolons() -> None:
+    found = layout("Domain;Price;Currency\n" + "a.com;1,50;EUR\n" * 30)
+    assert (found.delimiter, found.width) == (";", 3)
+
+
+def test_sheets_without_a_header() -> None:
+    found = layout("a.com\nb.com\n")
+    assert (found.header, found.header_line, found.width) == ((), 0, 1) or found.header == []
+    assert layout("domain\na.com\n").header_line == 1
+    assert layout("a.com,2027-01-01\nb.com,2027-01-01\n").width == 2
+    assert layout("").header_line == 0
+
+
+def test_headers_are_compared_by_their_words() -> None:
+    assert normalize_header("*Name (Required)") == "name required"
+    assert normalize_header(" Auto-Renew ") == "auto renew"
+
+
+def read(text: str) -> Sequence[tuple[int, list[str] | None]]:
+    return list(records(text.splitlines(keepends=True), may_break=lambda cells: len(cells) == 2))
+
+
+def test_a_quote_left_open_spoils_its_line_alone() -> None:
+    assert read('a,"1\nb,2\nc,"3"\n') == [(1, None), (2, ["b", "2"]), (3, ["c", "3"])]
+    assert read('a,"1\n2"\nb,"x ""y"" z"\n') == [(1, ["a", "1\n2"]), (3, ["b", 'x "y" z'])]
+    assert read('a,"1"2\nb,2\n') == [(1, None), (2, ["b", "2"])]
+
+
+def test_a_long_line_is_cut() -> None:
+    lines = list(read_lines(b"a" * 2_500_000, "utf-8"))
+    assert list(map(len, lines)) == [1_000_000, 1_000_000, 500_000]
