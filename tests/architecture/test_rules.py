@@ -1,8 +1,10 @@
 """The house rules, held against the house, and each against samples that break it."""
 
+import re
+
 import pytest
 
-from tests.architecture import doors, habits, sizes
+from tests.architecture import doors, habits, mechanisms, sizes
 from tests.architecture.source import ROOT, Rule, Source, breaches, functions, source, sources
 
 IN_THE_HOUSE: list[Rule] = [
@@ -11,6 +13,7 @@ IN_THE_HOUSE: list[Rule] = [
     habits.catch_all,
     habits.import_by_name,
     habits.second_source,
+    mechanisms.merge_patch,
     sizes.busy_package,
     sizes.long_handler,
 ]
@@ -55,6 +58,13 @@ def test_a_folder_that_is_no_package_is_said() -> None:
 def test_every_place_that_may_catch_all_is_there(house: list[Source]) -> None:
     there = {f"{file.path}:{function.name}" for file in house for function in functions(file)}
     assert sorted(habits.MAY_CATCH_ALL.keys() - there) == []
+
+
+@pytest.mark.parametrize("field", ["alias_limit", "allowed_domains"])
+def test_a_field_of_a_project_is_in_at_most_six_files(field: str, house: list[Source]) -> None:
+    """Records copy the fields of ProjectFields without their names."""
+    files = [str(file.path) for file in house if re.search(rf"\b{field}\b", file.text)]
+    assert len(files) <= 6, files
 
 
 LINES = "    pass\n"
@@ -118,6 +128,8 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (habits.second_source, "builders/x.py", "from uuid import uuid4", "builders/kit/values/ids.py"),
     (habits.second_source, "builders/x.py", "import httpx", "builders/kit/outbound/connections.py"),
     (habits.second_source, "builders/x.py", "import urllib.request", "builders/kit/outbound/connections.py"),
+    (mechanisms.merge_patch, "builders/mail/schemas.py", "sent = self.model_fields_set", "PatchBody.patch_of"),
+    (mechanisms.merge_patch, "builders/mail/schemas.py", "self.model_dump(exclude_unset=True)", "exclude_unset"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""\nimport os', "more than a docstring"),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 301, "301 lines"),
     (sizes.long_function, "builders/x.py", "def f():\n" + LINES * 40, "f has 41 lines"),
@@ -155,6 +167,8 @@ KEPT: list[tuple[Rule, str, str]] = [
     (habits.catch_all, "builders/x.py", "try: g()\nexcept BaseException:\n  tidy()\n  raise"),
     (habits.second_source, "builders/kit/values/clock.py", "datetime.now(UTC)"),
     (habits.second_source, "builders/x.py", "from uuid import UUID\nimport urllib.parse\ntime.monotonic()"),
+    (mechanisms.merge_patch, "builders/mail/schemas.py", "Patch(note=self.patch_of('note', self.note))"),
+    (mechanisms.merge_patch, "builders/kit/http/merge_patches.py", "name in self.model_fields_set"),
     (sizes.busy_package, "builders/mail/__init__.py", '"""Mail."""'),
     (sizes.long_file, "builders/x.py", "x = 1\n" * 300),
     (habits.enum_literal, "builders/x.py", "Literal['open', 'paid']\nstatus is Status.OPEN"),

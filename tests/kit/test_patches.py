@@ -1,12 +1,13 @@
 """The three states of a member of a merge patch: absent, cleared, a value."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
 from pydantic import Field, ValidationError
 
 from builders.kit.http.merge_patches import PatchBody
-from builders.kit.values.patches import UNSET, patched
+from builders.kit.values.patches import UNSET, Patch, patched, set_members
 
 
 class LampUpdate(PatchBody):
@@ -14,6 +15,14 @@ class LampUpdate(PatchBody):
 
     note: Annotated[str | None, Field(max_length=9)] = None
     watts: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LampPatch:
+    """The record of a patch."""
+
+    note: Patch[str | None] = UNSET
+    watts: Patch[int] = UNSET
 
 
 @pytest.mark.parametrize(
@@ -30,6 +39,11 @@ def test_what_is_absent_stays_and_what_is_null_is_cleared() -> None:
     assert patched(None, "before") is None
     assert patched("after", "before") == "after"
     assert (patched(False, True), patched("", "before")) == (False, "")
+
+
+def test_the_members_of_a_patch_are_those_that_it_sets() -> None:
+    assert set_members(LampPatch()) == {}
+    assert set_members(LampPatch(note=None, watts=5)) == {"note": None, "watts": 5}
 
 
 def test_unset_shows_its_name() -> None:

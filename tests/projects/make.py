@@ -23,6 +23,13 @@ ALL: Json = {
     "metadata": {"team": "growth"},
 }
 
+EMPTY: Json = {
+    **dict.fromkeys(("slug", "description", "website", "default_destination", "alias_limit")),
+    "allowed_domains": (),
+    "webhook_ids": (),
+    "metadata": {},
+}
+
 
 async def create(client: Client, name: str = "Lander", **members: Any) -> Json:
     """Create a project; return the reply."""
@@ -74,7 +81,7 @@ async def published_events(conn: Conn, account_id: UUID) -> list[tuple[str, Json
 
 def spec(name: str = "Lander", **members: Any) -> ProjectSpec:
     """Return a project to create."""
-    return ProjectSpec(id=ids.new(), name=name, **members)
+    return ProjectSpec(id=ids.new(), **{**EMPTY, "name": name, **members})
 
 
 def change(project: Project, **members: Any) -> ProjectChange:

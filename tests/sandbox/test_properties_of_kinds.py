@@ -14,7 +14,7 @@ from builders.sandbox.kinds.live import Live
 from builders.sandbox.promotion import STAGES
 from builders.sandbox.records import Action, ActionKind, Draft, Kind
 from builders.sandbox.views import DomainView, ProjectView, WebhookView
-from builders.sandbox.wishes import GENERATE, DomainWish, Manifest, OnConflict, ProjectWish, WebhookWish
+from builders.sandbox.wishes import GENERATE, DomainWish, Manifest, OnConflict, WebhookWish
 from builders.webhooks.service import ManagedDestination
 from tests.sandbox.worlds import thoroughly
 
@@ -115,9 +115,9 @@ texts = st.sampled_from(["Acme", "Other"])
 
 
 @st.composite
-def project_wishes(draw: st.DrawFn, key: str, slug: str) -> ProjectWish:
+def project_wishes(draw: st.DrawFn, key: str, slug: str) -> ProjectView:
     """A project under a key."""
-    return ProjectWish(
+    return ProjectView(
         key=key,
         name=draw(texts),
         slug=slug,

@@ -64,7 +64,7 @@ async def update(
         account_id=caller.live_account_id,
         actor=caller.actor,
         live=caller.mode == "live",
-        change=body.change(),
+        patch=body.patch(),
         expected=expected,
     )
     return etags.with_etag(profile, of=profile.id, version=profile.version)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
+
+from builders.kit.values.patches import UNSET, Patch
 
 DEFAULT_VERSION = 1  # of a profile that nobody has touched
 LINK_LIFE = timedelta(hours=24)
@@ -85,11 +86,17 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A merge patch of a profile (RFC 7396): what is absent stays, None clears."""
+class ProfilePatch:
+    """A merge patch of a profile."""
 
-    members: Mapping[str, Any]  # of Stored, by name: of as many types as it has
-    email: str | None = None  # in canonical form
+    display_name: Patch[str | None] = UNSET
+    company: Patch[str | None] = UNSET
+    website: Patch[str | None] = UNSET
+    country: Patch[str | None] = UNSET
+    timezone: Patch[str | None] = UNSET
+    locale: Patch[str | None] = UNSET
+    marketing_opt_in: Patch[bool] = UNSET
+    email: Patch[str] = UNSET  # in canonical form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

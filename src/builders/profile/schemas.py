@@ -14,9 +14,9 @@ from builders.kit.values import emails
 from builders.kit.values.texts import checked
 from builders.profile import members
 from builders.profile.records import (
-    Change,
     Confirmation,
     OnboardingStatus,
+    ProfilePatch,
     Role,
     StepKey,
     Track,
@@ -111,13 +111,18 @@ class CustomerProfileUpdate(PatchBody):
         ),
     ]
 
-    def change(self) -> Change:
-        """What was sent."""
-        sent = self.model_dump(include=self.model_fields_set & set(type(self).model_fields))
-        email = sent.pop("email", None)
-        if "marketing_opt_in" in sent:
-            sent["marketing_opt_in"] = bool(sent["marketing_opt_in"])
-        return Change(members=sent, email=email)
+    def patch(self) -> ProfilePatch:
+        """Return the request as a record."""
+        return ProfilePatch(
+            display_name=self.patch_of("display_name", self.display_name),
+            company=self.patch_of("company", self.company),
+            website=self.patch_of("website", self.website),
+            country=self.patch_of("country", self.country),
+            timezone=self.patch_of("timezone", self.timezone),
+            locale=self.patch_of("locale", self.locale),
+            marketing_opt_in=self.patch_of("marketing_opt_in", bool(self.marketing_opt_in)),
+            email=self.patch_of("email", self.email),
+        )
 
 
 class OnboardingStepReply(Reply):

@@ -15,10 +15,11 @@ from builders.kit.http.etags import WriteCondition
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
+from builders.kit.values.patches import UNSET, set_members
 from builders.profile import onboarding, verification
 from builders.profile.errors import ResendTooSoon
 from builders.profile.events import PROFILE_UPDATED, ProfileChange
-from builders.profile.records import Change, Profile, Proof, Role, StepKey, Stored, Verification
+from builders.profile.records import Profile, ProfilePatch, Proof, Role, StepKey, Stored, Verification
 from builders.profile.store import profiles as store, verifications
 from builders.profile.verification import (
     Sender,
@@ -45,24 +46,24 @@ async def update(
     account_id: UUID,
     actor: Actor,
     live: bool,
-    change: Change,
+    patch: ProfilePatch,
     expected: WriteCondition,
 ) -> Profile:
-    """The profile with the change; one that changes nothing is no new version. Publishes profile.updated.
+    """The profile with the patch; one that changes nothing is no new version. Publishes profile.updated.
 
     Another address is pending until it is confirmed. Raises VersionMismatch, ResendTooSoon, and for an address
     ImpersonationForbidden when support asks, LiveKeyRequired unless the credentials are `live`.
     """
-    if change.email is not None:
+    if patch.email is not UNSET:
         _may_move(actor, live=live)
     stored = await store.lock(conn, account_id=account_id)
     expected.check(of=account_id, version=stored.version)
     account = await identity.get_account(conn, account_id=account_id)
-    wanted = replace(stored, **dict(change.members))
-    if change.email is not None:
+    wanted = replace(stored, **set_members(replace(patch, email=UNSET)))
+    if patch.email is not UNSET:
         sender = Sender(keyring=keyring, settings=settings)
         pending = await verification.ask_for(
-            conn, sender, account=account, stored=stored, email=change.email, actor=actor
+            conn, sender, account=account, stored=stored, email=patch.email, actor=actor
         )
         wanted = replace(wanted, pending_email=pending)
     changed = [each.name for each in fields(Stored) if getattr(stored, each.name) != getattr(wanted, each.name)]

@@ -25,18 +25,7 @@ ProjectId = Annotated[
     UUID, Path(description="Identifier of the project; not its slug."), ResourceId(ProjectNotFound)
 ]
 Reader = Annotated[Caller, needs("projects:read")]
-# A support session with write access can change neither the default destination nor the webhooks.
-_SUPPORT = (
-    "name",
-    "slug",
-    "description",
-    "website",
-    "allowed_domains",
-    "alias_limit",
-    "metadata",
-    "archived",
-)
-Writer = Annotated[Caller, needs("projects:write", support=(*_SUPPORT, "version"))]
+Writer = Annotated[Caller, needs("projects:write", support=schemas.SUPPORT_FIELDS)]
 Archived = Annotated[bool, Query(description="Include archived projects.")]
 
 

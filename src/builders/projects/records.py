@@ -1,11 +1,13 @@
 """Records of projects, and the bounds of their fields."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
+
+from builders.kit.values.patches import UNSET, Patch
 
 MAX_PROJECTS = 1000  # active projects of an account
 MAX_NAME = 80  # characters
@@ -26,58 +28,72 @@ class ProjectStatus(StrEnum):
     ARCHIVED = "archived"
 
 
+class Refusal(StrEnum):
+    """Why a project does not accept an alias."""
+
+    DOMAIN_NOT_ALLOWED = "domain_not_allowed"
+    ALIAS_LIMIT = "alias_limit"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectSpec:
+class ProjectFields:
+    """The fields of a project that its account sets."""
+
+    name: str
+    slug: str | None  # None: derived from the name, unique by a number
+    description: str | None
+    website: str | None
+    allowed_domains: tuple[str, ...]  # A-labels; empty: any
+    default_destination: str | None
+    webhook_ids: tuple[UUID, ...]
+    alias_limit: int | None
+    metadata: Mapping[str, str]
+
+    def refusal(self, *, domain: str, aliases: int) -> Refusal | None:
+        """Return why the project, which has this number of aliases, does not accept one more on the domain."""
+        if self.allowed_domains and domain not in self.allowed_domains:
+            return Refusal.DOMAIN_NOT_ALLOWED
+        if self.alias_limit is not None and aliases >= self.alias_limit:
+            return Refusal.ALIAS_LIMIT
+        return None
+
+    def values(self) -> dict[str, Any]:
+        """Return these fields by name, to copy them into another record."""
+        return {name: getattr(self, name) for name in FIELDS}
+
+
+FIELDS = tuple(each.name for each in fields(ProjectFields))
+# A change of these can refuse aliases or send their mail elsewhere.
+SENSITIVE_FIELDS = frozenset({"allowed_domains", "alias_limit", "default_destination"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSpec(ProjectFields):
     """The fields of a project to create."""
 
     id: UUID
-    name: str
-    slug: str | None = None  # None: derived from the name, unique by a number
-    description: str | None = None
-    website: str | None = None
-    allowed_domains: Sequence[str] = ()  # A-labels; empty: any
-    default_destination: str | None = None
-    webhook_ids: Sequence[UUID] = ()
-    alias_limit: int | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
     manifest: str | None = None
     manifest_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectChange:
+class ProjectChange(ProjectFields):
     """The new fields of an active project, to be written only if it still has this version."""
 
     id: UUID
     version: int
-    name: str
     slug: str
-    description: str | None
-    website: str | None
-    allowed_domains: Sequence[str]
-    default_destination: str | None
-    webhook_ids: Sequence[UUID]
-    alias_limit: int | None
-    metadata: Mapping[str, str]
     manifest: str | None
     manifest_key: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class Project(ProjectFields):
     """A project of an account."""
 
     account_id: UUID
     id: UUID
-    name: str
     slug: str  # unique among the account's active projects
-    description: str | None
-    website: str | None
-    allowed_domains: Sequence[str]  # A-labels; empty: any
-    default_destination: str | None
-    webhook_ids: Sequence[UUID]
-    alias_limit: int | None
-    metadata: Mapping[str, str]
     manifest: str | None
     manifest_key: str | None
     version: int
@@ -97,28 +113,28 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
-    """A merge patch: the members of the request. A metadata pair with None is to be removed."""
+class ProjectPatch:
+    """A merge patch of a project."""
 
-    members: Mapping[str, object]  # named as the fields of ProjectChange
-    metadata: Mapping[str, str | None] | None = None
-    archived: bool | None = None
-
-
-_FIELDS = tuple(each.name for each in fields(ProjectChange) if each.name not in {"id", "version"})
+    name: Patch[str] = UNSET
+    slug: Patch[str] = UNSET
+    description: Patch[str | None] = UNSET
+    website: Patch[str | None] = UNSET
+    allowed_domains: Patch[tuple[str, ...]] = UNSET
+    default_destination: Patch[str | None] = UNSET
+    webhook_ids: Patch[tuple[UUID, ...]] = UNSET
+    alias_limit: Patch[int | None] = UNSET
+    metadata: Patch[Mapping[str, str | None] | None] = UNSET  # merged; a pair with None is removed
+    archived: Patch[bool] = UNSET
 
 
 def change_of(project: Project, **new: Any) -> ProjectChange:
     """Return a change that sets these fields and keeps all others."""
-    present = {name: getattr(project, name) for name in _FIELDS}
-    return ProjectChange(id=project.id, version=project.version, **{**present, **new})
+    managed = {"manifest": project.manifest, "manifest_key": project.manifest_key}
+    return ProjectChange(id=project.id, version=project.version, **{**project.values(), **managed, **new})
 
 
 def changed_fields(project: Project, change: ProjectChange) -> list[str]:
     """Return the names of the fields that the change gives another value."""
-    return [name for name in _FIELDS if _plain(getattr(project, name)) != _plain(getattr(change, name))]
-
-
-def _plain(value: object) -> object:
-    """Return a tuple as a list: sequences with the same items are equal."""
-    return list(value) if isinstance(value, list | tuple) else value
+    names = (*FIELDS, "manifest", "manifest_key")
+    return [name for name in names if getattr(project, name) != getattr(change, name)]

@@ -1,6 +1,6 @@
 """Requests and replies of projects."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
@@ -15,7 +15,7 @@ from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import emails, ids, texts
 from builders.kit.values.texts import checked
 from builders.projects import fields, records
-from builders.projects.records import Patch, Project, ProjectSpec, ProjectStatus
+from builders.projects.records import Project, ProjectPatch, ProjectSpec, ProjectStatus
 
 T = TypeVar("T")
 _CREATE: JsonDict = {
@@ -48,8 +48,8 @@ def _integer(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _distinct(values: Sequence[T]) -> list[T]:
-    return list(dict.fromkeys(values))
+def _distinct(values: Iterable[T] | None) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values or ()))
 
 
 def _no_default(schema: dict[str, Any]) -> None:
@@ -145,9 +145,9 @@ class ProjectCreate(Body):
             slug=self.slug,
             description=self.description,
             website=self.website,
-            allowed_domains=_distinct(self.allowed_domains or ()),
+            allowed_domains=_distinct(self.allowed_domains),
             default_destination=self.default_destination,
-            webhook_ids=_distinct(self.webhook_ids or ()),
+            webhook_ids=_distinct(self.webhook_ids),
             alias_limit=self.alias_limit,
             metadata=self.metadata or {},
         )
@@ -196,20 +196,34 @@ class ProjectUpdate(PatchBody):
         BeforeValidator(_integer),
     ] = ABSENT
 
-    def patch(self) -> Patch:
+    def patch(self) -> ProjectPatch:
         """Return the request as a record."""
-        sent = self.model_dump(include=self.model_fields_set & _CHANGES)
-        archived = sent.pop("archived", None)
-        for name in sent.keys() & {"allowed_domains", "webhook_ids"}:
-            sent[name] = _distinct(sent[name] or ())
-        if self.metadata is not None:
-            return Patch(members=sent, metadata=sent.pop("metadata"), archived=archived)
-        if "metadata" in sent:
-            sent["metadata"] = {}
-        return Patch(members=sent, archived=archived)
+        return ProjectPatch(
+            name=self.patch_of("name", self.name),
+            slug=self.patch_of("slug", self.slug),
+            description=self.patch_of("description", self.description),
+            website=self.patch_of("website", self.website),
+            allowed_domains=self.patch_of("allowed_domains", _distinct(self.allowed_domains)),
+            default_destination=self.patch_of("default_destination", self.default_destination),
+            webhook_ids=self.patch_of("webhook_ids", _distinct(self.webhook_ids)),
+            alias_limit=self.patch_of("alias_limit", self.alias_limit),
+            metadata=self.patch_of("metadata", self.metadata),
+            archived=self.patch_of("archived", self.archived),
+        )
 
 
-_CHANGES = frozenset(ProjectUpdate.model_fields) - ProjectUpdate.conditions
+# What a support session with write access can send: neither the default destination nor the webhooks.
+SUPPORT_FIELDS = (
+    "name",
+    "slug",
+    "description",
+    "website",
+    "allowed_domains",
+    "alias_limit",
+    "metadata",
+    "archived",
+    "version",
+)
 
 
 class ProjectManagedBy(Reply):

@@ -16,6 +16,7 @@ from builders.kit.events import outbox
 from builders.kit.http.etags import WriteCondition
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock
+from builders.kit.values.patches import UNSET, patched, set_members
 from builders.projects import fields, store
 from builders.projects.errors import (
     ProjectArchived as ProjectArchived,
@@ -40,9 +41,9 @@ from builders.projects.fields import (
 from builders.projects.records import (
     MAX_METADATA,
     MAX_PROJECTS,
-    Patch,
     Project,
     ProjectChange,
+    ProjectPatch,
     ProjectSpec,
     change_of,
     changed_fields,
@@ -76,7 +77,7 @@ async def create(conn: Conn, *, account_id: UUID, spec: ProjectSpec) -> Project:
 
 
 async def update(
-    conn: Conn, *, account_id: UUID, project_id: UUID, patch: Patch, expected: WriteCondition
+    conn: Conn, *, account_id: UUID, project_id: UUID, patch: ProjectPatch, expected: WriteCondition
 ) -> Project:
     """Apply a patch, which can also archive or restore the project; a patch without effect keeps the version.
 
@@ -88,7 +89,7 @@ async def update(
     expected.check(of=before.id, version=before.version)
     change = change_of(before, **_new_values(before, patch))
     changed = changed_fields(before, change)
-    to_archive = before.is_archived if patch.archived is None else patch.archived
+    to_archive = patched(patch.archived, before.is_archived)
     if before.is_archived and to_archive and changed:
         raise ProjectArchived("An archived project does not change.", next_action="Send archived: false as well.")
     if "webhook_ids" in changed:
@@ -235,15 +236,16 @@ async def _archive(conn: Conn, project: Project) -> Project:
     return archived
 
 
-def _new_values(before: Project, patch: Patch) -> dict[str, Any]:
-    """Return the members of a patch; its metadata merged into the pairs of the project (RFC 7396)."""
-    if patch.metadata is None:
-        return dict(patch.members)
-    pairs = {**before.metadata, **patch.metadata}
+def _new_values(before: Project, patch: ProjectPatch) -> dict[str, Any]:
+    """Return the new values of fields; metadata is merged into the pairs of the project (RFC 7396)."""
+    new = set_members(replace(patch, archived=UNSET, metadata=UNSET))
+    if patch.metadata is UNSET:
+        return new
+    pairs = {} if patch.metadata is None else {**before.metadata, **patch.metadata}
     merged = {key: value for key, value in pairs.items() if value is not None}
     if len(merged) > MAX_METADATA:
         raise Invalid(("body", "metadata"), f"A project has at most {MAX_METADATA} pairs.", "metadata_full")
-    return {**patch.members, "metadata": merged}
+    return {**new, "metadata": merged}
 
 
 def _check_number(active: int) -> None:

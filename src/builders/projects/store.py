@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncCursor
-from psycopg.rows import class_row
+from psycopg.rows import kwargs_row
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
@@ -175,4 +176,8 @@ async def clear(conn: Conn, *, account_id: UUID) -> int:
 
 
 def _cursor(conn: Conn) -> AsyncCursor[Project]:
-    return conn.cursor(row_factory=class_row(Project))
+    return conn.cursor(row_factory=kwargs_row(_project))
+
+
+def _project(*, allowed_domains: list[str], webhook_ids: list[UUID], **columns: Any) -> Project:
+    return Project(allowed_domains=tuple(allowed_domains), webhook_ids=tuple(webhook_ids), **columns)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from builders.aliases.records import Detail, Reason
+from builders.projects.records import Refusal
 
 RETRYABLE: Mapping[str, bool] = {
     # The name.
@@ -26,9 +27,8 @@ RETRYABLE: Mapping[str, bool] = {
     "secret_ref_unknown": False,
     "project_not_found": False,
     # The account can settle these.
-    "alias_limit": True,
+    **{each.value: True for each in Refusal},
     "destination_loop": True,
-    "domain_not_allowed": True,
     "key_in_use": True,
     "payment_overdue": True,
     "project_archived": True,

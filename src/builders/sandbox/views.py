@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from uuid import UUID
 
+from builders.projects.records import ProjectFields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasView:
@@ -19,19 +21,10 @@ class AliasView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectView:
+class ProjectView(ProjectFields):
     """A project before or after an action."""
 
     key: str
-    name: str
-    slug: str | None  # None where it is derived from the name
-    description: str | None
-    website: str | None
-    allowed_domains: tuple[str, ...]
-    default_destination: str | None
-    webhook_ids: tuple[UUID, ...]
-    alias_limit: int | None
-    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

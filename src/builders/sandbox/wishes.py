@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from uuid import UUID
+
+from builders.sandbox.views import ProjectView
 
 MAX_RESOURCES = 2000  # in a manifest, of all kinds together
 MAX_BYTES = 1024 * 1024  # of a manifest as it is sent
@@ -29,22 +30,6 @@ class AliasWish:
     note: str | None
     labels: Mapping[str, str]
     project: str | None = None  # key, slug or id; None: the manifest's
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectWish:
-    """A project as the manifest wants it."""
-
-    key: str
-    name: str
-    slug: str | None  # None: as it is, or derived from the name
-    description: str | None
-    website: str | None
-    allowed_domains: tuple[str, ...]  # A-labels; none: all
-    default_destination: str | None
-    webhook_ids: tuple[UUID, ...]
-    alias_limit: int | None
-    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +63,7 @@ class Manifest:
     prune: bool
     on_conflict: OnConflict
     aliases: tuple[AliasWish, ...] = ()
-    projects: tuple[ProjectWish, ...] = ()
+    projects: tuple[ProjectView, ...] = ()  # the slug is None where the project keeps its own
     domains: tuple[DomainWish, ...] = ()
     webhooks: tuple[WebhookWish, ...] = ()
     project: str | None = None  # of its aliases that name none

@@ -15,12 +15,14 @@ from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.outbound.client import Outbound, Rule, UrlRefused
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.kit.values.patches import UNSET, patched
 from builders.webhooks import batches, catalog, signing
 from builders.webhooks.errors import RotationUnderWay, WebhookNotFound
 from builders.webhooks.events import WEBHOOK_UPDATED, webhook_data
 from builders.webhooks.records import (
     Destination,
     DestinationChange,
+    DestinationPatch,
     DestinationSpec,
     NewDestination,
     ValidatedUrls,
@@ -95,29 +97,26 @@ async def update_destination(
     outbound: Outbound,
     account_id: UUID,
     destination_id: UUID,
+    patch: DestinationPatch,
     expected: WriteCondition,
-    label: str | None = None,
-    url: str | None = None,
-    enabled: bool | None = None,
-    events: Sequence[str] | None = None,
 ) -> Destination:
-    """Change the given members; publish webhook.updated. Enabling a destination again resets its failures.
+    """Apply a patch; publish webhook.updated. Enabling a destination again resets its failures.
 
     Raises WebhookNotFound, VersionMismatch, Invalid for members of the body.
     """
     async with database.connection() as conn:
         await is_enabled(conn, account_id=account_id, destination_id=destination_id)
-    validated = await _validate(outbound, url=url, events=events, secret=None)
+    url = await _validate(outbound, url=patched(patch.url, None), events=patched(patch.events, ()), secret=None)
     async with database.transaction() as conn:
         before = await _lock(conn, account_id=account_id, destination_id=destination_id)
         expected.check(of=before.id, version=before.version)
         change = DestinationChange(
             id=before.id,
             version=before.version,
-            label=before.label if label is None else label,
-            url=before.url if validated is None else validated,
-            enabled=before.enabled if enabled is None else enabled,
-            events=before.events if events is None else catalog.unique_names(events),
+            label=patched(patch.label, before.label),
+            url=before.url if url is None else url,
+            enabled=patched(patch.enabled, before.enabled),
+            events=before.events if patch.events is UNSET else catalog.unique_names(patch.events),
             manifest=before.manifest,
             manifest_key=before.manifest_key,
         )

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from builders.kit.values.patches import UNSET, Patch
+
 
 class DisabledReason(StrEnum):
     """Why a destination receives nothing."""
@@ -240,28 +242,30 @@ class Simulation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManagedDestination:
-    """A destination with its manifest key."""
+class DestinationFields:
+    """The fields of a destination that its account sets."""
 
-    id: UUID
     label: str
     url: str
     enabled: bool
     events: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedDestination(DestinationFields):
+    """A destination with its manifest key."""
+
+    id: UUID
     manifest: str | None
     manifest_key: str | None
     version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationSpec:
+class DestinationSpec(DestinationFields):
     """A destination to insert; its URL is validated."""
 
     id: UUID
-    label: str
-    url: str
-    enabled: bool
-    events: Sequence[str]
     secret_from: UUID | None = None  # the destination whose secret is copied; None: generate one
     manifest: str | None = None
     manifest_key: str | None = None
@@ -273,17 +277,18 @@ class DestinationSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationChange:
+class DestinationChange(ManagedDestination):
     """The new state of a destination that still has this version; its secret stays."""
 
-    id: UUID
-    version: int
-    label: str
-    url: str
-    enabled: bool
-    events: Sequence[str]
-    manifest: str | None
-    manifest_key: str | None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationPatch:
+    """A merge patch of a destination."""
+
+    label: Patch[str] = UNSET
+    url: Patch[str] = UNSET
+    enabled: Patch[bool] = UNSET
+    events: Patch[Sequence[str]] = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

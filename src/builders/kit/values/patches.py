@@ -1,7 +1,8 @@
 """The members of a merge patch (RFC 7396) in a record: each is absent (UNSET), cleared (None) or a value."""
 
+from dataclasses import fields
 from enum import Enum
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -23,3 +24,9 @@ Patch: TypeAlias = T | Unset
 def patched(patch: Patch[T], before: T) -> T:
     """Return the value that a member has after the patch."""
     return before if patch is UNSET else patch
+
+
+def set_members(patch: Any) -> dict[str, Any]:
+    """Return the members that the record of a patch has, by name: arguments of `replace` for what is patched."""
+    values = {each.name: getattr(patch, each.name) for each in fields(patch)}
+    return {name: value for name, value in values.items() if value is not UNSET}

@@ -90,7 +90,7 @@ async def change_member(
     if member_id == access.owner_id:
         raise OwnerKept("The portfolio's own account stays its owner.", next_action="Change another member.")
     role_of_actor, before = await _lock_pair(conn, access, member_id)
-    role = change.role or before.role
+    role = patched(change.role, before.role)
     if not (may_assign(role_of_actor, role=before.role) and may_assign(role_of_actor, role=role)):
         raise _beyond(role_of_actor, "change this member to that role")
     note = patched(change.note, before.note)

@@ -75,7 +75,7 @@ class Member:
 class MemberChange:
     """A change of a member."""
 
-    role: TeamRole | None  # None keeps it
+    role: Patch[TeamRole]
     note: Patch[str | None]
 
 

@@ -163,7 +163,7 @@ class TeamMemberUpdate(PatchBody):
 
     def change(self) -> MemberChange:
         """Return the record."""
-        return MemberChange(role=self.role, note=self.patch_of("note", self.note))
+        return MemberChange(role=self.patch_of("role", self.role), note=self.patch_of("note", self.note))
 
 
 class TeamMemberReply(Reply):

@@ -53,8 +53,8 @@ def judge(manifest: Manifest, known: Directory, homes: Homes) -> list[Judged]:
 def _judged(wish: AliasWish, known: Directory, homes: Homes, project: str | None) -> Judged:
     reference = wish.project or project
     home = homes.find(reference)
-    if not wish.destinations and home is not None and home.default_destination:
-        wish = replace(wish, destinations=(home.default_destination,))
+    if not wish.destinations and home is not None and home.project.default_destination:
+        wish = replace(wish, destinations=(home.project.default_destination,))
     domain = known.find(wish.domain)
     key = known.judge(domain, wish.local_part).key if domain else ""
     return Judged(

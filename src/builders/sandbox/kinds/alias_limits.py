@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from builders.projects.records import Project
+from builders.projects.records import Project, ProjectFields, Refusal
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.kinds.homes import Home
 from builders.sandbox.kinds.work import Task
@@ -16,11 +16,10 @@ from builders.sandbox.records import Action, ActionKind, Finding
 from builders.sandbox.views import AliasView
 
 CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}
-FORBIDDEN, FULL = "domain_not_allowed", "alias_limit"
 ARCHIVED, GONE = "project_archived", "project_not_found"
 _SAID: Mapping[str, str] = {
-    FORBIDDEN: "The project allows no names on this domain.",
-    FULL: "The project has as many aliases as it may; what is deleted is deleted last.",
+    Refusal.DOMAIN_NOT_ALLOWED: "The project allows no names on this domain.",
+    Refusal.ALIAS_LIMIT: "The project has as many aliases as it may; what is deleted is deleted last.",
     ARCHIVED: "The project is archived, and takes no names.",
     GONE: "The project is gone.",
 }
@@ -45,7 +44,7 @@ def refusals(planned: Sequence[Action], homes: Mapping[str, Home], sizes: Mappin
     for name, arrived in arrivals.items():
         home = by_name[name]
         size = sizes.get(home.project_id, 0) - left[home.project_id] if home.project_id else 0
-        for action, code in _against(arrived, home.allowed_domains, home.alias_limit, size):
+        for action, code in _against(arrived, home.project, size):
             yield Finding(code=code, address=action.address, message=_SAID[code])
 
 
@@ -57,15 +56,12 @@ def leaving(actions: Iterable[Action]) -> Counter[UUID]:
     return Counter(view.project_id for view in gone if isinstance(view, AliasView) and view.project_id)
 
 
-def _against(
-    arrived: Sequence[Action], allowed: Sequence[str], limit: int | None, size: int
-) -> Iterator[tuple[Action, str]]:
+def _against(arrived: Sequence[Action], project: ProjectFields, size: int) -> Iterator[tuple[Action, Refusal]]:
     for at, action in enumerate(arrived):
         assert isinstance(action.after, AliasView)  # noqa: S101 - what arrives is there afterwards
-        if allowed and action.after.address.rpartition("@")[2] not in allowed:
-            yield action, FORBIDDEN
-        elif limit is not None and size + at >= limit:
-            yield action, FULL
+        domain = action.after.address.rpartition("@")[2]
+        if refusal := project.refusal(domain=domain, aliases=size + at):
+            yield action, refusal
 
 
 def faults(
@@ -92,6 +88,6 @@ def faults(
             continue
         positions = {task.action.address: task.position for task in arrived}
         size = sizes.get(project_id, 0) - left[project_id]
-        against = _against([task.action for task in arrived], project.allowed_domains, project.alias_limit, size)
+        against = _against([task.action for task in arrived], project, size)
         refused |= {positions[action.address]: code for action, code in against}
     return {at: StepError(code=code, message=_SAID[code]) for at, code in refused.items()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from builders.kit.values import ids
-from builders.projects.records import Project
+from builders.projects.records import Project, ProjectFields
 from builders.sandbox.records import Action, ActionKind
 from builders.sandbox.views import ProjectView
 
@@ -16,9 +16,7 @@ class Home:
 
     project_id: UUID | None  # None: the plan makes it
     address: str | None  # of its action, if the plan makes or changes it
-    allowed_domains: Sequence[str]
-    alias_limit: int | None
-    default_destination: str | None
+    project: ProjectFields
     is_archived: bool = False
     is_pruned: bool = False  # the plan archives it
 
@@ -61,9 +59,7 @@ def _planned(action: Action, view: ProjectView) -> Home:
     return Home(
         project_id=action.resource_id,
         address=None if action.action is ActionKind.NO_OP else action.address,
-        allowed_domains=view.allowed_domains,
-        alias_limit=view.alias_limit,
-        default_destination=view.default_destination,
+        project=view,
     )
 
 
@@ -71,9 +67,7 @@ def _there(project: Project, *, is_pruned: bool) -> Home:
     return Home(
         project_id=project.id,
         address=None,
-        allowed_domains=project.allowed_domains,
-        alias_limit=project.alias_limit,
-        default_destination=project.default_destination,
+        project=project,
         is_archived=project.is_archived,
         is_pruned=is_pruned,
     )

@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
-from builders.projects.records import Project
+from builders.projects.records import SENSITIVE_FIELDS, Project
 from builders.sandbox.kinds import findings
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.live import Live
 from builders.sandbox.records import Action, ActionKind, Finding, Kind
 from builders.sandbox.views import ProjectView, changes
-from builders.sandbox.wishes import Manifest, OnConflict, ProjectWish
+from builders.sandbox.wishes import Manifest, OnConflict
 
 
 def draft(manifest: Manifest, live: Live) -> Drafted:
@@ -48,7 +49,7 @@ def draft(manifest: Manifest, live: Live) -> Drafted:
     return Drafted.of(manifest, planned, errors, left, delete=_delete, left_alone=_left_alone)
 
 
-def _repeated_slugs(wishes: Sequence[ProjectWish]) -> list[Finding]:
+def _repeated_slugs(wishes: Sequence[ProjectView]) -> list[Finding]:
     times = Counter(wish.slug for wish in wishes if wish.slug)
     return [
         Finding(code="slug_taken", address=f"project.{wish.key}", message="Another project here has this slug.")
@@ -57,7 +58,7 @@ def _repeated_slugs(wishes: Sequence[ProjectWish]) -> list[Finding]:
     ]
 
 
-def _webhooks(wishes: Sequence[ProjectWish], known: set[UUID]) -> list[Finding]:
+def _webhooks(wishes: Sequence[ProjectView], known: set[UUID]) -> list[Finding]:
     return [
         Finding(
             code="webhook_unknown", address=f"project.{wish.key}", message=f"No webhook of the account: {each}."
@@ -70,42 +71,16 @@ def _webhooks(wishes: Sequence[ProjectWish], known: set[UUID]) -> list[Finding]:
 
 def view(project: Project) -> ProjectView:
     """A project as it is now."""
-    return ProjectView(
-        key=project.manifest_key or "",
-        name=project.name,
-        slug=project.slug,
-        description=project.description,
-        website=project.website,
-        allowed_domains=tuple(project.allowed_domains),
-        default_destination=project.default_destination,
-        webhook_ids=tuple(project.webhook_ids),
-        alias_limit=project.alias_limit,
-        metadata=dict(project.metadata),
-    )
+    return ProjectView(key=project.manifest_key or "", **project.values())
 
 
-def _wanted(wish: ProjectWish, slug: str | None) -> ProjectView:
-    return ProjectView(
-        key=wish.key,
-        name=wish.name,
-        slug=wish.slug or slug,
-        description=wish.description,
-        website=wish.website,
-        allowed_domains=wish.allowed_domains,
-        default_destination=wish.default_destination,
-        webhook_ids=wish.webhook_ids,
-        alias_limit=wish.alias_limit,
-        metadata=wish.metadata,
-    )
-
-
-def _create(wish: ProjectWish) -> Action:
+def _create(wish: ProjectView) -> Action:
     return Action(
         address=f"project.{wish.key}",
         kind=Kind.PROJECT,
         action=ActionKind.CREATE,
         before=None,
-        after=_wanted(wish, None),
+        after=wish,
         changed_fields=(),
         reason="The project is wanted, and is not there.",
         risk="low",
@@ -116,21 +91,20 @@ def _create(wish: ProjectWish) -> Action:
     )
 
 
-def _keep(wish: ProjectWish, mine: Project) -> Action:
-    before, after = view(mine), _wanted(wish, mine.slug)
+def _keep(wish: ProjectView, mine: Project) -> Action:
+    before, after = view(mine), replace(wish, slug=wish.slug or mine.slug)
     changed = changes(before, after)
     return _change(mine, ActionKind.UPDATE if changed else ActionKind.NO_OP, before, after, changed)
 
 
-def _adopt(wish: ProjectWish, other: Project) -> Action:
-    before, after = view(other), _wanted(wish, other.slug)
+def _adopt(wish: ProjectView, other: Project) -> Action:
+    before, after = view(other), replace(wish, slug=wish.slug or other.slug)
     return _change(other, ActionKind.ADOPT, before, after, ("manifest", *changes(before, after)))
 
 
 def _change(
     project: Project, kind: ActionKind, before: ProjectView, after: ProjectView, changed: tuple[str, ...]
 ) -> Action:
-    limits = {"allowed_domains", "alias_limit", "default_destination"}
     return Action(
         address=f"project.{after.key}",
         kind=Kind.PROJECT,
@@ -139,7 +113,7 @@ def _change(
         after=after,
         changed_fields=changed,
         reason=findings.ADOPTED if kind is ActionKind.ADOPT else findings.as_wanted(changed),
-        risk="medium" if limits & set(changed) else "low",
+        risk="medium" if SENSITIVE_FIELDS & set(changed) else "low",
         price=None,
         resource_id=project.id,
         version=project.version,

@@ -71,20 +71,7 @@ def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
 def _specs(task: Task, work: Work) -> Iterator[ProjectSpec]:
     after = task.action.after
     if isinstance(after, ProjectView) and task.resource_id:
-        yield ProjectSpec(
-            id=task.resource_id,
-            name=after.name,
-            slug=after.slug,
-            description=after.description,
-            website=after.website,
-            allowed_domains=after.allowed_domains,
-            default_destination=after.default_destination,
-            webhook_ids=after.webhook_ids,
-            alias_limit=after.alias_limit,
-            metadata=after.metadata,
-            manifest=work.manifest,
-            manifest_key=after.key,
-        )
+        yield ProjectSpec(id=task.resource_id, manifest=work.manifest, manifest_key=after.key, **after.values())
 
 
 def _changes(task: Task, work: Work) -> Iterator[ProjectChange]:
@@ -93,17 +80,9 @@ def _changes(task: Task, work: Work) -> Iterator[ProjectChange]:
         yield ProjectChange(
             id=action.resource_id,
             version=action.version,
-            name=after.name,
-            slug=after.slug,
-            description=after.description,
-            website=after.website,
-            allowed_domains=after.allowed_domains,
-            default_destination=after.default_destination,
-            webhook_ids=after.webhook_ids,
-            alias_limit=after.alias_limit,
-            metadata=after.metadata,
             manifest=work.manifest,
             manifest_key=after.key,
+            **after.values(),
         )
 
 

@@ -30,7 +30,8 @@ from builders.projects.records import (
     SLUG,
 )
 from builders.sandbox.schemas.values import Key, Labels, Mailbox, whole
-from builders.sandbox.wishes import GENERATE, AliasWish, DomainWish, ProjectWish, WebhookWish
+from builders.sandbox.views import ProjectView
+from builders.sandbox.wishes import GENERATE, AliasWish, DomainWish, WebhookWish
 
 
 def _no_literal(reference: str) -> str:
@@ -167,9 +168,9 @@ class ManifestProject(StrictBody):
     ] = None
     metadata: Annotated[Metadata, Field(description="Your own pairs of text.")] = Field(default_factory=dict)
 
-    def wish(self) -> ProjectWish:
+    def wish(self) -> ProjectView:
         """The record."""
-        return ProjectWish(
+        return ProjectView(
             key=self.key,
             name=self.name,
             slug=self.slug,

@@ -99,10 +99,7 @@ async def change(
         account_id=caller.account_id,
         destination_id=webhook_id,
         expected=if_match,
-        label=body.label,
-        url=body.url,
-        enabled=body.enabled,
-        events=body.events,
+        patch=body.patch(),
     )
     reply = schemas.webhook_written(changed, livemode=caller.mode == "live")
     return with_etag(reply, of=changed.id, version=changed.version)

@@ -13,7 +13,7 @@ from builders.kit.http.fields import CreatedAt, Livemode, UpdatedAt, Version
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import texts
 from builders.webhooks.catalog import MAX_EVENTS
-from builders.webhooks.records import Destination, NewDestination
+from builders.webhooks.records import Destination, DestinationPatch, NewDestination
 
 MAX_LABEL = 120  # characters
 MAX_URL = 2048
@@ -111,6 +111,15 @@ class WebhookUpdate(PatchBody):
     events: Annotated[
         Events, OPTIONAL, Field(description="Names of events, `area.*`, or `*` for all; replaces the list.")
     ] = LEFT_OUT
+
+    def patch(self) -> DestinationPatch:
+        """Return the request as a record."""
+        return DestinationPatch(
+            label=self.patch_of("label", self.label),
+            url=self.patch_of("url", self.url),
+            enabled=self.patch_of("enabled", self.enabled),
+            events=self.patch_of("events", self.events),
+        )
 
 
 class WebhookRotate(Body):

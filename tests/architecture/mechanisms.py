@@ -1,0 +1,23 @@
+"""One mechanism for each task: rules against a second one."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.architecture.source import Source
+
+# `model_fields_set` and `exclude_unset` distinguish an absent member from null.
+_ABSENT = {"model_fields_set", "exclude_unset"}
+
+
+def merge_patch(file: Source) -> Iterator[str]:
+    """A merge patch is a record of Patch[T]: only `PatchBody` distinguishes an absent member from null."""
+    if (
+        file.path.parts[:2] == ("builders", "kit") or file.path.name == "session.py"
+    ):  # settings of the command line
+        return
+    for node in file.nodes:
+        match node:
+            case ast.Attribute(attr=name) if name in _ABSENT:
+                yield f"{file.at(node)}: {name}: use PatchBody.patch_of"
+            case ast.keyword(arg=str(name)) if name in _ABSENT:
+                yield f"{file.path}:{node.lineno}: {name}: use PatchBody.patch_of"
