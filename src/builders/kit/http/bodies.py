@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from builders.kit.errors import MAX_ERRORS, Invalid
 from builders.kit.http import forms
+from builders.kit.values.money_inputs import MoneyInput
 
 Json = Any  # what a JSON text can hold
 
@@ -45,10 +46,13 @@ def by_example(*examples: JsonDict) -> JsonDict:
 
 
 class UnknownField(BaseModel):
-    """A member of the body that was not understood, and so ignored."""
+    """A member of the body that was not understood, and so ignored; or an amount of money sent as a number."""
 
     field: Annotated[str, Field(description="Path of the member in the body, such as `metadata.lables`.")]
-    code: Annotated[Literal["unknown_field"], Field(description="Always `unknown_field`.")] = "unknown_field"
+    code: Annotated[
+        Literal["unknown_field", "amount_as_number"],
+        Field(description="`amount_as_number`: the amount was read, but a JSON number is not exact."),
+    ] = "unknown_field"
     did_you_mean: Annotated[
         str | None, Field(description="The known member with the closest name; null when none is close.")
     ]
@@ -113,7 +117,7 @@ class WriteReply(Reply):
     """An answer to a body; says which members of it were not understood."""
 
     warnings: Annotated[
-        list[UnknownField], Field(description="Unknown members of the body; they were ignored.")
+        list[UnknownField], Field(description="Unknown members, which were ignored; amounts sent as numbers.")
     ] = []
 
 
@@ -174,11 +178,14 @@ def _closest(name: str, model: type[BaseModel]) -> str | None:
     return next(iter(get_close_matches(name, model.model_fields, n=1)), None)
 
 
-_HOLDING = (BaseModel, list, tuple)  # types that can contain a body
+_HOLDING = (BaseModel, list, tuple, MoneyInput)  # types with something to warn of
 
 
 def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
-    """Yield the unknown members of a Body and of the bodies in it."""
+    """Yield the unknown members of a body and of those in it, and the amounts that were sent as numbers."""
+    if isinstance(body, MoneyInput) and body.is_number:
+        said = f'Send the amount as text, "{body.amount}": a JSON number is not exact.'
+        yield UnknownField(field=path[:-1], code="amount_as_number", did_you_mean=None, message=said)
     if isinstance(body, (list, tuple)):
         for at, each in enumerate(body):
             yield from unknown_fields(each, f"{path}{at}.")
@@ -206,7 +213,7 @@ def add_warnings(reply: object, *sent: object) -> None:
 
 
 def _is_plain(body: object) -> bool:
-    """Return whether the body has no unknown member and contains no other body."""
+    """Return whether the body has no unknown member and contains no other body and no money."""
     if not isinstance(body, BaseModel) or body.model_extra:
         return False
     return not any(issubclass(kind, _HOLDING) for kind in set(map(type, vars(body).values())))

@@ -1,0 +1,1 @@
+"""What each domain of a portfolio cost and earned, entry by entry."""

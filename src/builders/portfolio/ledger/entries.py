@@ -1,0 +1,101 @@
+"""Entries: amounts that were paid and received. They are recorded and voided, and never changed or deleted."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
+from builders.portfolio.ledger import currencies
+from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry, PostedEntry, Totals
+from builders.portfolio.ledger.store import entries as store
+
+
+async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Sequence[PostedEntry]:
+    """Record entries, each converted to the base currency at the rate of its date; needs a transaction.
+
+    An entry whose reference its source has recorded before is returned as it was recorded, also when the amount
+    differs: to change an entry, void it first. Returns one for each given entry, in their order.
+    """
+    base_currency = await currencies.lock_base_currency(conn, account_id=account_id)
+    posted: dict[int, PostedEntry] = {}
+    while missing := [at for at in range(len(entries)) if at not in posted]:
+        given = [entries[at] for at in missing]
+        inserted = await store.insert_entries(
+            conn, account_id=account_id, base_currency=base_currency, entries=given, now=clock.now()
+        )
+        posted |= {
+            at: PostedEntry(entry=entry, is_new=True)
+            for at, entry in zip(missing, inserted, strict=True)
+            if entry is not None
+        }
+        if len(posted) < len(entries):
+            # An entry that is voided between the two statements is in neither, and then recorded anew.
+            existing = await _find_existing(conn, account_id=account_id, entries=given)
+            posted = {
+                at: PostedEntry(entry=existing[key], is_new=False)
+                for at, key in ((at, (entries[at].source, entries[at].reference)) for at in missing)
+                if key in existing
+            } | posted
+    return [posted[at] for at in range(len(entries))]
+
+
+async def _find_existing(
+    conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]
+) -> Mapping[tuple[EntrySource, str | None], Entry]:
+    references = {(each.source, each.reference) for each in entries if each.reference is not None}
+    found = await store.list_by_reference(conn, account_id=account_id, references=sorted(references))
+    return {(each.source, each.reference): each for each in found}
+
+
+async def void_entries(
+    conn: Conn, *, account_id: UUID, ids: Sequence[UUID], reason: str, voided_by: UUID | None = None
+) -> Sequence[UUID]:
+    """Void entries, which then count in no total. Returns those that were not void before."""
+    return await store.void_entries(
+        conn, account_id=account_id, ids=ids, reason=reason, voided_by=voided_by, now=clock.now()
+    )
+
+
+async def void_references(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    source: EntrySource,
+    references: Sequence[str],
+    reason: str,
+    voided_by: UUID | None = None,
+) -> Sequence[UUID]:
+    """Void the entries of references of a source, which can then be recorded anew. Returns their ids."""
+    return await store.void_references(
+        conn,
+        account_id=account_id,
+        source=source,
+        references=references,
+        reason=reason,
+        voided_by=voided_by,
+        now=clock.now(),
+    )
+
+
+async def void_domains(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], reason: str, voided_by: UUID | None = None
+) -> Sequence[UUID]:
+    """Void all entries of domains. Returns those that were not void before."""
+    return await store.void_domains(
+        conn, account_id=account_id, domain_ids=domain_ids, reason=reason, voided_by=voided_by, now=clock.now()
+    )
+
+
+async def list_entries(
+    conn: Conn, *, account_id: UUID, domain_id: UUID, currency: str | None = None
+) -> Sequence[Entry]:
+    """Return the entries of a domain by date, void ones too.
+
+    With `currency` the base amounts are in that currency, at the rate of each entry's date.
+    """
+    return await store.list_entries(conn, account_id=account_id, domain_id=domain_id, currency=currency)
+
+
+async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Totals]:
+    """Return the totals of each of the domains, in the base currency; in one statement."""
+    return await store.list_totals(conn, account_id=account_id, domain_ids=domain_ids)

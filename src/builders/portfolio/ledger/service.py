@@ -1,0 +1,19 @@
+"""The public interface of the ledger."""
+
+from builders.portfolio.ledger.currencies import (
+    get_base_currency as get_base_currency,
+    require_quoted as require_quoted,
+    set_base_currency as set_base_currency,
+)
+from builders.portfolio.ledger.entries import (
+    list_entries as list_entries,
+    list_totals as list_totals,
+    post_entries as post_entries,
+    void_domains as void_domains,
+    void_entries as void_entries,
+    void_references as void_references,
+)
+from builders.portfolio.ledger.rates import (
+    find_newest_day as find_newest_day,
+    load_rates as load_rates,
+)

@@ -1,0 +1,1 @@
+"""SQL of the ledger, a file for each family of tables."""

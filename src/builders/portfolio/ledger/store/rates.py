@@ -1,0 +1,146 @@
+"""The base currency of a portfolio, and the exchange rates."""
+
+from collections.abc import Sequence
+from datetime import date
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import UNUSUAL_DECIMALS, decimals_of
+from builders.portfolio.ledger.records import EURO, Rate
+
+# The base currency; who changes it waits until the transaction ends, and entries are recorded in one currency.
+LOCK_BASE_CURRENCY = (
+    "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR SHARE"
+)
+ADD_BASE_CURRENCY = """
+    INSERT INTO portfolio_ledger_settings (account_id, base_currency) VALUES (%(account_id)s, %(base_currency)s)
+    ON CONFLICT (account_id) DO NOTHING
+"""
+FIND_BASE_CURRENCY = "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s"
+SET_BASE_CURRENCY = """
+    INSERT INTO portfolio_ledger_settings (account_id, base_currency) VALUES (%(account_id)s, %(base_currency)s)
+    ON CONFLICT (account_id) DO UPDATE SET base_currency = excluded.base_currency
+"""
+# The rate of each `needed (currency, base_currency, occurred_on)`: of the last day with rates up to that date. The
+# bank quotes all currencies on one day; a currency without a rate on it is not quoted any more, or not yet.
+RATES = """rates AS (
+    SELECT needed.currency, needed.base_currency, needed.occurred_on,
+        CASE WHEN needed.currency = needed.base_currency THEN 1 ELSE round(base.rate / quoted.rate, 12)
+        END AS fx_rate,
+        CASE WHEN needed.currency = needed.base_currency THEN needed.occurred_on ELSE quoted.quoted_on
+        END AS fx_date,
+        needed.currency <> needed.base_currency AND (needed.occurred_on > newest.quoted_on) IS NOT FALSE
+            AS awaits_rates
+    FROM needed
+    CROSS JOIN (SELECT max(quoted_on) AS quoted_on FROM portfolio_ledger_rates WHERE currency = %(euro)s) AS newest
+    LEFT JOIN LATERAL (
+        SELECT max(quoted_on) AS quoted_on FROM portfolio_ledger_rates
+        WHERE currency = %(euro)s AND quoted_on <= needed.occurred_on
+    ) AS day ON true
+    LEFT JOIN portfolio_ledger_rates AS base
+        ON base.currency = needed.base_currency AND base.quoted_on = day.quoted_on
+    LEFT JOIN portfolio_ledger_rates AS quoted
+        ON quoted.currency = needed.currency AND quoted.quoted_on = base.quoted_on
+)"""
+# All entries of a portfolio in its base currency, each at the rate of its date; void ones too.
+CONVERT_ENTRIES = f"""
+    WITH needed AS (
+        SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency
+        FROM portfolio_ledger_entries WHERE account_id = %(account_id)s
+    ), {RATES}
+    UPDATE portfolio_ledger_entries AS entry
+    SET base_currency = rates.base_currency, fx_rate = rates.fx_rate, fx_date = rates.fx_date,
+        base_amount = portfolio_ledger_round(entry.amount * rates.fx_rate, %(decimals)s::int),
+        awaits_rates = rates.awaits_rates
+    FROM rates
+    WHERE entry.account_id = %(account_id)s
+      AND (entry.currency, entry.occurred_on) = (rates.currency, rates.occurred_on)
+"""  # noqa: S608 - of constants
+# The same for the entries of all portfolios whose rates were not loaded when they were converted.
+CONVERT_AWAITING = f"""
+    WITH entry AS (
+        SELECT account_id, id, currency, base_currency, occurred_on FROM portfolio_ledger_entries
+        WHERE awaits_rates ORDER BY account_id, id FOR UPDATE
+    ), needed AS (
+        SELECT DISTINCT currency, base_currency, occurred_on FROM entry
+    ), {RATES}, decimals AS (
+        SELECT * FROM unnest(%(currencies)s::text[], %(decimals)s::int[]) AS own (base_currency, decimals)
+    )
+    UPDATE portfolio_ledger_entries AS changed
+    SET fx_rate = rates.fx_rate, fx_date = rates.fx_date, awaits_rates = rates.awaits_rates,
+        base_amount = portfolio_ledger_round(changed.amount * rates.fx_rate, coalesce(own.decimals, 2))
+    FROM entry JOIN rates USING (currency, base_currency, occurred_on)
+    LEFT JOIN decimals AS own USING (base_currency)
+    WHERE changed.account_id = entry.account_id AND changed.id = entry.id
+      AND (changed.fx_date, changed.awaits_rates) IS DISTINCT FROM (rates.fx_date, rates.awaits_rates)
+"""  # noqa: S608 - of constants
+INSERT_RATES = """
+    INSERT INTO portfolio_ledger_rates (currency, quoted_on, rate)
+    SELECT * FROM unnest(%(currencies)s::text[], %(dates)s::date[], %(rates)s::numeric[])
+    ON CONFLICT (currency, quoted_on) DO NOTHING
+"""
+NEWEST_RATES = "SELECT max(quoted_on) FROM portfolio_ledger_rates WHERE currency = %(euro)s"
+IS_QUOTED = """
+    SELECT EXISTS (
+        SELECT FROM portfolio_ledger_rates
+        WHERE currency = %(currency)s
+          AND quoted_on = (SELECT max(quoted_on) FROM portfolio_ledger_rates WHERE currency = %(euro)s)
+    )
+"""
+
+
+async def lock_base_currency(conn: Conn, *, account_id: UUID) -> str | None:
+    """Return the base currency, which then stays until the transaction ends; None before it is set."""
+    found = await (await conn.execute(LOCK_BASE_CURRENCY, {"account_id": account_id})).fetchone()
+    return None if found is None else str(found[0])
+
+
+async def add_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
+    """Set the base currency, unless there is one."""
+    await conn.execute(ADD_BASE_CURRENCY, {"account_id": account_id, "base_currency": base_currency})
+
+
+async def find_base_currency(conn: Conn, *, account_id: UUID) -> str | None:
+    """Return the base currency; None before it is set."""
+    found = await (await conn.execute(FIND_BASE_CURRENCY, {"account_id": account_id})).fetchone()
+    return None if found is None else str(found[0])
+
+
+async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
+    """Set the base currency; the entries stay as they are."""
+    await conn.execute(SET_BASE_CURRENCY, {"account_id": account_id, "base_currency": base_currency})
+
+
+async def convert_entries(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
+    """Convert all entries of a portfolio to its base currency, each at the rate of its date."""
+    row = {"account_id": account_id, "base_currency": base_currency, "decimals": decimals_of(base_currency)}
+    await conn.execute(CONVERT_ENTRIES, {**row, "euro": EURO})
+
+
+async def is_quoted(conn: Conn, *, currency: str) -> bool:
+    """Return whether the newest rates contain one of the currency."""
+    [(quoted,)] = await (await conn.execute(IS_QUOTED, {"currency": currency, "euro": EURO})).fetchall()
+    return bool(quoted)
+
+
+async def convert_awaiting(conn: Conn) -> int:
+    """Convert the entries whose rates were not loaded when they were recorded. Returns how many changed."""
+    row = {"currencies": list(UNUSUAL_DECIMALS), "decimals": list(UNUSUAL_DECIMALS.values()), "euro": EURO}
+    return (await conn.execute(CONVERT_AWAITING, row)).rowcount
+
+
+async def insert_rates(conn: Conn, *, rates: Sequence[Rate]) -> int:
+    """Add rates; those that are there stay as they are. Returns how many are new."""
+    row = {
+        "currencies": [each.currency for each in rates],
+        "dates": [each.quoted_on for each in rates],
+        "rates": [each.rate for each in rates],
+    }
+    return (await conn.execute(INSERT_RATES, row)).rowcount
+
+
+async def find_newest_day(conn: Conn) -> date | None:
+    """Return the newest day with rates; None without any."""
+    [(day,)] = await (await conn.execute(NEWEST_RATES, {"euro": EURO})).fetchall()
+    newest: date | None = day
+    return newest
