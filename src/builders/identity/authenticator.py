@@ -131,7 +131,7 @@ class Authenticator:
         digest = _digest(credential)
         entry = None if fresh else self._find(digest)
         if entry is None:
-            entry = await (self._look_up_key if _is_key(credential) else self._look_up_token)(credential)
+            entry = await (self._verify_key if _is_key(credential) else self._verify_token)(credential)
             self._store(digest, entry)
         if entry.caller is None:
             await self._refuse(credential, entry)
@@ -231,7 +231,8 @@ class Authenticator:
             del cache[next(iter(cache))]  # the oldest
         cache[digest] = entry
 
-    async def _look_up_key(self, credential: Credential) -> _CacheEntry:
+    async def _verify_key(self, credential: Credential) -> _CacheEntry:
+        """Verify an API key: its checksum, then the digest of its secret and its state in the database."""
         secret = keys.parse_secret(credential.text)
         if secret is None:
             raise invalid_credentials("This is no API key, or it has a typo: its checksum does not match.")
@@ -250,7 +251,7 @@ class Authenticator:
         allowed = None if holder.allowed_ips is None else tuple(holder.allowed_ips)
         return _CacheEntry(_caller(holder), started + left, allowed_ips=allowed)
 
-    async def _look_up_token(self, credential: Credential) -> _CacheEntry:
+    async def _verify_token(self, credential: Credential) -> _CacheEntry:
         if self._tokens is None:
             raise invalid_credentials("Tokens are not accepted here.")
         now, started = clock.now(), clock.monotonic()

@@ -1,0 +1,21 @@
+"""A released migration never changes: a database that applied it would refuse to start."""
+
+import tomllib
+from pathlib import Path
+
+from builders.kit.db import migrations
+
+FILE = Path(__file__).with_name("migrations.toml")
+
+
+def test_released_migrations_are_as_released() -> None:
+    released = tomllib.loads(FILE.read_text(encoding="utf-8"))["digests"]
+    present = {each.name: each.digest for each in migrations.list_migrations()}
+    changed = [name for name, digest in released.items() if present.get(name) != digest]
+    assert not changed, f"{', '.join(changed)} changed after the release: undo it, and add a new migration"
+
+
+def test_no_released_migration_is_left_out() -> None:
+    released = tomllib.loads(FILE.read_text(encoding="utf-8"))["digests"]
+    names = [each.name for each in migrations.list_migrations()]
+    assert list(released) == names[: len(released)]
