@@ -15,6 +15,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from builders import worker
 from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.db import migrations
@@ -30,6 +31,7 @@ from tests.redis import Redis
 log.configure(level="error")
 gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes long
 
+JOBS = worker.JOBS  # importing them declares the tasks that requests enqueue by name
 MakePerson = Callable[..., Awaitable[Person]]
 SWEEP = """
     DELETE FROM procrastinate_jobs WHERE status IN ('todo', 'doing');

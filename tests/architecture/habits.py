@@ -13,7 +13,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/http/middleware.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
     "builders/kit/db/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
     "builders/sandbox/runner.py:_advance": "a batch that always fails would bar its account for ever",
-    "builders/sandbox/carrying.py:finish": "an end that always fails would do so too, and is given up",
+    "builders/sandbox/jobs.py:finish": "an end that always fails would do so too, and is given up",
     "builders/sandbox/finishing.py:give_up": "whatever is wrong with one part of an end, the promotion must end",
     "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tests.architecture.source import Source
 
+_DECLARING = {"queue.app.task", "queue.app.periodic", "dispatcher.subscribe", "dispatcher.subscribe_batches"}
 # `model_fields_set` and `exclude_unset` distinguish an absent member from null.
 _ABSENT = {"model_fields_set", "exclude_unset"}
 
@@ -21,3 +22,12 @@ def merge_patch(file: Source) -> Iterator[str]:
                 yield f"{file.at(node)}: {name}: use PatchBody.patch_of"
             case ast.keyword(arg=str(name)) if name in _ABSENT:
                 yield f"{file.path}:{node.lineno}: {name}: use PatchBody.patch_of"
+
+
+def stray_job(file: Source) -> Iterator[str]:
+    """The tasks and subscribers of a package are in its `jobs.py`, which only the worker imports."""
+    if file.path.parts[:2] == ("builders", "kit") or file.path.name == "jobs.py":
+        return
+    for node in file.nodes:
+        if isinstance(node, ast.Call) and (called := ast.unparse(node.func)) in _DECLARING:
+            yield f"{file.at(node)}: {called} belongs in jobs.py"

@@ -5,8 +5,10 @@ from email.message import EmailMessage
 
 import pytest
 
-from builders.invoices import mailing, service as invoices
+from builders.invoices import jobs, service as invoices
+from builders.invoices.mailing import Occasion
 from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
 from builders.kit.values import clock
 from tests.cast import Person
 from tests.invoices.conftest import Office
@@ -109,11 +111,12 @@ async def test_a_job_that_runs_twice_mails_once(database: Database, alice: Perso
     invoice = await make_invoice(database, account_id=alice.account.id)
     async with database.transaction() as conn:
         for _ in range(3):
-            await mailing.enqueue(
+            await queue.defer(
                 conn,
-                account_id=alice.account.id,
-                invoice_id=invoice.id,
-                occasion=mailing.Occasion.ISSUED,
+                jobs.send_mail,
+                account_id=str(alice.account.id),
+                invoice_id=str(invoice.id),
+                occasion=Occasion.ISSUED,
             )
     assert len(await office.letters(alice.account.email)) == 1
 

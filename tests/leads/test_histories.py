@@ -13,7 +13,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
-from builders.leads import jobs as leads_jobs, opting
+from builders.leads import jobs as leads_jobs
 from builders.leads.store import leads as store
 from builders.mail.records import VENDOR
 from tests.cast import Client
@@ -113,7 +113,7 @@ async def test_of_many_workers_at_once_one_sends(
     kept: Any = SimpleNamespace(
         additional_context={"database": database, "keyring": keyring, "settings": desk.settings}
     )
-    await asyncio.gather(*(opting.take.func(kept, request_id=each.json()["id"]) for each in answers))
+    await asyncio.gather(*(leads_jobs.take.func(kept, request_id=each.json()["id"]) for each in answers))
 
     assert len(await desk.letters(email)) == 1
     lead = await desk.lead(email)

@@ -9,7 +9,7 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import delivery, service as mail
+from builders.mail import delivery, jobs, service as mail
 from builders.mail.records import Status
 from builders.mail.store import Key
 from tests.mail.conftest import Look, Send, sweep
@@ -147,7 +147,7 @@ async def test_a_job_that_comes_twice_sends_once(
     async with database.transaction() as conn:
         account_id = str((await look(message_id)).account_id)
         for _ in range(2):
-            await queue.defer(conn, delivery.deliver, account_id=account_id, message_id=str(message_id))
+            await queue.defer(conn, jobs.deliver, account_id=account_id, message_id=str(message_id))
     await queue.run_pending(database, by_smtp)
 
     assert len(smtp.received) == 1

@@ -14,7 +14,7 @@ from builders.kit.errors import DatabaseBusy
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.sandbox import carrying, jobs as sandbox_jobs, runner
+from builders.sandbox import jobs as sandbox_jobs, runner
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, Json, alias, begin, crew, events, order, plan, promote, steps
 
@@ -58,7 +58,7 @@ class Worker:
     async def try_the_last_time(self, person: Person) -> None:
         """As if all tries before had failed."""
         await self.resume()
-        await self._conn.execute(SPENT, [carrying.TRIES])
+        await self._conn.execute(SPENT, [sandbox_jobs.TRIES])
         await self.try_again(person)
 
 
@@ -100,7 +100,7 @@ async def test_what_cannot_be_billed_is_given_up_within_the_hour_and_billed_when
     async with broken(alice, NO_BILL):
         assert (await alice.post(PROMOTE, json=order(planned))).status_code == 500
         await worker.resume()
-        for _ in range(carrying.TRIES):
+        for _ in range(sandbox_jobs.TRIES):
             refused = await alice.post(PROMOTE, json=order(other))
             assert (refused.status_code, refused.json()["code"]) == (409, "promotion_running")
             await worker.try_again(alice)

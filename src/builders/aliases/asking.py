@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from procrastinate import JobContext
-
 from builders.aliases import turns
 from builders.aliases.errors import AskedTooSoon, DestinationNotFound
 from builders.aliases.events import DESTINATION_VERIFIED, DestinationVerified
@@ -30,6 +28,7 @@ from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import VerifyDestination
 
+ASK = "aliases.ask"  # the task
 PATH = "/v1/aliases/destinations/confirm"
 LINK_LIFE = timedelta(hours=72)
 GAP = timedelta(minutes=15)  # between two mails to an address
@@ -43,18 +42,6 @@ KEPT = timedelta(days=30)  # links that expired
 PRUNED_AT_ONCE = 10_000
 TOKEN_BYTES = 32
 HASHED = "aliases.link"  # the keyring's purpose
-
-
-@queue.app.task(name="aliases.ask", aliases=["aliases.request_confirmation"], retry=queue.RETRY, pass_context=True)
-async def ask(context: JobContext, account_id: str | None = None) -> None:
-    """Mails the readers of destinations that are to be asked now: one account's, or all."""
-    owner = UUID(account_id) if account_id else None
-    await ask_due(
-        queue.database(context),
-        keyring=queue.keyring(context),
-        settings=queue.settings(context),
-        account_id=owner,
-    )
 
 
 async def ask_due(
@@ -134,7 +121,7 @@ async def resend(conn: Conn, *, account_id: UUID, email: str, most: int) -> tupl
         most=MOST_TO_ADDRESS,
     ):
         await _refuse(conn, account_id, email, now)
-    await queue.defer(conn, ask, once=f"aliases.ask {account_id}", account_id=str(account_id))
+    await queue.defer(conn, ASK, once=f"{ASK} {account_id}", account_id=str(account_id))
     return True, await turns.find(conn, account_id=account_id, email=email, most=most) or found
 
 

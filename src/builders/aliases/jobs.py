@@ -7,7 +7,7 @@ from uuid import UUID
 from procrastinate import JobContext
 from procrastinate.types import JSONValue
 
-from builders.aliases import service as aliases
+from builders.aliases import asking, service as aliases
 from builders.invoices import service as invoices
 from builders.invoices.records import Seller
 from builders.kit.db.connections import Conn
@@ -29,6 +29,17 @@ async def prune(context: JobContext, timestamp: int) -> None:
         async with queue.database(context).transaction() as conn:
             freed = await aliases.prune(conn)
     await aliases.prune_destinations(queue.database(context))
+
+
+@queue.app.task(name=asking.ASK, aliases=["aliases.request_confirmation"], retry=queue.RETRY, pass_context=True)
+async def ask(context: JobContext, account_id: str | None = None) -> None:
+    """Mail the recipients of destinations that are due, of one account or of all."""
+    await aliases.ask_due(
+        queue.database(context),
+        keyring=queue.keyring(context),
+        settings=queue.settings(context),
+        account_id=UUID(account_id) if account_id else None,
+    )
 
 
 @queue.app.periodic(cron="* * * * *")

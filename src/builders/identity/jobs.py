@@ -1,13 +1,33 @@
 """Jobs of identity: emails of codes and of new keys, and deletion of old rows."""
 
+from uuid import UUID
+
 from procrastinate import JobContext
 
 from builders.identity import keys, login, service as identity
 from builders.kit.jobs import queue
 
-# Defined beside the functions that enqueue them.
-mail_new_key = keys.mail_new_key
-mail_code = login.mail_code
+
+@queue.app.task(name=login.MAIL_CODE, retry=queue.RETRY, pass_context=True)
+async def mail_code(context: JobContext, sign_in_id: str) -> None:
+    """Send the requested code."""
+    async with queue.database(context).transaction() as conn:
+        await login.send_code(
+            conn, keyring=queue.keyring(context), settings=queue.settings(context), sign_in_id=UUID(sign_in_id)
+        )
+
+
+@queue.app.task(name=keys.MAIL_NEW_KEY, retry=queue.RETRY, pass_context=True)
+async def mail_new_key(context: JobContext, account_id: str, key_id: str, replaced_id: str) -> None:
+    """Notify the account of its new API key."""
+    async with queue.database(context).transaction() as conn:
+        await keys.send_notice(
+            conn,
+            keyring=queue.keyring(context),
+            account_id=UUID(account_id),
+            key_id=UUID(key_id),
+            replaced_id=UUID(replaced_id) if replaced_id else None,
+        )
 
 
 @queue.app.periodic(cron="43 * * * *")

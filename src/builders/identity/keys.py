@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from procrastinate import JobContext
-
 from builders.identity import accounts, key_limits
 from builders.identity.errors import KeyLimit, KeyNotFound, KeyRevoked
 from builders.identity.events import KEY_CREATED, KEY_REVOKED, KeyChanged
@@ -36,10 +34,12 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import Actor, LiveKeyRequired
 from builders.kit.http.pagination import JsonPage, PageRequest
 from builders.kit.jobs import queue
+from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.records import ApiKeyCreated
 
+MAIL_NEW_KEY = "identity.mail_new_key"  # the task
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _SECRET = re.compile(r"(svc_(?:live|test)_([0-9A-Za-z]{12}))_[0-9A-Za-z]{32}([0-9A-Za-z]{6})")
 _CHECKSUM_LENGTH = 6
@@ -140,28 +140,27 @@ async def rotate_key(
     return new
 
 
-@queue.app.task(name="identity.mail_new_key", retry=queue.RETRY, pass_context=True)
-async def mail_new_key(context: JobContext, account_id: str, key_id: str, replaced_id: str) -> None:
+async def send_notice(
+    conn: Conn, *, keyring: Keyring, account_id: UUID, key_id: UUID, replaced_id: UUID | None
+) -> None:
     """Notify the account of its new API key by email, if its address is verified."""
-    owner = UUID(account_id)
-    async with queue.database(context).transaction() as conn:
-        account = await account_store.find_account(conn, account_id=owner)
-        key = await store.find_key(conn, account_id=owner, key_id=UUID(key_id))
-        # A stranger may own a mailbox that was never verified.
-        if account is None or key is None or account.email_verified_at is None:
-            return
-        replaced = None
-        if replaced_id:
-            replaced = await store.find_key(conn, account_id=owner, key_id=UUID(replaced_id))
-        message = ApiKeyCreated(
-            label=key.label,
-            kind=key.key_kind.value,
-            preset=key.preset.value,
-            prefix=key.prefix,
-            replaced=None if replaced is None else replaced.prefix,
-            made_at=f"{key.created_at:%Y-%m-%d %H:%M} UTC",
-        )
-        await mail.send(conn, keyring=queue.keyring(context), account_id=owner, to=account.email, letter=message)
+    account = await account_store.find_account(conn, account_id=account_id)
+    key = await store.find_key(conn, account_id=account_id, key_id=key_id)
+    # A stranger may own a mailbox that was never verified.
+    if account is None or key is None or account.email_verified_at is None:
+        return
+    replaced = None
+    if replaced_id is not None:
+        replaced = await store.find_key(conn, account_id=account_id, key_id=replaced_id)
+    message = ApiKeyCreated(
+        label=key.label,
+        kind=key.key_kind.value,
+        preset=key.preset.value,
+        prefix=key.prefix,
+        replaced=None if replaced is None else replaced.prefix,
+        made_at=f"{key.created_at:%Y-%m-%d %H:%M} UTC",
+    )
+    await mail.send(conn, keyring=keyring, account_id=account_id, to=account.email, letter=message)
 
 
 def random_text(length: int) -> str:
@@ -226,7 +225,7 @@ async def _insert(
         )
     await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_event_data(key, replaces=replaces))
     replaced_id = "" if replaces is None else str(replaces)
-    await queue.defer(conn, mail_new_key, account_id=str(account_id), key_id=str(key.id), replaced_id=replaced_id)
+    await queue.defer(conn, MAIL_NEW_KEY, account_id=str(account_id), key_id=str(key.id), replaced_id=replaced_id)
     await _record_audit(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
     return NewApiKey(key=key, secret=secret.text)
 

@@ -13,8 +13,6 @@ from typing import NamedTuple, NoReturn
 from urllib.parse import urlencode
 from uuid import UUID
 
-from procrastinate import JobContext
-
 from builders.identity import accounts, sessions
 from builders.identity.accounts import normalize_email
 from builders.identity.records import MailedCode, MailedLink, SessionKind, SignedIn
@@ -31,6 +29,7 @@ from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.records import SignInCode
 
+MAIL_CODE = "identity.mail_code"  # the task
 CODE_LIFETIME = timedelta(minutes=15)
 # Wrong tries of a code are counted per client network, so that an attacker cannot use up the victim's tries, and
 # in total. A code is one of 28^8 = 3.8e11. An attacker with many networks has 50 tries of each code and 20 codes
@@ -82,17 +81,11 @@ async def request_code(conn: Conn, *, email: str, client: str = "", return_to: s
         return_to=return_to,
         now=clock.now(),
     )
-    await queue.defer(conn, mail_code, sign_in_id=str(sign_in_id))
+    await queue.defer(conn, MAIL_CODE, sign_in_id=str(sign_in_id))
 
 
-@queue.app.task(name="identity.mail_code", retry=queue.RETRY, pass_context=True)
-async def mail_code(context: JobContext, sign_in_id: str) -> None:
+async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in_id: UUID) -> None:
     """Create the requested code; send it if there is an account."""
-    async with queue.database(context).transaction() as conn:
-        await _create_code(conn, queue.keyring(context), queue.settings(context), UUID(sign_in_id))
-
-
-async def _create_code(conn: Conn, keyring: Keyring, settings: Settings, sign_in_id: UUID) -> None:
     now = clock.now()
     request = await store.lock_request(conn, sign_in_id=sign_in_id, since=now - CODE_LIFETIME)
     if request is None:

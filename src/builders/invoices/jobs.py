@@ -11,36 +11,50 @@ from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 
-take = mailing.take  # declared beside what it does
+
+@queue.app.task(name="invoices.mail", retry=queue.RETRY, pass_context=True)
+async def send_mail(context: JobContext, account_id: str, invoice_id: str, occasion: str) -> None:
+    """Send one email about one invoice."""
+    async with queue.database(context).transaction() as conn:
+        await mailing.send(
+            conn,
+            keyring=queue.keyring(context),
+            settings=queue.settings(context),
+            account_id=UUID(account_id),
+            invoice_id=UUID(invoice_id),
+            occasion=Occasion(occasion),
+        )
 
 
-async def _write(conn: Conn, told: PublishedEvent, occasion: Occasion) -> None:
-    invoice_id = UUID(told.read()["id"])
-    await mailing.enqueue(conn, account_id=told.account_id, invoice_id=invoice_id, occasion=occasion)
+async def _enqueue_mail(conn: Conn, event: PublishedEvent, occasion: Occasion) -> None:
+    invoice_id: str = event.read()["id"]
+    await queue.defer(
+        conn, send_mail, account_id=str(event.account_id), invoice_id=invoice_id, occasion=occasion.value
+    )
 
 
 @dispatcher.subscribe("invoice.created", name="invoices.mail_issued", alias="builders.invoices.jobs.mail_issued")
 async def mail_issued(conn: Conn, told: PublishedEvent) -> None:
     """Has the invoice mailed."""
-    await _write(conn, told, Occasion.ISSUED)
+    await _enqueue_mail(conn, told, Occasion.ISSUED)
 
 
 @dispatcher.subscribe("invoice.paid", name="invoices.mail_paid", alias="builders.invoices.jobs.mail_paid")
 async def mail_paid(conn: Conn, told: PublishedEvent) -> None:
     """Has thanks mailed for what was paid."""
-    await _write(conn, told, Occasion.PAID)
+    await _enqueue_mail(conn, told, Occasion.PAID)
 
 
 @dispatcher.subscribe("invoice.voided", name="invoices.mail_voided")
 async def mail_voided(conn: Conn, told: PublishedEvent) -> None:
     """Enqueue the mail that says why an invoice is void, and what replaces it."""
-    await _write(conn, told, Occasion.VOIDED)
+    await _enqueue_mail(conn, told, Occasion.VOIDED)
 
 
 @dispatcher.subscribe("invoice.overdue", name="invoices.mail_overdue", alias="builders.invoices.jobs.mail_overdue")
 async def mail_overdue(conn: Conn, told: PublishedEvent) -> None:
     """Has the first reminder mailed."""
-    await _write(conn, told, Occasion.OVERDUE)
+    await _enqueue_mail(conn, told, Occasion.OVERDUE)
 
 
 @dispatcher.subscribe(
@@ -48,7 +62,7 @@ async def mail_overdue(conn: Conn, told: PublishedEvent) -> None:
 )
 async def mail_reminded(conn: Conn, told: PublishedEvent) -> None:
     """Has the second reminder mailed."""
-    await _write(conn, told, Occasion.REMINDED)
+    await _enqueue_mail(conn, told, Occasion.REMINDED)
 
 
 @dispatcher.subscribe(
@@ -56,7 +70,7 @@ async def mail_reminded(conn: Conn, told: PublishedEvent) -> None:
 )
 async def mail_grace_ended(conn: Conn, told: PublishedEvent) -> None:
     """Says by mail that the names are suspended."""
-    await _write(conn, told, Occasion.GRACE_ENDED)
+    await _enqueue_mail(conn, told, Occasion.GRACE_ENDED)
 
 
 @dispatcher.subscribe(
@@ -64,7 +78,7 @@ async def mail_grace_ended(conn: Conn, told: PublishedEvent) -> None:
 )
 async def mail_uncollectible(conn: Conn, told: PublishedEvent) -> None:
     """Says by mail that the names are released."""
-    await _write(conn, told, Occasion.UNCOLLECTIBLE)
+    await _enqueue_mail(conn, told, Occasion.UNCOLLECTIBLE)
 
 
 @queue.app.periodic(cron="*/10 * * * *")

@@ -4,14 +4,11 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from uuid import UUID
 
-from procrastinate import JobContext
-
 from builders.invoices import buyers, issuing, paying
 from builders.invoices.errors import InvoiceNotFound
 from builders.invoices.records import Invoice, InvoiceStatus, VoidReason
 from builders.invoices.store import buyers as store
 from builders.kit.db.connections import Conn
-from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
@@ -141,22 +138,3 @@ async def send(
     message_id = await mail.send(conn, keyring=keyring, account_id=account_id, to=holder.email, letter=letter)
     await store.note_letter(conn, **whose, letter=occasion, message_id=message_id, now=clock.now())
     return True
-
-
-@queue.app.task(name="invoices.mail", retry=queue.RETRY, pass_context=True)
-async def take(context: JobContext, account_id: str, invoice_id: str, occasion: str) -> None:
-    """Mails one letter about one invoice."""
-    async with queue.database(context).transaction() as conn:
-        await send(
-            conn,
-            keyring=queue.keyring(context),
-            settings=queue.settings(context),
-            account_id=UUID(account_id),
-            invoice_id=UUID(invoice_id),
-            occasion=Occasion(occasion),
-        )
-
-
-async def enqueue(conn: Conn, *, account_id: UUID, invoice_id: UUID, occasion: Occasion) -> None:
-    """Has the letter mailed once the transaction of `conn` commits."""
-    await queue.defer(conn, take, account_id=str(account_id), invoice_id=str(invoice_id), occasion=occasion.value)

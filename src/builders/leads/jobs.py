@@ -11,7 +11,14 @@ from builders.kit.jobs import queue
 from builders.leads import opting, service as leads
 from builders.mail.records import LeadConfirm, Topic
 
-take = opting.take  # declared beside what it does, since the door defers it
+
+@queue.app.task(name=opting.TAKE, retry=queue.RETRY, pass_context=True)
+async def take(context: JobContext, request_id: str) -> None:
+    """Make a lead of a request."""
+    async with queue.database(context).transaction() as conn:
+        await opting.take(
+            conn, keyring=queue.keyring(context), settings=queue.settings(context), request_id=UUID(request_id)
+        )
 
 
 @dispatcher.subscribe(

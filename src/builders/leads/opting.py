@@ -8,8 +8,6 @@ import secrets
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from procrastinate import JobContext
-
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
@@ -23,6 +21,7 @@ from builders.leads.store import leads as store, requests
 from builders.mail import service as mail
 from builders.mail.records import VENDOR, LeadConfirm, Topic
 
+TAKE = "leads.take"  # the task
 PATH = "/v1/leads/confirm"
 GAP = timedelta(minutes=15)  # between two messages to a mailbox, however its address is spelled
 DAY = timedelta(days=1)
@@ -41,18 +40,12 @@ async def create(conn: Conn, *, request: Request) -> Receipt:
     request_id = ids.new()
     if not request.is_trapped:
         await requests.insert(conn, account_id=VENDOR, request_id=request_id, request=request, now=clock.now())
-        await queue.defer(conn, take, request_id=str(request_id))
+        await queue.defer(conn, TAKE, request_id=str(request_id))
     return Receipt(id=request_id, email_masked=mail.mask(request.email))
 
 
-@queue.app.task(name="leads.take", retry=queue.RETRY, pass_context=True)
-async def take(context: JobContext, request_id: str) -> None:
-    """Makes a lead of who left an address, or finds the one there is, and mails a link if it is time for one."""
-    async with queue.database(context).transaction() as conn:
-        await _take(conn, queue.keyring(context), queue.settings(context), UUID(request_id))
-
-
-async def _take(conn: Conn, keyring: Keyring, settings: Settings, request_id: UUID) -> None:
+async def take(conn: Conn, *, keyring: Keyring, settings: Settings, request_id: UUID) -> None:
+    """Make a lead of who left an address, or find the one there is; mail a link if it is time for one."""
     email = await requests.find_email(conn, account_id=VENDOR, request_id=request_id)
     if email is None:
         return  # done before, or erased

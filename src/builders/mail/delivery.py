@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from procrastinate import JobContext
-
 from builders.kit.db.connections import Conn, Database
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
@@ -29,6 +27,7 @@ from builders.mail.records import Letter, Status
 from builders.mail.senders import Sender
 from builders.mail.store import Claimed, Key, Reply
 
+DELIVER = "mail.deliver"  # the task
 AGAIN = timedelta(minutes=10)  # for a job to come up; after it another one is put into the queue
 LEASE = timedelta(minutes=3)  # for an attempt; who has not ended it by then is dead
 WAITS = tuple(timedelta(minutes=each) for each in (1, 5, 15, 60, 240))  # after each failure; the last one repeats
@@ -86,22 +85,10 @@ async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
             await postman.close()
 
 
-@queue.app.task(name="mail.deliver", pass_context=True)
-async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
-    """Makes one attempt to deliver one message."""
-    try:
-        desk = await queue.get_shared(context, open_desk)
-    except ValueError as error:
-        _log.error("mail_settings_wrong", error=str(error))
-        return
-    key = Key(account_id=UUID(account_id), id=UUID(message_id))
-    await attempt(queue.database(context), desk, keyring=queue.keyring(context), key=key)
-
-
 async def enqueue(conn: Conn, key: Key) -> None:
     """Has the message looked at soon."""
     await queue.defer(
-        conn, deliver, once=f"mail.deliver {key.id}", account_id=str(key.account_id), message_id=str(key.id)
+        conn, DELIVER, once=f"{DELIVER} {key.id}", account_id=str(key.account_id), message_id=str(key.id)
     )
 
 

@@ -1,11 +1,27 @@
 """What mail does by itself."""
 
+from uuid import UUID
+
 from procrastinate import JobContext
 
 from builders.kit.jobs import queue
+from builders.kit.process import log
 from builders.mail import delivery
+from builders.mail.store import Key
 
-deliver = delivery.deliver  # declared beside what it does, since the door defers it
+_log = log.get_logger()
+
+
+@queue.app.task(name=delivery.DELIVER, pass_context=True)
+async def deliver(context: JobContext, account_id: str, message_id: str) -> None:
+    """Make one attempt to deliver one message."""
+    try:
+        desk = await queue.get_shared(context, delivery.open_desk)
+    except ValueError as error:
+        _log.error("mail_settings_wrong", error=str(error))
+        return
+    key = Key(account_id=UUID(account_id), id=UUID(message_id))
+    await delivery.attempt(queue.database(context), desk, keyring=queue.keyring(context), key=key)
 
 
 @queue.app.periodic(cron="* * * * *")

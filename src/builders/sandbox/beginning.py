@@ -9,10 +9,11 @@ from builders.identity import service as identity
 from builders.identity.records import About, AuditAction
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import Actor
+from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
 from builders.projects import service as projects
-from builders.sandbox import carrying, plan as plans, promotion as promotions, state, turns
+from builders.sandbox import plan as plans, promotion as promotions, state, turns
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.errors import (
     ConfirmDeletesMismatch,
@@ -42,6 +43,8 @@ from builders.sandbox.views import WebhookView
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import ValidatedUrls
 
+FINISH = "sandbox.finish"  # the task
+LARGE = 250  # actions; a promotion with more is a job
 UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # and can be resumed
 HELD = timedelta(minutes=15)  # names of a promotion under way, so that one cut short loses none
 
@@ -55,7 +58,7 @@ async def begin(
         plan = await _locked_plan(conn, account_id, order)
         known = await store.find_promotion(conn, account_id=account_id, plan_id=plan.id)
         if known is not None and not (order.resume and known.status in UNFINISHED):
-            return known.id, carrying.is_large(plan)
+            return known.id, _is_large(plan)
         await _check_intact(conn, plan)
         if known is None:
             _check_order(plan, order)
@@ -68,9 +71,20 @@ async def begin(
         await identity.record_audit(
             conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
         )
-        if carrying.is_large(plan):
-            await carrying.defer(conn, account_id=account_id, promotion_id=promotion_id)
-        return promotion_id, carrying.is_large(plan)
+        if _is_large(plan):
+            await enqueue(conn, account_id=account_id, promotion_id=promotion_id)
+        return promotion_id, _is_large(plan)
+
+
+async def enqueue(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
+    """Enqueue a job that continues the promotion."""
+    once = f"{FINISH} {promotion_id}"
+    await queue.defer(conn, FINISH, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
+
+
+def _is_large(plan: Plan) -> bool:
+    """Return whether the plan's promotion is a job."""
+    return sum(action.action is not ActionKind.NO_OP for action in plan.actions) > LARGE
 
 
 async def _judge(database: Database, outbound: Outbound, account_id: UUID, order: Order) -> ValidatedUrls:

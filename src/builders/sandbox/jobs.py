@@ -1,9 +1,36 @@
 """What the sandbox does by itself."""
 
-from procrastinate import JobContext
+from uuid import UUID
 
+from procrastinate import JobContext, RetryStrategy
+
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.jobs import queue
-from builders.sandbox import carrying, service as sandbox
+from builders.kit.process import log
+from builders.sandbox import beginning, finishing, runner, service as sandbox
+from builders.sandbox.means import Means
+
+TRIES = 7
+RETRY = RetryStrategy(max_attempts=TRIES, exponential_wait=3)  # 55 minutes, in which no other plan is promoted
+
+_log = log.get_logger()
+
+
+@queue.app.task(name=beginning.FINISH, retry=RETRY, pass_context=True)
+async def finish(context: JobContext, account_id: str, promotion_id: str) -> None:
+    """Continue one promotion; abandon it when the last try fails."""
+    database, means = queue.database(context), Means.of(queue.settings(context), queue.keyring(context))
+    owner = {"account_id": UUID(account_id), "promotion_id": UUID(promotion_id)}
+    try:
+        await runner.run(database, **owner, means=means)
+    except (DatabaseUnavailable, DatabaseBusy):
+        raise  # `sandbox.resume` enqueues another job, however often
+    except Exception:
+        if context.job.attempts < TRIES:
+            raise
+        _log.exception("promotion_given_up", account=account_id, promotion=promotion_id)
+        async with database.transaction() as conn:
+            await finishing.give_up(conn, **owner, means=means)
 
 
 @queue.app.periodic(cron="* * * * *")
@@ -13,7 +40,7 @@ async def resume(context: JobContext, timestamp: int) -> None:
     del timestamp
     async with queue.database(context).transaction() as conn:
         for account_id, promotion_id in await sandbox.list_abandoned(conn):
-            await carrying.defer(conn, account_id=account_id, promotion_id=promotion_id)
+            await beginning.enqueue(conn, account_id=account_id, promotion_id=promotion_id)
 
 
 @queue.app.periodic(cron="41 3 * * *")

@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -55,16 +56,18 @@ _log = log.get_logger()
 logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it logs each job that is enqueued
 
 
-async def defer(conn: Conn, task: Task[Any, Any, Any], *, once: str | None = None, **ids: str | int) -> None:
+async def defer(conn: Conn, task: Task[Any, Any, Any] | str, *, once: str | None = None, **ids: str | int) -> None:
     """Enqueue a job that exists if and only if the transaction of `conn` commits.
 
-    `once` is a queueing lock: while a job with this lock is waiting, no second one is enqueued.
+    `task` is the task, or its name in a module that `jobs.py` imports. `once` is a queueing lock: while a job with
+    this lock is waiting, no second one is enqueued.
     """
+    configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
     try:
         async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
-            await task.configure(connection=conn, queueing_lock=once).defer_async(**ids)
+            await configure(connection=conn, queueing_lock=once).defer_async(**ids)
     except AlreadyEnqueued:
-        _log.debug("job_already_waiting", task=task.name, once=once)
+        _log.debug("job_already_waiting", task=task if isinstance(task, str) else task.name, once=once)
 
 
 def database(context: JobContext) -> Database:
