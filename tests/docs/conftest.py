@@ -30,7 +30,8 @@ def demo() -> Iterator[Mapping[str, str]]:
         serve = [*builders, "serve", "--demo", "--port", "0"]
         with subprocess.Popen(serve, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
             try:
-                yield {**_announced(process), "script/builders": shlex.join(builders)}
+                filled_in = {"script/builders": shlex.join(builders), ".data": f"{folder}/data"}
+                yield {**_announced(process), **filled_in}
             finally:
                 process.terminate()
                 process.wait(STOPPED_WITHIN_S)

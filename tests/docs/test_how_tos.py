@@ -1,7 +1,12 @@
 """The operator's commands of the pages, typed as they stand there, against the accounts of the demo."""
 
+import json
 import re
 import shlex
+import sys
+import tempfile
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,11 +15,16 @@ from click.testing import CliRunner
 from builders.cli.main import main
 from builders.demo.service import ACCOUNTS
 from builders.kit.process import log
+from tests.docs.walks import Step, walk
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 # Ends by itself never, needs a message or a folder of the system, or reads what the page before has made.
 LEFT_OUT = ("serve", "worker", "mail show", "doctor", "aliases export", "leads erase")
 _COMMAND = re.compile(r"^ {4,}(?:script/)?builders ((?:.*\\\n)*.*)$", re.MULTILINE)
+_BLOCK = re.compile(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", re.MULTILINE)
+_ASSUMES = re.compile(r"\$(?:API|LIVE|TEST)\b|^ +(?:export BUILDERS_|builders [a-z])", re.MULTILINE)
 _PLACE = re.compile(r"…|\b[A-Z]{2,}_ID\b|\bINV-\d|\bKEY_ID\b")
 
 
@@ -46,3 +56,29 @@ def test_the_commands_of_a_page_work_as_they_stand(
         result = CliRunner().invoke(main, words)
         assert result.exit_code == 0, f"builders {shlex.join(words)}\n{result.output}"
     log.configure(level="error")
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_a_page_says_where_its_commands_are_explained(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert bool(_ASSUMES.search(text)) <= ("](../index.md#do)" in text)
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_settings_of_a_page_are_exported(page: Path) -> None:
+    """A line `NAME=value` alone sets a variable of the shell, which the service does not see."""
+    assert re.findall(r"^ {4,}BUILDERS_\w+=\S*$", page.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
+def test_the_back_up_page_saves_and_restores(demo: Mapping[str, str]) -> None:
+    page = (DOCS / "how-to" / "back-up.md").read_text(encoding="utf-8")
+    blocks = [textwrap.dedent(block) for block in _BLOCK.findall(page)]
+    lines = [re.sub("^BUILDERS_DATA_DIR=.*", "", block, flags=re.MULTILINE) for block in blocks]
+    python = shlex.join(["env", f"PYTHONPATH={ROOT / 'src'}", sys.executable])
+    accounts = "BUILDERS_DATA_DIR=restored .venv/bin/python -m builders accounts list --json\n"
+    steps = [Step(lines=each, answer=None) for each in (*lines, accounts)]
+    places = {".venv/bin/python": python, ".data": demo[".data"]}
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
+        *_, listed = walk(steps, places=places, folder=Path(folder))
+    assert {account["email"] for account in json.loads(listed)} >= {*ACCOUNTS}

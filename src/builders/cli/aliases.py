@@ -7,7 +7,7 @@ from typing import Any, Literal, TextIO
 import click
 from pydantic_core import to_json
 
-from builders.aliases import service as door
+from builders.aliases import service as aliases
 from builders.aliases.records import Entry, Rules, SeparatorPolicy
 from builders.catalog import service as catalog
 from builders.cli.files import written
@@ -19,12 +19,12 @@ Format = Literal["postfix", "spellings", "json"]
 Write = Callable[[Database, TextIO, int], Coroutine[Any, Any, str]]
 
 
-@click.group()
-def aliases() -> None:
+@click.group("aliases")
+def commands() -> None:
     """Names, and where they forward to."""
 
 
-@aliases.command()
+@commands.command()
 @click.option(
     "--since", default=0, type=click.IntRange(min=0), help="The serial that the export before ended with."
 )
@@ -59,32 +59,32 @@ def export(since: int, form: Format, output: Path | None, *, as_json: bool) -> N
 async def _write_map(database: Database, file: TextIO, since: int) -> str:
     del since
     domains, names = set(), 0
-    async for entry in door.list_all(database):
-        file.writelines(f"{line}\n" for line in door.map_lines(entry))
+    async for entry in aliases.list_all(database):
+        file.writelines(f"{line}\n" for line in aliases.map_lines(entry))
         if entry.destinations:
             domains.add(entry.domain)
             names += 1
-    file.writelines(f"{door.domain_line(domain)}\n" for domain in sorted(domains))
+    file.writelines(f"{aliases.domain_line(domain)}\n" for domain in sorted(domains))
     return f"{counted(names, 'name')} on {counted(len(domains), 'domain')} {_are(names)}"
 
 
 async def _write_spellings(database: Database, file: TextIO, since: int) -> str:
     del since
     async with database.connection() as conn:
-        domains = await door.list_domains(conn)
+        domains = await aliases.list_domains(conn)
         known = await catalog.find_domains(conn, domains=domains)
     rules = {domain: known[domain].rules if domain in known else Rules() for domain in domains}
     for policy in SeparatorPolicy:
         alike = [domain for domain in domains if rules[domain].separator_policy is policy]
-        file.writelines(f"{line}\n" for line in door.spelling_lines(policy, alike))
+        file.writelines(f"{line}\n" for line in aliases.spelling_lines(policy, alike))
     return f"The spellings of {counted(len(domains), 'domain')} are"
 
 
 async def _write_changes(database: Database, file: TextIO, since: int) -> str:
     async with database.connection() as conn:
-        horizon = await door.find_horizon(conn, since=since)
+        horizon = await aliases.find_horizon(conn, since=since)
     changes: AsyncIterator[Entry] = (
-        door.list_changes(database, since=since, horizon=horizon) if since else door.list_all(database)
+        aliases.list_changes(database, since=since, horizon=horizon) if since else aliases.list_all(database)
     )
     count = 0
     async for entry in changes:

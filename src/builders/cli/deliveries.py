@@ -123,7 +123,7 @@ def stuck(*, as_json: bool) -> None:
 
     found = run(work)
     lines = [
-        f"oldest event untold: {found.outbox_s} s",
+        f"oldest unpublished event: {found.outbox_s} s",
         f"deliveries due: {found.due}, the oldest for {found.overdue_s} s; pending in all: {found.pending}",
         *map(_unhealthy, found.unhealthy),
     ]

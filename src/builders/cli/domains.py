@@ -7,7 +7,7 @@ import click
 
 from builders.cli.accounts import account_option
 from builders.cli.session import json_option, run, show, table
-from builders.domains import service as door
+from builders.domains import service as domains
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainSource, RecordHealth
 from builders.identity import service as identity
 from builders.kit.db.connections import Database
@@ -19,12 +19,12 @@ Item = dict[str, Any]  # a domain as programs read it
 ILL = {RecordHealth.MISSING, RecordHealth.WRONG}
 
 
-@click.group()
-def domains() -> None:
+@click.group("domains")
+def commands() -> None:
     """Domains of accounts."""
 
 
-@domains.command()
+@commands.command()
 @click.argument("domain")
 @account_option
 @click.option(
@@ -37,7 +37,7 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
     async def work(database: Database, settings: Settings) -> AccountDomain:
         async with database.transaction() as conn:
             account = await identity.get_account_by_email(conn, email=email)
-            return await door.assign(
+            return await domains.assign(
                 conn,
                 keyring=secret_keys.keyring_of(settings),
                 account_id=account.id,
@@ -49,7 +49,7 @@ def assign(domain: str, email: str, source: str, *, as_json: bool) -> None:
     show(_item(assigned), as_json=as_json, text=f"{assigned.domain} is live at {email} ({assigned.source}).")
 
 
-@domains.command()
+@commands.command()
 @click.argument("domain")
 @click.option("--release-names", is_flag=True, help="Release the account's names on it, without a quarantine.")
 @json_option
@@ -58,13 +58,13 @@ def unassign(domain: str, *, release_names: bool, as_json: bool) -> None:
 
     async def work(database: Database, _: Settings) -> AccountDomain:
         async with database.transaction() as conn:
-            return await door.unassign(conn, domain=domain, with_names=release_names)
+            return await domains.unassign(conn, domain=domain, with_names=release_names)
 
     released = run(work)
     show(_item(released), as_json=as_json, text=f"{released.domain} is nobody's.")
 
 
-@domains.command("list")
+@commands.command("list")
 @click.option("--account", "email", help="Address of the account; all of them when absent.")
 @click.option(
     "--status", type=click.Choice([each.value for each in AccountDomainStatus]), help="Only what stands so."
@@ -77,7 +77,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
     async def work(database: Database, _: Settings) -> Sequence[AccountDomain]:
         async with database.connection() as conn:
             account = await identity.get_account_by_email(conn, email=email) if email else None
-            return await door.list_newest(
+            return await domains.list_newest(
                 conn,
                 account_id=account.id if account else None,
                 status=AccountDomainStatus(status) if status else None,

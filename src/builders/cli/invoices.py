@@ -10,7 +10,7 @@ import click
 from builders.cli.session import fail, json_option, note, plain, run, show, table
 from builders.identity import service as identity
 from builders.identity.records import Account
-from builders.invoices import service as door
+from builders.invoices import service as invoices
 from builders.invoices.records import (
     Credit,
     Granted,
@@ -31,8 +31,8 @@ account_option = click.option("--account", "email", required=True, help="Address
 sandbox_option = click.option("--sandbox", is_flag=True, help="Of its sandbox.")
 
 
-@click.group()
-def invoices() -> None:
+@click.group("invoices")
+def commands() -> None:
     """Invoices, payments and credit."""
 
 
@@ -48,14 +48,14 @@ def _money(amount: str, currency: str) -> Money:
 
 
 def _or_fail(work: Callable[[], T]) -> T:
-    """What the door refuses with a ValueError is said in words, as a problem is."""
+    """Return the result; end with the message of a ValueError."""
     try:
         return work()
     except ValueError as error:
         fail(str(error))
 
 
-@invoices.command("list")
+@commands.command("list")
 @click.option("--account", "email", help="Address of the account; all accounts without it.")
 @sandbox_option
 @click.option("--status", type=click.Choice(ISSUED), help="Only what stands so.")
@@ -73,7 +73,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
                 account = await identity.get_account_by_email(conn, email=email)
                 account_id = _id(account, sandbox=sandbox)
             wanted = None if status is None else InvoiceStatus(status)
-            return await door.list_of_all(conn, account_id=account_id, status=wanted, limit=limit)
+            return await invoices.list_of_all(conn, account_id=account_id, status=wanted, limit=limit)
 
     found = run(work)
     show(list(map(_shown, found)), as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No invoices."))
@@ -101,16 +101,16 @@ def _shown(invoice: Invoice) -> dict[str, Any]:
     return {**{name: own[name] for name in own if name not in unread}, "amount_due": invoice.amount_due}
 
 
-@invoices.command("show")
+@commands.command("show")
 @number_argument
 @json_option
 def show_command(number: str, *, as_json: bool) -> None:
-    """Show an invoice, its payments, and what Stripe told of it."""
+    """Show an invoice, its payments and its Stripe events."""
 
     async def work(database: Database, _: Settings) -> History:
         async with database.connection() as conn:
-            account_id, invoice_id = await door.get_number(conn, number=number)
-            return await door.get_history(conn, account_id=account_id, invoice_id=invoice_id)
+            account_id, invoice_id = await invoices.get_number(conn, number=number)
+            return await invoices.get_history(conn, account_id=account_id, invoice_id=invoice_id)
 
     found = run(work)
     lines = [
@@ -130,7 +130,7 @@ def _event(event: StripeEvent) -> str:
     return f"  {event.created_at:%Y-%m-%d %H:%M}Z  {plain(event.id)}  {event.outcome.value}: {plain(event.detail)}"
 
 
-@invoices.command()
+@commands.command()
 @number_argument
 @click.option(
     "--reference", required=True, help="Of the bank; the same one twice is one payment, and of one amount."
@@ -143,9 +143,9 @@ def pay(number: str, reference: str, amount: str | None, method: str, *, as_json
 
     async def work(database: Database, _: Settings) -> Paid:
         async with database.transaction() as conn:
-            account_id, invoice_id = await door.get_number(conn, number=number)
-            invoice = await door.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
-            return await door.pay(
+            account_id, invoice_id = await invoices.get_number(conn, number=number)
+            invoice = await invoices.get_invoice(conn, account_id=account_id, invoice_id=invoice_id)
+            return await invoices.pay(
                 conn,
                 account_id=account_id,
                 invoice_id=invoice_id,
@@ -169,34 +169,34 @@ def _paid(paid: Paid) -> str:
 
 
 def _moved(number: str, move: Callable[..., Any]) -> Invoice:
-    """The invoice after the move of the door."""
+    """Change the state of an invoice and return it."""
 
     async def work(database: Database, _: Settings) -> Invoice:
         async with database.transaction() as conn:
-            account_id, invoice_id = await door.get_number(conn, number=number)
+            account_id, invoice_id = await invoices.get_number(conn, number=number)
             invoice: Invoice = await move(conn, account_id=account_id, invoice_id=invoice_id)
             return invoice
 
     return run(work)
 
 
-@invoices.command()
+@commands.command()
 @number_argument
 @json_option
 def void(number: str, *, as_json: bool) -> None:
     """Void an invoice: credit that it used, and money that came for it, become the account's credit."""
-    show(_shown(_moved(number, door.void)), as_json=as_json, text=f"{number} is void.")
+    show(_shown(_moved(number, invoices.void)), as_json=as_json, text=f"{number} is void.")
 
 
-@invoices.command("give-up")
+@commands.command("give-up")
 @number_argument
 @json_option
 def give_up(number: str, *, as_json: bool) -> None:
     """Give an open invoice up before its time: its names are released into quarantine."""
-    show(_shown(_moved(number, door.give_up)), as_json=as_json, text=f"{number} is uncollectible.")
+    show(_shown(_moved(number, invoices.give_up)), as_json=as_json, text=f"{number} is uncollectible.")
 
 
-@invoices.command()
+@commands.command()
 @account_option
 @sandbox_option
 @click.option("--amount", help="Such as 10.00; negative takes some back. Without it, what there is is shown.")
@@ -224,7 +224,7 @@ def credit(
     async def booked(conn: Conn, account_id: UUID) -> Granted | None:
         if given is None or reason is None or reference is None:
             return None
-        return await door.grant_credit(
+        return await invoices.grant_credit(
             conn, account_id=account_id, amount=given, reason=reason, reference=reference
         )
 
@@ -232,7 +232,7 @@ def credit(
         async with database.transaction() as conn:
             account = await identity.get_account_by_email(conn, email=email)
             account_id = _id(account, sandbox=sandbox)
-            return await booked(conn, account_id), await door.get_credit(conn, account_id=account_id)
+            return await booked(conn, account_id), await invoices.get_credit(conn, account_id=account_id)
 
     granted, found = _or_fail(lambda: run(work))
     if granted is not None and granted.repeated:
@@ -244,15 +244,15 @@ def credit(
     show(found, as_json=as_json, text="\n".join([f"{plain(email)} has a credit of {balances}.", *entries]))
 
 
-@invoices.command()
+@commands.command()
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
 @json_option
 def discrepancies(limit: int, *, as_json: bool) -> None:
-    """List what Stripe told that does not agree with our books, newest first."""
+    """List Stripe events that do not agree with the invoices, newest first."""
 
     async def work(database: Database, _: Settings) -> Sequence[StripeEvent]:
         async with database.connection() as conn:
-            return await door.list_discrepancies(conn, limit=limit)
+            return await invoices.list_discrepancies(conn, limit=limit)
 
     found = run(work)
     show(found, as_json=as_json, text="\n".join(map(_event, found)) or "All agrees.")

@@ -14,7 +14,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
 from builders.kit.values.emails import canonical
-from builders.leads import service as door
+from builders.leads import service as leads
 from builders.leads.records import Erased, Interest, Lead, Status, Wanted
 
 Command = TypeVar("Command", bound=Callable[..., Any])  # as click has it
@@ -39,12 +39,12 @@ def _wanted(status: str | None, source: str | None, interest: str | None, since:
     )
 
 
-@click.group()
-def leads() -> None:
+@click.group("leads")
+def commands() -> None:
     """Who left an address, and who has confirmed that it was them."""
 
 
-@leads.command("list")
+@commands.command("list")
 @_filters
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
 @json_option
@@ -53,7 +53,7 @@ def list_command(limit: int, *, as_json: bool, **chosen: Any) -> None:
 
     async def work(database: Database, _: Settings) -> Sequence[Lead]:
         async with database.connection() as conn:
-            return await door.list_newest(conn, wanted=_wanted(**chosen), limit=limit)
+            return await leads.list_newest(conn, wanted=_wanted(**chosen), limit=limit)
 
     found = run(work)
     show(found, as_json=as_json, text=table(_HEAD, map(_cells, found), empty="No leads."))
@@ -67,7 +67,7 @@ def _cells(lead: Lead) -> Sequence[object]:
     return created, lead.status, lead.source or "-", lead.interest or "-", lead.email
 
 
-@leads.command()
+@commands.command()
 @_filters
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, in place of the screen.")
 @json_option
@@ -76,15 +76,15 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
 
     async def work(database: Database, settings: Settings) -> int:
         keyring = secret_keys.keyring_of(settings)
-        found = door.list_all(database, wanted=_wanted(**chosen))
+        found = leads.list_all(database, wanted=_wanted(**chosen))
         if settings.base_url is None and not as_json:
             note(
                 f"The links to unsubscribe begin with {settings.url}; BUILDERS_BASE_URL is what readers can reach."
             )
         with written(output) as file:
             if not as_json:
-                return await door.write_sheet(
-                    found, file, link=lambda lead: door.unsubscribe_link(keyring, settings=settings, lead=lead)
+                return await leads.write_sheet(
+                    found, file, link=lambda lead: leads.unsubscribe_link(keyring, settings=settings, lead=lead)
                 )
             rows = [lead async for lead in found]
             file.write(to_json(rows, indent=2, ensure_ascii=True).decode() + "\n")
@@ -95,7 +95,7 @@ def export(output: Path | None, *, as_json: bool, **chosen: Any) -> None:
         note(f"{counted(count, 'lead')} {'is' if count == 1 else 'are'} in {output}.")
 
 
-@leads.command()
+@commands.command()
 @click.argument("email")
 @json_option
 def erase(email: str, *, as_json: bool) -> None:
@@ -107,7 +107,7 @@ def erase(email: str, *, as_json: bool) -> None:
 
     async def work(database: Database, settings: Settings) -> Erased:
         async with database.transaction() as conn:
-            return await door.erase(conn, keyring=secret_keys.keyring_of(settings), email=address)
+            return await leads.erase(conn, keyring=secret_keys.keyring_of(settings), email=address)
 
     erased = run(work)
     said = f"Erased {counted(erased.requests, 'request')}" if erased.requests else "Nothing was kept of it"

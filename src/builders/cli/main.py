@@ -23,13 +23,13 @@ COMMANDS: Mapping[str, str] = {
     "token": "builders.cli.token:token",
     "login-as": "builders.cli.login_as:login_as",
     "catalog": "builders.cli.catalog:catalog",
-    "aliases": "builders.cli.aliases:aliases",
-    "domains": "builders.cli.domains:domains",
+    "aliases": "builders.cli.aliases:commands",
+    "domains": "builders.cli.domains:commands",
     "funnel": "builders.cli.funnel:funnel",
     "mail": "builders.cli.mail:mail",
     "deliveries": "builders.cli.deliveries:deliveries",
-    "invoices": "builders.cli.invoices:invoices",
-    "leads": "builders.cli.leads:leads",
+    "invoices": "builders.cli.invoices:commands",
+    "leads": "builders.cli.leads:commands",
     "secrets": "builders.cli.secrets:secrets",
 }
 

@@ -140,7 +140,7 @@ async def change(
     openapi_extra=BEYOND_SPEC,
 )
 async def release(domain_id: Id, caller: Holder, conn: Tx, if_match: IfMatch) -> ReplyWithHeaders:
-    """Give up a domain on which the account has no names; doing it again changes nothing."""
+    """Release a domain without names; a repeated call changes nothing."""
     released = await domains.release(
         conn,
         account_id=caller.account_id,
