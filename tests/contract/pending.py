@@ -26,8 +26,6 @@ PENDING = frozenset(
         "PUT /v1/portfolio/registrars/{provider}",
         "DELETE /v1/portfolio/registrars/{provider}",
         "POST /v1/portfolio/import",
-        "GET /v1/portfolio/notifications/preferences",
-        "PATCH /v1/portfolio/notifications/preferences",
         "POST /v1/portfolio/domains/{domain_id}/auth-code",
         "GET /v1/portfolio/domains/{domain_id}/transfer",
     }

@@ -1,12 +1,9 @@
 """What the members of a profile may hold, each brought into one form. Everything here raises ValueError."""
 
-from collections.abc import Mapping
-from functools import cache
-from importlib import resources
-
 from builders.kit.values import texts
 
-MAX_URL, plain, web_address, locale = texts.MAX_URL, texts.plain, texts.web_address, texts.locale
+MAX_URL, plain, web_address = texts.MAX_URL, texts.plain, texts.web_address
+locale, timezone, timezones = texts.locale, texts.timezone, texts.timezones
 
 # ISO 3166-1 alpha-2, officially assigned; tests hold it against the list that comes with the time zones.
 _COUNTRIES = """
@@ -27,18 +24,3 @@ def country(text: str) -> str:
     if letters not in COUNTRIES:
         raise ValueError("Not a country of ISO 3166-1; send its two letters, such as DE.")
     return letters
-
-
-@cache
-def timezones() -> Mapping[str, str]:
-    """Every name of the IANA database, by itself in lower case; the same on every machine."""
-    names = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8").split()
-    return {name.lower(): name for name in names if name not in {"Factory", "localtime"}}
-
-
-def timezone(text: str) -> str:
-    """A time zone's name."""
-    found = timezones().get(text.lower()) if text.isascii() else None
-    if found is None:
-        raise ValueError("Not a time zone of the IANA database; send a name such as Europe/Berlin.")
-    return found

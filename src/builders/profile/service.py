@@ -1,6 +1,6 @@
 """The door of the profile."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
@@ -151,6 +151,11 @@ async def lacks(conn: Conn, *, claims: Sequence[tuple[UUID, Proof]]) -> Sequence
         real.get(account_id) == account_id and not found.get(account_id, frozenset()) >= proof.names
         for account_id, proof in claims
     ]
+
+
+async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    """Return the time zones of the real accounts that have set one."""
+    return await store.list_time_zones(conn, account_ids=account_ids)
 
 
 async def prune(database: Database) -> None:

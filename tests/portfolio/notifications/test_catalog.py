@@ -6,23 +6,24 @@ from pydantic import BaseModel
 from builders.kit.events import outbox
 from builders.kit.events.outbox import Event
 from tests.cast import Client, Person
+from tests.conftest import MakePerson
 
 PATH = "/v1/portfolio/webhooks/catalog"
 
 
-class Told(BaseModel):
-    """What an event says."""
+class Counted(BaseModel):
+    """The data of an event."""
 
     n: int = 1
 
 
 @pytest.fixture
 def _later() -> Iterator[None]:
-    """Events of rooms that are built later."""
+    """Events of packages that do not exist yet."""
     before = dict(outbox._registry)
     for name in ("portfolio_domain.added", "renewal.due", "team.member_joined", "shop.opened"):
-        outbox.declare(Event(name=name, version=1, description="Later.", example=Told()))
-    outbox.declare(Event(name="parking.counted", version=1, description="Hush.", example=Told(), internal=True))
+        outbox.declare(Event(name=name, version=1, description="Later.", example=Counted()))
+    outbox.declare(Event(name="parking.counted", version=1, description="Hush.", example=Counted(), internal=True))
     yield
     outbox._registry.clear()
     outbox._registry.update(before)
@@ -42,7 +43,7 @@ async def test_it_has_what_happens_to_the_account_and_nothing_of_builders(dana: 
 
 
 @pytest.mark.usefixtures("_later")
-async def test_a_room_that_is_built_later_is_in_it_without_a_change(dana: Person) -> None:
+async def test_the_events_of_a_new_package_are_listed_without_a_change(dana: Person) -> None:
     found = await names(dana)
 
     assert {"portfolio_domain.added", "renewal.due", "team.member_joined"} <= found
@@ -55,8 +56,9 @@ async def test_each_has_a_schema_and_a_whole_payload(dana: Person) -> None:
         assert each["data_schema"]["type"] == "object"
 
 
-async def test_a_developers_key_lacks_the_scope(alice: Person, anyone: Client) -> None:
-    answer = await alice.get(PATH)
+async def test_a_developers_key_lacks_the_scope(people: MakePerson, anyone: Client) -> None:
+    builder = await people("builder")
+    answer = await builder.get(PATH)
 
     assert (answer.status_code, answer.json()["scope"]) == (403, "portfolio:read")
     assert (await anyone.get(PATH)).status_code == 401

@@ -204,12 +204,12 @@ def unknown_fields(body: object, path: str = "") -> Iterator[UnknownField]:
 
 
 def add_warnings(reply: object, *sent: object) -> None:
-    """Set `warnings` of a WriteReply: the first MAX_WARNINGS unknown members of the bodies."""
+    """Add the first MAX_WARNINGS unknown members of the bodies to `warnings` of a WriteReply."""
     if isinstance(reply, WriteReply):
         odd = [body for body in sent if not _is_plain(body)]
         found = list(islice(chain.from_iterable(map(unknown_fields, odd)), MAX_WARNINGS)) if odd else []
         if found:  # seldom; an assignment to a model is slow
-            reply.warnings = found
+            reply.warnings = [*reply.warnings, *found]
 
 
 def _is_plain(body: object) -> bool:

@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
 from typing import Annotated, LiteralString
 
 from pydantic import AfterValidator, HttpUrl, TypeAdapter, UrlConstraints, ValidationError
@@ -99,6 +101,21 @@ def locale(text: str) -> str:
     part = match.groupdict(default="")
     tag = f"{part['language']}{part['script'].title()}{part['region'].upper()}"
     return f"{tag}{part['variants']}{part['extensions']}{part['private']}"
+
+
+@cache
+def timezones() -> Mapping[str, str]:
+    """Return the names of the IANA time zone database, by their lower case; the same on every machine."""
+    names = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8").split()
+    return {name.lower(): name for name in names if name not in {"Factory", "localtime"}}
+
+
+def timezone(text: str) -> str:
+    """Return the name of a time zone in the spelling of the IANA database."""
+    found = timezones().get(text.lower()) if text.isascii() else None
+    if found is None:
+        raise ValueError("Not a time zone of the IANA database; send a name such as Europe/Berlin.")
+    return found
 
 
 def _repeats(match: re.Match[str]) -> bool:

@@ -1,1 +1,1 @@
-"""What a portfolio's owner is told: the catalog of events, and test sends."""
+"""Notifications of the members of a portfolio: preferences, notices, samples and the catalog of events."""

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import Path, Query
 
-from builders.kit.db.connections import Pool
+from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
@@ -15,7 +15,11 @@ from builders.kit.http.pagination import Listing
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
-from builders.portfolio.notifications import schemas, service as notifications
+from builders.portfolio.notifications import service as notifications
+from builders.portfolio.notifications.schemas import preferences, samples
+from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
 
@@ -24,8 +28,9 @@ WebhookId = Annotated[
     UUID, Path(description="Identifier of the destination."), ResourceId(webhooks.WebhookNotFound)
 ]
 Reader = Annotated[Caller, needs("portfolio:read")]
-# Samples go only where the account's holder has said.
-Writer = Annotated[Caller, needs("portfolio:write", support=("channel", "event", "webhook_id"))]
+Writer = Annotated[Caller, needs("portfolio:write")]
+# Samples go only to receivers that the account's holder has chosen.
+Sampler = Annotated[Caller, needs("portfolio:write", support=("channel", "event", "webhook_id"))]
 SAMPLES = declare(
     Policy(
         name="notification_tests",
@@ -38,28 +43,63 @@ SAMPLES = declare(
 REFUSALS = problems(webhooks.WebhookNotFound, webhooks.TooManyTests, webhooks.DeliveryInFlight, InFlight)
 
 
-@router.get("/webhooks/catalog", response_model=Listing[schemas.PortfolioEventReply])
+@router.get(
+    "/notifications/preferences",
+    response_model=preferences.NotificationPreferencesReply,
+    responses=problems(*team.ACCESS_REFUSALS),
+)
+async def get_notification_preferences(
+    caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
+) -> preferences.NotificationPreferencesReply:
+    """Read your notification preferences in the portfolio, with the defaults of what you have not set."""
+    own = Permission.SET_OWN_NOTIFICATIONS
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=own)
+    return preferences.preferences_reply(await notifications.get_preferences(conn, access=access))
+
+
+@router.patch(
+    "/notifications/preferences",
+    response_model=preferences.NotificationPreferencesWritten,
+    responses=problems(*team.ACCESS_REFUSALS),
+)
+async def update_notification_preferences(
+    body: NotificationPreferencesUpdate,
+    caller: Writer,
+    conn: Tx,
+    keyring: KeyringDep,
+    portfolio: team.PortfolioAccount = None,
+) -> preferences.NotificationPreferencesWritten:
+    """Change your notification preferences in the portfolio. Objects merge, arrays replace, null resets."""
+    own = Permission.SET_OWN_NOTIFICATIONS
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=own)
+    changed = await notifications.change_preferences(conn, keyring=keyring, access=access, patch=body.patch())
+    return preferences.preferences_written(changed, body)
+
+
+@router.get("/webhooks/catalog", response_model=Listing[samples.PortfolioEventReply])
 async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
-    """List the events that the owner of a portfolio can ask for."""
+    """List the events that the owner of a portfolio can subscribe to."""
     del caller  # the scope is enough
     return Listing(items=list(notifications.list_catalog()))
 
 
 @router.post(
     "/webhooks/{webhook_id}/test",
-    response_model=schemas.WebhookTestReply,
+    response_model=samples.WebhookTestReply,
     responses=REFUSALS,
     dependencies=[heavy(is_alone=False)],
 )
 async def send_sample(
     webhook_id: WebhookId,
-    caller: Writer,
+    caller: Sampler,
     database: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
-    event: Annotated[str | None, Query(description="Left out: what the destination wants most.")] = None,
-) -> schemas.WebhookTestReply:
-    """Send a signed sample, marked as a test, to a webhook destination; answers what its receiver said."""
+    event: Annotated[
+        str | None, Query(description="When absent: the first event that the destination lists.")
+    ] = None,
+) -> samples.WebhookTestReply:
+    """Send a signed sample, marked as a test, to a webhook destination; return the receiver's response."""
     sample = await notifications.send_sample(
         database,
         outbound=outbound,
@@ -68,20 +108,24 @@ async def send_sample(
         destination_id=webhook_id,
         event=event,
     )
-    return schemas.tested(sample)
+    return samples.webhook_tested(sample)
 
 
 @router.post(
     "/notifications/test",
-    response_model=schemas.NotificationTestReply,
+    response_model=samples.NotificationTestReply,
     responses=REFUSALS,
     dependencies=[rate_limit(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
-    body: schemas.NotificationTest, caller: Writer, database: Pool, keyring: KeyringDep, outbound: OutboundDep
-) -> schemas.NotificationTestReply:
-    """Send samples by mail and to webhooks, to see that notices arrive; answers how each went."""
-    samples = await notifications.send_samples(
+    body: samples.NotificationTest,
+    caller: Sampler,
+    database: Pool,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+) -> samples.NotificationTestReply:
+    """Send samples by email and to webhooks, to check that notices arrive; return the result of each."""
+    sent = await notifications.send_samples(
         database,
         outbound=outbound,
         keyring=keyring,
@@ -91,4 +135,4 @@ async def send_samples(
         webhook_id=body.webhook_id,
         event=body.event,
     )
-    return schemas.all_tested(samples)
+    return samples.all_tested(sent)

@@ -1,23 +1,200 @@
-"""What crosses the door of the portfolio's notifications."""
+"""Records of a portfolio's notifications."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import time
 from enum import StrEnum
 from uuid import UUID
 
+from builders.kit.values.money import Money
 from builders.webhooks.records import TestSend
+
+MIN_DAYS, MAX_DAYS = -30, 365  # of an expiry threshold
+MAX_THRESHOLDS = 50
+DEFAULT_DAYS = (90, 60, 30, 14, 7, 3, 1, 0, -1)
 
 
 class Channel(StrEnum):
-    """How somebody is told."""
+    """How a member is notified."""
 
     EMAIL = "email"
     WEBHOOK = "webhook"
+    IN_APP = "in_app"
+
+
+class Severity(StrEnum):
+    """How urgent a notice is; a later one is more urgent."""
+
+    INFO = "info"
+    WARN = "warn"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Return the position in the order."""
+        return list(Severity).index(self)
+
+
+class Topic(StrEnum):
+    """What a notice is about."""
+
+    RENEWALS = "renewals"
+    PARKING = "parking"
+    RECONCILE = "reconcile"
+    CHARGES = "charges"
+    DOMAINS = "domains"
+    REGISTRARS = "registrars"
+    TRANSFERS = "transfers"
+    IMPORTS = "imports"
+    TEAM = "team"
+
+
+class Weekday(StrEnum):
+    """A day of the week, in the order of `date.weekday()`."""
+
+    MONDAY = "monday"
+    TUESDAY = "tuesday"
+    WEDNESDAY = "wednesday"
+    THURSDAY = "thursday"
+    FRIDAY = "friday"
+    SATURDAY = "saturday"
+    SUNDAY = "sunday"
+
+
+class QuietAction(StrEnum):
+    """What happens to an email that falls into quiet hours."""
+
+    DEFER = "defer"
+    DROP = "drop"
+
+
+class Frequency(StrEnum):
+    """How often a digest is sent."""
+
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+
+
+class Suppression(StrEnum):
+    """Why an email would not be sent at once."""
+
+    DISABLED = "disabled"
+    MUTED = "muted"
+    QUIET_HOURS = "quiet_hours"
+    DIGEST = "digest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPreference:
+    """Whether a channel is used."""
+
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channels:
+    """The channels of a member."""
+
+    email: ChannelPreference = ChannelPreference()
+    webhook: ChannelPreference = ChannelPreference()
+    in_app: ChannelPreference = ChannelPreference()
+
+    @property
+    def enabled(self) -> frozenset[Channel]:
+        """Return the channels that are used."""
+        used = {Channel.EMAIL: self.email, Channel.WEBHOOK: self.webhook, Channel.IN_APP: self.in_app}
+        return frozenset(channel for channel, preference in used.items() if preference.enabled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A number of days before the expiry of a domain at which a notice is due; negative: after it."""
+
+    days: int
+    channels: Sequence[Channel] | None = None  # None: all enabled channels
+    only_if_auto_renew_off: bool = False
+    severity: Severity | None = None  # None: by the days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """When notices about the expiry of domains are due."""
+
+    thresholds: Sequence[Threshold] = tuple(Threshold(days=each) for each in DEFAULT_DAYS)
+    include_auto_renew_on: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventPreference:
+    """Whether and how a member is notified of an event; None is the default of the event."""
+
+    enabled: bool | None = None
+    channels: Sequence[Channel] | None = None
+    min_severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietHours:
+    """A part of the day, in the member's time zone, in which no email is sent."""
+
+    enabled: bool = False
+    start: time = time(22)
+    end: time = time(7)  # of the next day when it is not after the start
+    days: Sequence[Weekday] = tuple(Weekday)  # on which they start
+    allow_critical: bool = True
+    then: QuietAction = QuietAction.DEFER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """Whether notices are collected into one email, and when it is sent in the member's time zone."""
+
+    enabled: bool = False
+    frequency: Frequency = Frequency.DAILY
+    weekday: Weekday = Weekday.MONDAY  # of a weekly digest
+    hour: int = 8
+    include: Sequence[Topic] = tuple(Topic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostAlert:
+    """A limit on the renewals of a calendar month."""
+
+    monthly_renewals_above: Money | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """What a member of a portfolio is notified of, and how."""
+
+    enabled: bool
+    timezone: str
+    locale: str | None = None
+    channels: Channels = Channels()
+    expiry: Expiry = Expiry()
+    events: Mapping[str, EventPreference] = field(default_factory=dict)
+    quiet_hours: QuietHours = QuietHours()
+    digest: Digest = Digest()
+    muted_domains: frozenset[str] = frozenset()  # A-labels
+    muted_tags: frozenset[str] = frozenset()  # in lower case
+    cost_alert: CostAlert = CostAlert()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPreferences:
+    """Preferences with the address that email goes to."""
+
+    preferences: Preferences
+    address: str
+    is_verified: bool
+    merged_days: Sequence[int] = ()  # thresholds that a patch held more than once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailSample:
-    """What came of a sample mail."""
+    """The result of a sample email."""
 
     to: str  # masked
     message_id: UUID | None  # None when it was not sent
@@ -26,7 +203,7 @@ class MailSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """What came of samples by each channel."""
+    """The results of samples by each channel."""
 
-    email: MailSample | None  # None when that channel was not asked for
+    email: MailSample | None  # None when that channel was not selected
     webhooks: Sequence[TestSend]

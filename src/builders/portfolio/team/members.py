@@ -1,6 +1,6 @@
 """Members of a team: who they are, changes of their role, and removal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from builders.identity import service as identity
@@ -78,6 +78,11 @@ async def _list_pending(conn: Conn, access: Access) -> Sequence[Invite]:
     now = clock.now()
     invites = await store.list_invites(conn, account_id=access.portfolio_id)
     return [each for each in invites if each.status_at(now) is InviteStatus.PENDING]
+
+
+async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], TeamRole]:
+    """Return the role of each member of some portfolios, by portfolio and member, without their own accounts."""
+    return await store.list_roles(conn, account_ids=account_ids)
 
 
 async def change_member(

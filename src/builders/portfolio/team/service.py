@@ -21,6 +21,7 @@ from builders.portfolio.team.invites import (
 from builders.portfolio.team.members import (
     change_member as change_member,
     get_team as get_team,
+    list_roles as list_roles,
     remove_member as remove_member,
 )
 from builders.portfolio.team.roles import (

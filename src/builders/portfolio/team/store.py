@@ -1,6 +1,6 @@
 """SQL of a portfolio's team."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -20,6 +20,9 @@ COUNT_PLACES = """
 FIND_ROLE = (
     "SELECT role FROM portfolio_team_members WHERE account_id = %(account_id)s AND member_id = %(member_id)s"
 )
+LIST_ROLES = """
+    SELECT account_id, member_id, role FROM portfolio_team_members WHERE account_id = ANY(%(account_ids)s::uuid[])
+"""
 # In one order for all, so that two members who change each other do not wait for each other.
 LOCK_MEMBERS = """
     SELECT member_id, role, note, joined_at FROM portfolio_team_members
@@ -119,6 +122,12 @@ async def find_role(conn: Conn, *, account_id: UUID, member_id: UUID) -> TeamRol
     found = await conn.execute(FIND_ROLE, {"account_id": account_id, "member_id": member_id})
     row = await found.fetchone()
     return None if row is None else TeamRole(row[0])
+
+
+async def list_roles(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[tuple[UUID, UUID], TeamRole]:
+    """Return the role of each member of some teams, by the account of the portfolio and the member."""
+    found = await conn.execute(LIST_ROLES, {"account_ids": list(account_ids)})
+    return {(account_id, member_id): TeamRole(role) async for account_id, member_id, role in found}
 
 
 async def lock_members(conn: Conn, *, account_id: UUID, member_ids: Sequence[UUID]) -> dict[UUID, Member]:

@@ -25,6 +25,10 @@ FIND_DONE = """
     ) AS done
     FROM profile_profiles AS profile WHERE account_id = ANY(%(account_ids)s)
 """
+LIST_TIME_ZONES = """
+    SELECT account_id, timezone FROM profile_profiles
+    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND timezone IS NOT NULL
+"""
 SAVE = """
     UPDATE profile_profiles
     SET display_name = %(display_name)s, company = %(company)s, website = %(website)s, country = %(country)s,
@@ -54,6 +58,12 @@ async def find_done(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUI
     """The steps that are done and the roles of these accounts, by their names; without accounts of no profile."""
     rows = await (await conn.execute(FIND_DONE, {"account_ids": list(account_ids)})).fetchall()
     return {account_id: frozenset((*roles, *done)) for account_id, roles, done in rows}
+
+
+async def list_time_zones(conn: Conn, *, account_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    """Return the time zones of the accounts that have set one."""
+    found = await conn.execute(LIST_TIME_ZONES, {"account_ids": list(account_ids)})
+    return {account_id: zone async for account_id, zone in found}
 
 
 async def lock(conn: Conn, *, account_id: UUID) -> Stored:

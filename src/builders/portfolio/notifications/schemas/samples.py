@@ -1,4 +1,4 @@
-"""What goes over the wire at the portfolio's notifications."""
+"""Request and response models of the catalog of events and of samples."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -29,7 +29,7 @@ _MAIL: JsonDict = {
 
 
 class PortfolioEventReply(Reply):
-    """An event that the owner of a portfolio may want."""
+    """An event that the owner of a portfolio can subscribe to."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example(
@@ -44,54 +44,52 @@ class PortfolioEventReply(Reply):
         )
     )
 
-    name: Annotated[str, Field(description="What a destination lists to get it.")]
-    area: Annotated[str, Field(description="A destination that lists `area.*` gets it too.")]
+    name: Annotated[str, Field(description="A destination that lists the name receives the event.")]
+    area: Annotated[str, Field(description="A destination that lists `area.*` receives it too.")]
     version: Annotated[int, Field(description="Version of the event's data; grows with an incompatible change.")]
     description: Annotated[str, Field(description="When the event happens.")]
     data_schema: Annotated[dict[str, Any], Field(description="The JSON schema of the payload's `data`.")]
-    example: Annotated[dict[str, Any], Field(description="A whole payload.")]
+    example: Annotated[dict[str, Any], Field(description="A complete payload.")]
 
 
 class NotificationTest(Body):
-    """What to send a sample of, and where to; all of it may be left out."""
+    """Which sample to send, and where; every member is optional."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"channel": "webhook", "event": "webhook.disabled"}))
 
-    channel: Annotated[Channel | None, Field(description="Left out: both.")] = None
-    event: Annotated[str | None, Field(description="Left out: what each webhook wants most.")] = None
-    webhook_id: Annotated[IdText | None, Field(description="Only to this one, though it is disabled.")] = None
+    channel: Annotated[Channel | None, Field(description="When absent: all.")] = None
+    event: Annotated[str | None, Field(description="When absent: the first event that each webhook lists.")] = None
+    webhook_id: Annotated[IdText | None, Field(description="Only to this webhook, even if it is disabled.")] = None
 
 
 class ReceiverResponse(Reply):
-    """What a receiver answered."""
+    """The response of a receiver."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_RESPONSE))
 
-    status: Annotated[int, Field(description="HTTP status of the receiver's answer.")]
-    duration_ms: Annotated[int, Field(description="Milliseconds from sending to the end of the answer.")]
+    status: Annotated[int, Field(description="HTTP status of the receiver's response.")]
+    duration_ms: Annotated[int, Field(description="Milliseconds from sending to the end of the response.")]
     excerpt: Annotated[str, Field(description="The beginning of the body.")]
 
 
 class WebhookTestReply(Reply):
-    """What came of a sample."""
+    """The result of a sample."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_SAMPLE))
 
     webhook_id: Annotated[UUID, Field(description="The destination.")]
-    delivery_id: Annotated[
-        UUID | None, Field(description="The delivery that was made for it; null when `limited`.")
-    ]
+    delivery_id: Annotated[UUID | None, Field(description="Delivery of the sample; null when `limited`.")]
     event: Annotated[str | None, Field(description="Name of the event that was sent; null when `limited`.")]
     status: Annotated[
         Literal["succeeded", "failed", "limited"],
-        Field(description="`limited`: not sent, the destination had its samples for this minute."),
+        Field(description="`limited`: not sent, the destination reached its limit for this minute."),
     ]
-    response: Annotated[ReceiverResponse | None, Field(description="Null when there was none.")]
-    error: Annotated[str | None, Field(description="The class of the failure; null for an answer of 2xx.")]
+    response: Annotated[ReceiverResponse | None, Field(description="Null when the receiver did not respond.")]
+    error: Annotated[str | None, Field(description="The class of the failure; null for a response of 2xx.")]
 
 
 class MailTestReply(Reply):
-    """What came of a sample mail."""
+    """The result of a sample email."""
 
     model_config = ConfigDict(json_schema_extra=by_example(_MAIL))
 
@@ -104,21 +102,21 @@ class MailTestReply(Reply):
 
 
 class NotificationTestReply(WriteReply):
-    """What came of samples by each channel."""
+    """The results of samples by each channel."""
 
     model_config = ConfigDict(
         json_schema_extra=by_example({"email": _MAIL, "webhooks": [_SAMPLE], "warnings": []})
     )
 
-    email: Annotated[MailTestReply | None, Field(description="Null when not asked for.")]
+    email: Annotated[MailTestReply | None, Field(description="Null when the channel was not selected.")]
     webhooks: Annotated[
         list[WebhookTestReply],
-        Field(description="Result for each destination; empty when email alone was asked for."),
+        Field(description="Result for each destination; empty when the channel was not selected."),
     ]
 
 
-def tested(sample: TestSend) -> WebhookTestReply:
-    """The answer to a sample."""
+def webhook_tested(sample: TestSend) -> WebhookTestReply:
+    """Return the result of a sample to a webhook."""
     attempt, delivery = sample.attempt, sample.delivery
     if attempt is None or delivery is None:
         return WebhookTestReply(
@@ -145,7 +143,7 @@ def tested(sample: TestSend) -> WebhookTestReply:
 
 
 def all_tested(samples: Samples) -> NotificationTestReply:
-    """The answer to samples by any channel."""
+    """Return the results of samples by any channel."""
     mailed = samples.email
     email = mailed and MailTestReply(
         to=mailed.to,
@@ -153,4 +151,4 @@ def all_tested(samples: Samples) -> NotificationTestReply:
         message_id=mailed.message_id,
         error=mailed.error,
     )
-    return NotificationTestReply(email=email, webhooks=[tested(each) for each in samples.webhooks])
+    return NotificationTestReply(email=email, webhooks=[webhook_tested(each) for each in samples.webhooks])

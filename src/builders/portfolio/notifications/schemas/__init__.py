@@ -1,0 +1,1 @@
+"""Request and response models of a portfolio's notifications."""

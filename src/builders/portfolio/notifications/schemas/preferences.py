@@ -1,0 +1,219 @@
+"""Replies with notification preferences."""
+
+from collections.abc import Sequence
+from datetime import time
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, UnknownField, WriteReply, by_example
+from builders.kit.values.money import Money
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS
+from builders.portfolio.notifications.records import (
+    EventPreference,
+    Frequency,
+    OwnPreferences,
+    QuietAction,
+    Severity,
+    Topic,
+    Weekday,
+)
+from builders.portfolio.notifications.schemas.updates import ChannelList, NotificationPreferencesUpdate
+
+_CHANNELS: JsonDict = {
+    "email": {"enabled": True, "address": "ada@example.net", "verified": True},
+    "webhook": {"enabled": True},
+    "in_app": {"enabled": True},
+}
+_THRESHOLD: JsonDict = {"days": 30, "channels": None, "only_if_auto_renew_off": False, "severity": None}
+_QUIET: JsonDict = {
+    "enabled": True,
+    "start": "22:00",
+    "end": "07:00",
+    "days": ["monday", "tuesday", "wednesday", "thursday"],
+    "allow_critical": True,
+    "then": "defer",
+}
+_DIGEST: JsonDict = {
+    "enabled": False,
+    "frequency": "weekly",
+    "weekday": "monday",
+    "hour": 8,
+    "include": ["renewals", "parking"],
+}
+_EXAMPLE: JsonDict = {
+    "enabled": True,
+    "timezone": "Europe/Berlin",
+    "locale": None,
+    "channels": _CHANNELS,
+    "expiry": {"thresholds": [_THRESHOLD], "include_auto_renew_on": True},
+    "events": {"portfolio.domain.sold": {"enabled": True, "channels": ["in_app"], "min_severity": None}},
+    "quiet_hours": _QUIET,
+    "digest": _DIGEST,
+    "muted_domains": ["harbour.example"],
+    "muted_tags": ["parked"],
+    "cost_alert": {"monthly_renewals_above": {"amount": "500.00", "currency": "USD"}},
+}
+
+LocalTime = Annotated[
+    time,
+    PlainSerializer(lambda at: f"{at:%H:%M}", return_type=str),
+    Field(description="Local time, `HH:MM`."),
+]
+
+
+class ChannelReply(Reply):
+    """A channel."""
+
+    enabled: Annotated[bool, Field(description="Whether the channel is used.")]
+
+
+class EmailChannelReply(ChannelReply):
+    """Email to your own account's address."""
+
+    address: Annotated[str, Field(description="The address of your account.")]
+    verified: Annotated[bool, Field(description="Only a verified address gets email.")]
+
+
+class ChannelsReply(Reply):
+    """The channels."""
+
+    email: EmailChannelReply
+    webhook: ChannelReply
+    in_app: ChannelReply
+
+
+class ThresholdReply(Reply):
+    """A number of days before the expiry of a domain at which a notice is due."""
+
+    days: Annotated[int, Field(description="Days before the expiry; negative after it.")]
+    channels: ChannelList
+    only_if_auto_renew_off: bool
+    severity: Annotated[Severity | None, Field(description="Null: by the days.")]
+
+
+class ExpiryReply(Reply):
+    """When notices about expiring domains are due."""
+
+    thresholds: list[ThresholdReply]
+    include_auto_renew_on: bool
+
+
+class EventPreferenceReply(Reply):
+    """Whether and how you are notified of an event."""
+
+    enabled: bool
+    channels: ChannelList
+    min_severity: Severity | None
+
+
+class QuietHoursReply(Reply):
+    """A part of the day in which no email is sent."""
+
+    enabled: bool
+    start: LocalTime
+    end: LocalTime
+    days: list[Weekday]
+    allow_critical: bool
+    then: QuietAction
+
+
+class DigestReply(Reply):
+    """One email with the notices of a day, a week or a month."""
+
+    enabled: bool
+    frequency: Frequency
+    weekday: Weekday
+    hour: int
+    include: list[Topic]
+
+
+class CostAlertReply(Reply):
+    """A limit on the renewals of a calendar month."""
+
+    monthly_renewals_above: Money | None
+
+
+class NotificationPreferencesReply(Reply):
+    """Your preferences in the portfolio, with the defaults of what you have not set."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_EXAMPLE))
+
+    enabled: Annotated[
+        bool, Field(description="By default true for the portfolio's own account, false for other members.")
+    ]
+    timezone: Annotated[str, Field(description="Name in the IANA time zone database.")]
+    locale: str | None
+    channels: ChannelsReply
+    expiry: ExpiryReply
+    events: Annotated[dict[str, EventPreferenceReply], Field(description="Every event, by its name.")]
+    quiet_hours: QuietHoursReply
+    digest: DigestReply
+    muted_domains: Annotated[list[str], Field(description="A-labels.")]
+    muted_tags: list[str]
+    cost_alert: CostAlertReply
+
+
+class MergedThreshold(BaseModel):
+    """Thresholds with the same days, which were merged."""
+
+    field: Annotated[str, Field(description="Always `expiry.thresholds`.")] = "expiry.thresholds"
+    code: Annotated[Literal["threshold_merged"], Field(description="Always `threshold_merged`.")] = (
+        "threshold_merged"
+    )
+    message: Annotated[str, Field(description="The same in a sentence, for people.")]
+
+
+class NotificationPreferencesWritten(NotificationPreferencesReply, WriteReply):
+    """Your preferences after a change."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_EXAMPLE, "warnings": []}))
+
+    # Of more kinds than the kit's, which only adds to the list.
+    warnings: Annotated[
+        Sequence[UnknownField | MergedThreshold],
+        Field(description="Unknown members of the body, which were ignored, and thresholds that were merged."),
+    ] = ()  # type: ignore[assignment]
+
+
+def preferences_reply(own: OwnPreferences) -> NotificationPreferencesReply:
+    """Return preferences as they are shown."""
+    return NotificationPreferencesReply.model_validate(_members(own))
+
+
+def preferences_written(
+    own: OwnPreferences, body: NotificationPreferencesUpdate
+) -> NotificationPreferencesWritten:
+    """Return changed preferences with the warnings about the patch."""
+    merged = [
+        MergedThreshold(message=f"{days} days occurred more than once; the thresholds were merged.")
+        for days in own.merged_days
+    ]
+    found = _members(own) | {"warnings": [*merged, *body.warnings()]}
+    return NotificationPreferencesWritten.model_validate(found)
+
+
+def _members(own: OwnPreferences) -> dict[str, Any]:
+    preferences = own.preferences
+    channels = preferences.channels
+    email = {"enabled": channels.email.enabled, "address": own.address, "verified": own.is_verified}
+    return {
+        "enabled": preferences.enabled,
+        "timezone": preferences.timezone,
+        "locale": preferences.locale,
+        "channels": {"email": email, "webhook": channels.webhook, "in_app": channels.in_app},
+        "expiry": preferences.expiry,
+        "events": {name: _event(name, preferences.events.get(name)) for name in sorted(EVENT_KINDS)},
+        "quiet_hours": preferences.quiet_hours,
+        "digest": preferences.digest,
+        "muted_domains": sorted(preferences.muted_domains),
+        "muted_tags": sorted(preferences.muted_tags),
+        "cost_alert": preferences.cost_alert,
+    }
+
+
+def _event(name: str, preference: EventPreference | None) -> EventPreference:
+    preference = preference or EventPreference()
+    is_on = EVENT_KINDS[name].is_on if preference.enabled is None else preference.enabled
+    return EventPreference(enabled=is_on, channels=preference.channels, min_severity=preference.min_severity)
