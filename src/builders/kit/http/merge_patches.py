@@ -1,12 +1,14 @@
 """Bodies of PATCH: merge patches (RFC 7396) that must change something."""
 
+from collections.abc import Mapping
 from itertools import islice
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import ValidationError, model_validator
+from pydantic import BaseModel, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from builders.kit.http.bodies import MAX_WARNINGS, Body, unknown_field_error
+from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
 
 T = TypeVar("T")
@@ -26,6 +28,11 @@ class PatchBody(Body):
         """Return the member's value, or UNSET when the body does not have the member."""
         return value if name in self.model_fields_set else UNSET
 
+    def sent_members(self) -> dict[str, Any]:
+        """Return the known members of the body, and of the bodies in it, as JSON values: for a deep merge."""
+        found: dict[str, Any] = _sent(self)
+        return found
+
     @model_validator(mode="after")
     def _require_change(self) -> Self:
         model = type(self)
@@ -37,3 +44,14 @@ class PatchBody(Body):
             raise ValidationError.from_exception_data(model.__name__, unknown)
         message = "A patch changes something: send at least one of {known}."
         raise PydanticCustomError("patch_empty", message, {"known": ", ".join(known)})
+
+
+def _sent(value: object) -> Any:  # a JSON value
+    if isinstance(value, BaseModel):
+        known = value.model_fields_set & type(value).model_fields.keys()
+        return {name: _sent(getattr(value, name)) for name in known}
+    if isinstance(value, Mapping):
+        return {name: _sent(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_sent(each) for each in value]
+    return value.to_wire() if isinstance(value, Money) else value

@@ -19,7 +19,32 @@ from builders.portfolio.notifications.records import (
     Topic,
     Weekday,
 )
-from builders.portfolio.notifications.schemas.updates import ChannelList, NotificationPreferencesUpdate
+from builders.portfolio.notifications.schemas.updates import (
+    ALLOW_CRITICAL,
+    CHANNELS,
+    COST_ALERT,
+    DIGEST,
+    EMAIL,
+    EXPIRY,
+    FREQUENCY,
+    HOUR,
+    IN_APP,
+    INCLUDE,
+    INCLUDE_ON,
+    LOCALE,
+    MIN_SEVERITY,
+    MUTED_DOMAINS,
+    MUTED_TAGS,
+    ONLY_OFF,
+    QUIET_DAYS,
+    QUIET_HOURS,
+    RENEWALS_ABOVE,
+    THEN,
+    WEBHOOK,
+    WEEKDAY,
+    ChannelList,
+    NotificationPreferencesUpdate,
+)
 
 _CHANNELS: JsonDict = {
     "email": {"enabled": True, "address": "ada@example.net", "verified": True},
@@ -79,9 +104,9 @@ class EmailChannelReply(ChannelReply):
 class ChannelsReply(Reply):
     """The channels."""
 
-    email: EmailChannelReply
-    webhook: ChannelReply
-    in_app: ChannelReply
+    email: Annotated[EmailChannelReply, Field(description=EMAIL)]
+    webhook: Annotated[ChannelReply, Field(description=WEBHOOK)]
+    in_app: Annotated[ChannelReply, Field(description=IN_APP)]
 
 
 class ThresholdReply(Reply):
@@ -89,50 +114,50 @@ class ThresholdReply(Reply):
 
     days: Annotated[int, Field(description="Days before the expiry; negative after it.")]
     channels: ChannelList
-    only_if_auto_renew_off: bool
+    only_if_auto_renew_off: Annotated[bool, Field(description=ONLY_OFF)]
     severity: Annotated[Severity | None, Field(description="Null: by the days.")]
 
 
 class ExpiryReply(Reply):
     """When notices about expiring domains are due."""
 
-    thresholds: list[ThresholdReply]
-    include_auto_renew_on: bool
+    thresholds: Annotated[list[ThresholdReply], Field(description="The largest number of days first.")]
+    include_auto_renew_on: Annotated[bool, Field(description=INCLUDE_ON)]
 
 
 class EventPreferenceReply(Reply):
     """Whether and how you are notified of an event."""
 
-    enabled: bool
+    enabled: Annotated[bool, Field(description="Whether you are notified of the event.")]
     channels: ChannelList
-    min_severity: Severity | None
+    min_severity: Annotated[Severity | None, Field(description=MIN_SEVERITY)]
 
 
 class QuietHoursReply(Reply):
     """A part of the day in which no email is sent."""
 
-    enabled: bool
+    enabled: Annotated[bool, Field(description="Whether there are quiet hours.")]
     start: LocalTime
     end: LocalTime
-    days: list[Weekday]
-    allow_critical: bool
-    then: QuietAction
+    days: Annotated[list[Weekday], Field(description=QUIET_DAYS)]
+    allow_critical: Annotated[bool, Field(description=ALLOW_CRITICAL)]
+    then: Annotated[QuietAction, Field(description=THEN)]
 
 
 class DigestReply(Reply):
     """One email with the notices of a day, a week or a month."""
 
-    enabled: bool
-    frequency: Frequency
-    weekday: Weekday
-    hour: int
-    include: list[Topic]
+    enabled: Annotated[bool, Field(description="Whether notices wait for a digest.")]
+    frequency: Annotated[Frequency, Field(description=FREQUENCY)]
+    weekday: Annotated[Weekday, Field(description=WEEKDAY)]
+    hour: Annotated[int, Field(description=HOUR)]
+    include: Annotated[list[Topic], Field(description=INCLUDE)]
 
 
 class CostAlertReply(Reply):
     """A limit on the renewals of a calendar month."""
 
-    monthly_renewals_above: Money | None
+    monthly_renewals_above: Annotated[Money | None, Field(description=RENEWALS_ABOVE)]
 
 
 class NotificationPreferencesReply(Reply):
@@ -144,15 +169,15 @@ class NotificationPreferencesReply(Reply):
         bool, Field(description="By default true for the portfolio's own account, false for other members.")
     ]
     timezone: Annotated[str, Field(description="Name in the IANA time zone database.")]
-    locale: str | None
-    channels: ChannelsReply
-    expiry: ExpiryReply
+    locale: Annotated[str | None, Field(description=LOCALE)]
+    channels: Annotated[ChannelsReply, Field(description=CHANNELS)]
+    expiry: Annotated[ExpiryReply, Field(description=EXPIRY)]
     events: Annotated[dict[str, EventPreferenceReply], Field(description="Every event, by its name.")]
-    quiet_hours: QuietHoursReply
-    digest: DigestReply
-    muted_domains: Annotated[list[str], Field(description="A-labels.")]
-    muted_tags: list[str]
-    cost_alert: CostAlertReply
+    quiet_hours: Annotated[QuietHoursReply, Field(description=QUIET_HOURS)]
+    digest: Annotated[DigestReply, Field(description=DIGEST)]
+    muted_domains: Annotated[list[str], Field(description=MUTED_DOMAINS)]
+    muted_tags: Annotated[list[str], Field(description=MUTED_TAGS)]
+    cost_alert: Annotated[CostAlertReply, Field(description=COST_ALERT)]
 
 
 class MergedThreshold(BaseModel):

@@ -1,10 +1,10 @@
 """The PATCH body of notification preferences."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt
 
 from builders.kit.http.bodies import Body, UnknownField, by_example, unknown_fields
 from builders.kit.http.merge_patches import PatchBody
@@ -25,6 +25,29 @@ from builders.portfolio.notifications.records import (
 )
 
 MAX_MUTED = 1000
+# Descriptions of members that the body and the reply have.
+EMAIL = "Email to the address of your own account."
+WEBHOOK = "Events to the webhooks of the portfolio's own account, which alone can enable them."
+IN_APP = "The list `GET /v1/portfolio/notifications`."
+ONLY_OFF = "Leave out domains that renew automatically."
+INCLUDE_ON = "Whether domains that renew automatically have notices too."
+MIN_SEVERITY = "Only notices at least this severe; null: all."
+QUIET_DAYS = "Days on which they start."
+ALLOW_CRITICAL = "Whether a critical notice is sent all the same."
+THEN = "`defer` sends the email afterwards, `drop` does not send it."
+FREQUENCY = "A monthly digest is sent on the first day of the month."
+WEEKDAY = "Day of a weekly digest."
+HOUR = "Local hour of the digest, 0 to 23."
+INCLUDE = "Topics whose notices wait for the digest."
+RENEWALS_ABOVE = "Notify when the renewals of this or the next month cost more; null: never."
+LOCALE = "BCP 47 tag of the language you prefer. Notices are in English so far."
+CHANNELS = "How you are notified."
+EXPIRY = "Thresholds of the notices about expiring domains."
+QUIET_HOURS = "A part of the day in which no email is sent. Webhooks and the list in the application do not wait."
+DIGEST = "One email with the notices of a day, a week or a month. Critical ones are sent at once."
+MUTED_DOMAINS = "Domains without notices, as A-labels."
+MUTED_TAGS = "Tags whose domains have no notices, in lower case."
+COST_ALERT = "Alert when the renewals of a month cost more than a limit."
 
 
 def _domain(text: str) -> str:
@@ -37,7 +60,7 @@ def _domain(text: str) -> str:
 Days = Annotated[
     StrictInt, Field(ge=MIN_DAYS, le=MAX_DAYS, description="Days before the expiry; negative after it.")
 ]
-HourMinute = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description="Local time, `HH:MM`.")]
+HourMinute = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 ChannelList = Annotated[
     list[Channel] | None, Field(description="Through which of the enabled channels; null: through all.")
@@ -53,13 +76,9 @@ class ChannelUpdate(Body):
 class ChannelsUpdate(Body):
     """The channels."""
 
-    email: Annotated[ChannelUpdate | None, Field(description="Email to your own account's address.")] = None
-    webhook: Annotated[
-        ChannelUpdate | None, Field(description="Events to the webhooks of the portfolio's own account.")
-    ] = None
-    in_app: Annotated[ChannelUpdate | None, Field(description="The list `GET /v1/portfolio/notifications`.")] = (
-        None
-    )
+    email: Annotated[ChannelUpdate | None, Field(description=EMAIL)] = None
+    webhook: Annotated[ChannelUpdate | None, Field(description=WEBHOOK)] = None
+    in_app: Annotated[ChannelUpdate | None, Field(description=IN_APP)] = None
 
 
 class ThresholdUpdate(Body):
@@ -67,9 +86,7 @@ class ThresholdUpdate(Body):
 
     days: Days
     channels: ChannelList = None
-    only_if_auto_renew_off: Annotated[
-        StrictBool, Field(description="Leave out domains that renew automatically.")
-    ] = False
+    only_if_auto_renew_off: Annotated[StrictBool, Field(description=ONLY_OFF)] = False
     severity: Annotated[Severity | None, Field(description="Null: by the days.")] = None
 
 
@@ -87,9 +104,7 @@ class ExpiryUpdate(Body):
         AfterValidator(_as_objects),
         Field(max_length=MAX_THRESHOLDS, description="Objects, or just their days. Equal days are merged."),
     ] = None
-    include_auto_renew_on: Annotated[
-        StrictBool | None, Field(description="Whether domains that renew automatically have notices too.")
-    ] = None
+    include_auto_renew_on: Annotated[StrictBool | None, Field(description=INCLUDE_ON)] = None
 
 
 class EventUpdate(Body):
@@ -97,40 +112,34 @@ class EventUpdate(Body):
 
     enabled: Annotated[StrictBool | None, Field(description="Null: the default of the event.")] = None
     channels: ChannelList = None
-    min_severity: Annotated[Severity | None, Field(description="Only notices at least this severe.")] = None
+    min_severity: Annotated[Severity | None, Field(description=MIN_SEVERITY)] = None
 
 
 class QuietHoursUpdate(Body):
-    """A part of the day in which no email is sent. Webhooks and the list in the application do not wait."""
+    """A part of the day in which no email is sent."""
 
-    enabled: StrictBool | None = None
-    start: HourMinute | None = None
-    end: HourMinute | None = None
-    days: Annotated[list[Weekday] | None, Field(max_length=7, description="Days on which they start.")] = None
-    allow_critical: Annotated[
-        StrictBool | None, Field(description="Whether a critical notice is sent all the same.")
-    ] = None
-    then: Annotated[QuietAction | None, Field(description="`defer` sends the email afterwards.")] = None
+    enabled: Annotated[StrictBool | None, Field(description="Whether there are quiet hours.")] = None
+    start: Annotated[HourMinute | None, Field(description="Local time, `HH:MM`.")] = None
+    end: Annotated[HourMinute | None, Field(description="Local time, `HH:MM`; of the next day if earlier.")] = None
+    days: Annotated[list[Weekday] | None, Field(max_length=7, description=QUIET_DAYS)] = None
+    allow_critical: Annotated[StrictBool | None, Field(description=ALLOW_CRITICAL)] = None
+    then: Annotated[QuietAction | None, Field(description=THEN)] = None
 
 
 class DigestUpdate(Body):
-    """One email with the notices of a day, a week or a month; critical ones are sent at once."""
+    """One email with the notices of a day, a week or a month."""
 
-    enabled: StrictBool | None = None
-    frequency: Annotated[Frequency | None, Field(description="`monthly`: on the first day of the month.")] = None
-    weekday: Annotated[Weekday | None, Field(description="Day of a weekly digest.")] = None
-    hour: Annotated[StrictInt | None, Field(ge=0, le=23, description="Local hour.")] = None
-    include: Annotated[
-        list[Topic] | None, Field(max_length=20, description="Topics that wait for the digest.")
-    ] = None
+    enabled: Annotated[StrictBool | None, Field(description="Whether notices wait for a digest.")] = None
+    frequency: Annotated[Frequency | None, Field(description=FREQUENCY)] = None
+    weekday: Annotated[Weekday | None, Field(description=WEEKDAY)] = None
+    hour: Annotated[StrictInt | None, Field(ge=0, le=23, description=HOUR)] = None
+    include: Annotated[list[Topic] | None, Field(max_length=20, description=INCLUDE)] = None
 
 
 class CostAlertUpdate(Body):
     """A limit on the renewals of a calendar month."""
 
-    monthly_renewals_above: Annotated[
-        Money | None, Field(description="Notify when the renewals of this or the next month cost more.")
-    ] = None
+    monthly_renewals_above: Annotated[Money | None, Field(description=RENEWALS_ABOVE)] = None
 
 
 class NotificationPreferencesUpdate(PatchBody):
@@ -153,27 +162,25 @@ class NotificationPreferencesUpdate(PatchBody):
     ] = None
     locale: Annotated[
         Annotated[str, Field(max_length=64), checked(texts.locale, "locale")] | None,
-        Field(description="BCP 47 tag of the language you prefer. Notices are in English so far."),
+        Field(description=LOCALE),
     ] = None
-    channels: ChannelsUpdate | None = None
-    expiry: ExpiryUpdate | None = None
+    channels: Annotated[ChannelsUpdate | None, Field(description=CHANNELS)] = None
+    expiry: Annotated[ExpiryUpdate | None, Field(description=EXPIRY)] = None
     events: Annotated[
         dict[str, EventUpdate | None] | None, Field(max_length=100, description="By name of the event.")
     ] = None
-    quiet_hours: QuietHoursUpdate | None = None
-    digest: DigestUpdate | None = None
+    quiet_hours: Annotated[QuietHoursUpdate | None, Field(description=QUIET_HOURS)] = None
+    digest: Annotated[DigestUpdate | None, Field(description=DIGEST)] = None
     muted_domains: Annotated[
         list[Annotated[str, checked(_domain, "domain_form")]] | None,
-        Field(max_length=MAX_MUTED, description="Domains without notices; stored as A-labels."),
+        Field(max_length=MAX_MUTED, description=MUTED_DOMAINS),
     ] = None
-    muted_tags: Annotated[
-        list[Tag] | None, Field(max_length=MAX_MUTED, description="Tags whose domains have no notices.")
-    ] = None
-    cost_alert: CostAlertUpdate | None = None
+    muted_tags: Annotated[list[Tag] | None, Field(max_length=MAX_MUTED, description=MUTED_TAGS)] = None
+    cost_alert: Annotated[CostAlertUpdate | None, Field(description=COST_ALERT)] = None
 
     def patch(self) -> dict[str, Any]:
         """Return the known members as JSON values; unknown events are left out."""
-        found: dict[str, Any] = _sent(self)
+        found = self.sent_members()
         if self.events is not None:
             found["events"] = {name: each for name, each in found["events"].items() if name in EVENT_KINDS}
         if self.muted_tags is not None:
@@ -192,16 +199,3 @@ class NotificationPreferencesUpdate(PatchBody):
             hint = f" Did you mean {meant!r}?" if meant else ""
             message = f"{name[:80]!r} is not an event of a portfolio; ignored.{hint}"
             yield UnknownField(field=f"events.{name[:80]}", did_you_mean=meant, message=message)
-
-
-def _sent(value: object) -> Any:  # a JSON value
-    if isinstance(value, BaseModel):
-        # Of a threshold the rest is not a default of the account: arrays replace.
-        names = type(value).model_fields.keys()
-        kept = names if isinstance(value, ThresholdUpdate) else names & value.model_fields_set
-        return {name: _sent(getattr(value, name)) for name in kept}
-    if isinstance(value, Mapping):
-        return {name: _sent(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_sent(each) for each in value]
-    return value.to_wire() if isinstance(value, Money) else value
