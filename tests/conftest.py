@@ -29,6 +29,7 @@ from tests.cast import Client, Person, make_person
 from tests.redis import Redis
 
 log.configure(level="error")
+os.environ.setdefault("BUILDERS_EXCHANGE_RATES", "off")  # workers of tests would load 230,000 rates
 gc.disable()  # until all tests are collected: what is imported stays, and to look through it takes long
 
 JOBS = worker.JOBS  # importing them declares the tasks that requests enqueue by name

@@ -162,6 +162,21 @@ def test_the_doctor_names_pending_migrations(command: Cli, empty: str) -> None:
     assert "builders migrate" in result.stdout
 
 
+def test_the_doctor_names_the_newest_exchange_rates(
+    command: Cli, empty: str, plain_environment: pytest.MonkeyPatch
+) -> None:
+    plain_environment.setenv("BUILDERS_EXCHANGE_RATES", "installed")
+    command("migrate")
+    before = found(command("doctor", "--json").stdout)["exchange rates"]
+    assert (before["ok"], before["detail"]) == (True, "None are loaded yet.")
+
+    with psycopg.connect(empty) as conn:
+        conn.execute("INSERT INTO portfolio_ledger_rates VALUES ('EUR', '2024-03-05', 1)")
+    result = found(command("doctor", "--json").stdout)["exchange rates"]
+    assert (result["ok"], result["detail"]) == (True, "The newest are of 2024-03-05.")
+    assert "BUILDERS_EXCHANGE_RATES" in str(result["next_action"])
+
+
 def test_the_doctor_names_a_folder_that_cannot_be_written(
     builders: Cli, plain_environment: pytest.MonkeyPatch
 ) -> None:

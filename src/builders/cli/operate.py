@@ -1,11 +1,19 @@
 """`builders migrate`, `builders doctor`."""
 
+import asyncio
+from datetime import date, timedelta
+
 import click
+import psycopg
 
 from builders.cli import asking
 from builders.cli.session import connected, json_option, migrate_database, read_settings, show, with_address
 from builders.kit.db import doctor, migrations
 from builders.kit.db.doctor import Finding
+from builders.kit.values import clock
+from builders.portfolio.ledger import service as ledger
+
+MAX_RATES_AGE = timedelta(days=7)  # the European Central Bank publishes none for up to five days
 
 
 @click.command("migrate")
@@ -30,10 +38,28 @@ def doctor_command(*, as_json: bool) -> None:
         port=settings.port,
         pending=migrations.list_pending,
         is_ours=asking.is_ours,
+        check_data=None if settings.exchange_rates == "off" else _check_exchange_rates,
     )
     show(findings, as_json=as_json, text="\n".join(map(_line, findings)))
     if not all(finding.ok for finding in findings):
         raise SystemExit(1)
+
+
+def _check_exchange_rates(conninfo: str) -> Finding:
+    """Report old rates without failing: entries are converted at the newest ones until others arrive."""
+    newest = asyncio.run(_find_newest_rates(conninfo))
+    if newest is None:
+        detail, action = "None are loaded yet.", "Start the service: its worker loads them."
+    else:
+        detail = f"The newest are of {newest}."
+        action = "To have newer ones, allow the worker HTTPS to the host of BUILDERS_EXCHANGE_RATES."
+    is_old = newest is None or clock.now().date() - newest > MAX_RATES_AGE
+    return Finding(check="exchange rates", ok=True, detail=detail, next_action=action if is_old else None)
+
+
+async def _find_newest_rates(conninfo: str) -> date | None:
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as conn:
+        return await ledger.find_newest_day(conn)
 
 
 def _line(finding: Finding) -> str:

@@ -51,6 +51,9 @@ class Finding:
     next_action: str | None = None
 
 
+CheckData = Callable[[str], Finding]  # a package's check of a migrated database by its conninfo
+
+
 def run_checks(
     *,
     data_dir: Path,
@@ -59,6 +62,7 @@ def run_checks(
     port: int,
     pending: ListPending | None = None,
     is_ours: IsOwnService | None = None,
+    check_data: CheckData | None = None,
 ) -> list[Finding]:
     """Run all checks, the database last; without `conninfo`, check the embedded database.
 
@@ -70,9 +74,9 @@ def run_checks(
         check_disk_space(data_dir),
         check_port(host, port, is_ours),
     ]
-    return findings + (
-        check_embedded_database(data_dir, pending) if conninfo is None else check_database(conninfo, pending)
-    )
+    if conninfo is None:
+        return findings + check_embedded_database(data_dir, pending, check_data)
+    return findings + check_database(conninfo, pending, check_data)
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
@@ -150,7 +154,9 @@ def check_port(host: str, port: int, is_ours: IsOwnService | None = None) -> Fin
     return Finding(check=check, ok=True, detail=f"{where} is free.")
 
 
-def check_embedded_database(data_dir: Path, pending: ListPending | None = None) -> list[Finding]:
+def check_embedded_database(
+    data_dir: Path, pending: ListPending | None = None, check_data: CheckData | None = None
+) -> list[Finding]:
     """Check the embedded database."""
     try:
         binaries.find()
@@ -160,14 +166,16 @@ def check_embedded_database(data_dir: Path, pending: ListPending | None = None) 
             detail = f"PostgreSQL {binaries.MAJOR} is installed; the first start creates the database."
             return [Finding(check="database", ok=True, detail=detail)]
         with EmbeddedServer(data_dir) as running:
-            return check_database(running.conninfo, pending)
+            return check_database(running.conninfo, pending, check_data)
     except (EmbeddedServerError, OSError) as error:
         action = "Follow that message, or set BUILDERS_DATABASE_URL to a PostgreSQL 15 or newer."
         return [Finding(check="database", ok=False, detail=str(error), next_action=action)]
 
 
-def check_database(conninfo: str, pending: ListPending | None = None) -> list[Finding]:
-    """Check the connection, the version, the role's rights and the migrations."""
+def check_database(
+    conninfo: str, pending: ListPending | None = None, check_data: CheckData | None = None
+) -> list[Finding]:
+    """Check the connection, the version, the role's rights, the migrations, and then the data."""
     if wrong := _find_malformed(conninfo):
         return [wrong]
     try:
@@ -181,7 +189,11 @@ def check_database(conninfo: str, pending: ListPending | None = None) -> list[Fi
     may_create, is_replica = row or (False, False)
     found = [Finding(check="database", ok=True, detail="It responds."), _check_version(version)]
     found.append(_check_rights(may_create=may_create, is_replica=is_replica))
-    return [*found, _check_migrations(conninfo, pending)] if pending else found
+    if pending is not None:
+        found.append(_check_migrations(conninfo, pending))
+    if check_data is not None and all(each.ok for each in found):
+        found.append(check_data(conninfo))
+    return found
 
 
 def _check_version(major: int) -> Finding:

@@ -50,6 +50,9 @@ PRUNE_FAILED = """
 """
 
 T = TypeVar("T")
+AnyTask = TypeVar("AnyTask", bound=Task[Any, Any, Any])
+
+_at_start: list[Task[Any, Any, Any]] = []
 
 app = App(connector=PsycopgConnector())
 _log = log.get_logger()
@@ -105,6 +108,12 @@ class _SharedObjects:
         self.objects: dict[Callable[[Settings], Any], Any] = {}  # by opener
 
 
+def run_at_start(task: AnyTask) -> AnyTask:
+    """Enqueue a periodic task also when a worker starts."""
+    _at_start.append(task)
+    return task
+
+
 async def run(database: Database, settings: Settings) -> None:
     """Run jobs until cancelled; continue when the database becomes available again.
 
@@ -113,7 +122,7 @@ async def run(database: Database, settings: Settings) -> None:
     async with _open_queue(database):
         while True:
             try:
-                await _enqueue_overdue(database)
+                await _enqueue_at_start(database)
                 await _run_worker(database, settings, concurrency=settings.worker_concurrency)
             except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
                 current = asyncio.current_task()
@@ -157,13 +166,14 @@ async def _run_worker(database: Database, settings: Settings, **options: Any) ->
         )
 
 
-async def _enqueue_overdue(database: Database) -> None:
+async def _enqueue_at_start(database: Database) -> None:
     """Enqueue the periodic tasks that may have been missed while no worker was running."""
     async with database.transaction() as conn:
-        for task in (retry_stalled, run_maintenance):
+        for task in _at_start:
             await defer(conn, task, once=task.queueing_lock, timestamp=0)
 
 
+@run_at_start
 @app.periodic(cron="* * * * *")
 @app.task(name="kit.revive", queueing_lock="kit.revive", pass_context=True)
 async def retry_stalled(context: JobContext, timestamp: int) -> None:
@@ -194,6 +204,7 @@ async def _retry_job(job: Job) -> None:
         _log.warning("job_not_retried", job=job.id, task=job.task_name)
 
 
+@run_at_start
 @app.periodic(cron="17 * * * *")
 @app.task(name="kit.housekeep", queueing_lock="kit.housekeep", pass_context=True)
 async def run_maintenance(context: JobContext, timestamp: int) -> None:

@@ -13,6 +13,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from builders.kit.process import issuers
 from builders.kit.values import hosts
 
+_LISTS = ("secret_keys", "outbound_allow", "trusted_proxies", "lander_origins", "dns_resolvers", "mail_hosts")
+
 
 class Settings(BaseSettings):
     """Environment variables `BUILDERS_*`; docs/reference/settings.md is generated from this class."""
@@ -202,6 +204,11 @@ class Settings(BaseSettings):
     stripe_api_base: str = Field(
         "https://api.stripe.com", description="Where Stripe is, for tests; `http` only to BUILDERS_OUTBOUND_ALLOW."
     )
+    exchange_rates: str = Field(
+        "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip",
+        description="URL of the archive from which exchange rates are fetched that are newer than those installed "
+        "with the service. `installed`: none are fetched; `off`: none are loaded.",
+    )
     log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
     log_format: Literal["auto", "json", "console"] = Field(
         "auto",
@@ -241,15 +248,7 @@ class Settings(BaseSettings):
     def _read_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(map(hosts.read_origin, value))
 
-    @field_validator(
-        "secret_keys",
-        "outbound_allow",
-        "trusted_proxies",
-        "lander_origins",
-        "dns_resolvers",
-        "mail_hosts",
-        mode="before",
-    )
+    @field_validator(*_LISTS, mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return (

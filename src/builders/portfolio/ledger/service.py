@@ -14,6 +14,8 @@ from builders.portfolio.ledger.entries import (
     void_references as void_references,
 )
 from builders.portfolio.ledger.rates import (
+    fetch_rates as fetch_rates,
     find_newest_day as find_newest_day,
+    load_installed_rates as load_installed_rates,
     load_rates as load_rates,
 )

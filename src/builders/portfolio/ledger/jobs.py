@@ -1,0 +1,24 @@
+"""Jobs of the ledger."""
+
+from procrastinate import JobContext
+
+from builders.kit.jobs import queue
+from builders.kit.outbound import client
+from builders.portfolio.ledger import service as ledger
+
+
+@queue.run_at_start
+@queue.app.periodic(cron="40 15,20 * * *")
+@queue.app.task(
+    name="portfolio.load_exchange_rates", queueing_lock="portfolio.load_exchange_rates", pass_context=True
+)
+async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
+    """Load the exchange rates that are installed with the service, and fetch those of the days since."""
+    del timestamp
+    url = queue.settings(context).exchange_rates
+    if url == "off":
+        return
+    await ledger.load_installed_rates(queue.database(context))
+    if url != "installed":
+        outbound = await queue.get_shared(context, client.open_client)
+        await ledger.fetch_rates(queue.database(context), outbound=outbound, url=url)
