@@ -4,6 +4,6 @@ from tests.architecture.source import ROOT, Source, sources
 
 
 @pytest.fixture(scope="module")
-def house() -> list[Source]:
-    """Every file of the service; not kept for longer, since so many objects slow down whoever counts them."""
+def codebase() -> list[Source]:
+    """Return every file of the service; for one module of tests, since so many objects slow down others."""
     return list(sources(ROOT / "src", "builders"))

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
-from tests.architecture.doors import imported
+from tests.architecture.interfaces import imported
 from tests.architecture.source import Source, functions
 
 IMPORTERS = {"import_module", "__import__"}
@@ -13,7 +13,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/http/middleware.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
     "builders/kit/db/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
     "builders/sandbox/runner.py:_advance": "a batch that always fails would bar its account for ever",
-    "builders/sandbox/jobs.py:finish": "an end that always fails would do so too, and is given up",
+    "builders/sandbox/jobs.py:finish": "an end that always fails would do so too, and is abandoned",
     "builders/sandbox/finishing.py:give_up": "whatever is wrong with one part of an end, the promotion must end",
     "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
@@ -33,13 +33,13 @@ SOLE_CALLS = {
 }
 SOLE_IMPORTS = {
     **dict.fromkeys(("aiohttp", "httpx", "requests", "urllib.request"), OUTBOUND),
-    "http.client": OUTBOUND | {"builders/cli/asking.py"},  # which asks ourselves whether we live
+    "http.client": OUTBOUND | {"builders/cli/asking.py"},  # the health check of our own process
     **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.uuid7"), IDS),
 }
 
 
 def late_import(file: Source) -> Iterator[str]:
-    """An import inside a function dodges the check of rings."""
+    """An import inside a function escapes the check for cycles."""
     indented = [node for node in file.nodes if isinstance(node, ast.Import | ast.ImportFrom) and node.col_offset]
     for function in functions(file) if indented else ():
         for node in ast.walk(function):
@@ -60,7 +60,7 @@ def import_by_name(file: Source) -> Iterator[str]:
 
 
 def typing_import(file: Source) -> Iterator[str]:
-    """An import for type checkers alone hides a ring."""
+    """An import for type checkers alone hides a cycle."""
     for node in file.nodes:
         match node:
             case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
@@ -68,7 +68,7 @@ def typing_import(file: Source) -> Iterator[str]:
 
 
 def caught(node: ast.AST) -> set[str]:
-    """The names of the errors that a handler, or `suppress`, swallows; one that raises again swallows none."""
+    """Return the names of the errors that a handler, or `suppress`, swallows; none for one that raises again."""
     match node:
         case ast.ExceptHandler(body=[*_, ast.Raise(exc=None)]):
             return set()

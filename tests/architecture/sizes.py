@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tests.architecture.source import Function, Source, after_docstring, functions, span
 
 FILE_LINES, FUNCTION_LINES, HANDLER_LINES = 300, 40, 8
-# A module so called is where things go that nobody has found a place for.
+# Names that say nothing about what a module holds.
 SHAPELESS = {
     "utils",
     "helpers",
@@ -44,16 +44,16 @@ def is_handler(function: Function) -> bool:
 
 
 def arguments(doing: list[ast.stmt]) -> int:
-    """Lines that hold nothing but arguments by keyword."""
+    """Return the lines that hold nothing but arguments by keyword."""
     nodes = [node for statement in doing for node in ast.walk(statement)]
     lines = {each.lineno for node in nodes if isinstance(node, ast.Call) for each in node.keywords}
     return len(lines - {node.lineno for node in nodes if isinstance(node, ast.stmt)})
 
 
 def long_handler(file: Source) -> Iterator[str]:
-    """A handler calls a door and shapes the answer; what needs more lines belongs behind the door.
+    """A handler calls a service and returns the reply; what needs more lines belongs in the service.
 
-    Arguments on lines of their own are free: a door with many makes no long handler.
+    Arguments on lines of their own are not counted.
     """
     for function in filter(is_handler, functions(file)):
         doing = after_docstring(function.body)

@@ -1,4 +1,4 @@
-"""Python files as the house rules read them."""
+"""Python files as the architecture rules read them."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator

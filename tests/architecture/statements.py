@@ -10,7 +10,7 @@ from importlib import import_module
 import psycopg
 from psycopg.sql import Composable
 
-from tests.architecture.doors import FIRST
+from tests.architecture.interfaces import FIRST
 from tests.architecture.source import Source
 
 _LEAD = r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"  # what may stand before the first word
@@ -47,14 +47,14 @@ class Statement:
     text: str
 
     @property
-    def room(self) -> str:
-        """The package that holds it, as table names begin: `projects`, `portfolio_ledger`, `kit`."""
+    def package(self) -> str:
+        """Return the package that holds it, as table names begin: `projects`, `portfolio_ledger`, `kit`."""
         parts = [part for part in self.place.split("/")[1:-1] if part != STORE]
         return "kit" if parts[:1] == ["kit"] else "_".join(parts)
 
 
 def in_kit(file: Source) -> bool:
-    """Whether the file belongs to no room."""
+    """Return whether the file is part of the kit."""
     return file.package[:2] == ("builders", "kit")
 
 
@@ -87,7 +87,7 @@ def texts(file: Source) -> Iterator[tuple[ast.expr, str]]:
 
 
 def composed(file: Source) -> set[int]:
-    """The literals in `sql.SQL(…)` of the kit: statements on tables whose names it is told, as of partitions."""
+    """Return the literals in `sql.SQL(…)` of the kit: statements with a table name as parameter."""
     calls = (node for node in file.nodes if isinstance(node, ast.Call) and in_kit(file))
     composing = (each for each in calls if ast.unparse(each.func).startswith("sql.SQL"))
     return {id(node) for each in composing for node in ast.walk(each)}
@@ -216,10 +216,10 @@ def named_tables(statement: Statement, tables: Collection[str]) -> list[str]:
 
 
 def foreign_tables(statement: Statement, tables: Collection[str]) -> Iterator[str]:
-    """A room reads and writes its own tables; another's are behind that room's door."""
+    """A package reads and writes its own tables, and calls another package's service for that one's."""
     for table in named_tables(statement, tables):
-        if table != statement.room and not table.startswith(f"{statement.room}_"):
-            yield f"{statement.place} {table}: not a table of {statement.room}"
+        if table != statement.package and not table.startswith(f"{statement.package}_"):
+            yield f"{statement.place} {table}: not a table of {statement.package}"
 
 
 def any_account(statement: Statement, tenants: Collection[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ GLOBAL: Mapping[str, str] = {
     "procrastinate_*": "the job queue's own; its arguments are ids only",
     "kit_migrations": "book-keeping of the schema itself",
     "probes_writes": "always empty: readiness writes to it and rolls back",
-    "kit_outbox_pending": "what of the outbox is to be told, whoever's it is; rows live for milliseconds",
+    "kit_outbox_pending": "events of all accounts that wait to be published; rows live for milliseconds",
     "identity_accounts": "the tenant itself: its id is everyone's account_id",
     "identity_key_ids": "a key arrives without its account",
     "identity_grant_ids": "a grant arrives without its account",

@@ -13,14 +13,14 @@ PLANNED_ONCE = {
     "builders/webhooks/store/fanout.py:LIST_RECEIVERS": "an account has a few destinations",
     "builders/webhooks/store/deliveries.py:REQUEUE_MANY": "walks along a destination's deliveries anyway",
     "builders/webhooks/store/deliveries.py:LIST_OF_DESTINATION": "walks along a destination's deliveries anyway",
-    "builders/webhooks/store/deliveries.py:LIST_FAILED": "walks along the few that were given up anyway",
+    "builders/webhooks/store/deliveries.py:LIST_FAILED": "walks along the few that failed anyway",
 }
 
 
 @pytest.fixture(scope="module")
-def said(house: list[Source]) -> list[str]:
+def said(codebase: list[Source]) -> list[str]:
     """What is prepared and should not be, meant or not."""
-    return breaches(planned_once, house)
+    return breaches(planned_once, codebase)
 
 
 def test_a_list_is_planned_for_the_filters_it_gets(said: list[str]) -> None:
@@ -44,7 +44,7 @@ def test_everything_that_may_be_planned_once_is(said: list[str]) -> None:
         ("FIND = ''\ncursor.execute(FIND, row)", 0),
     ],
 )
-def test_a_list_that_is_planned_once_is_said(text: str, count: int) -> None:
+def test_a_list_that_is_planned_once_is_reported(text: str, count: int) -> None:
     assert len(list(planned_once(source(STORE, text)))) == count
 
 

@@ -1,15 +1,15 @@
-"""The house rules, held against the house, and each against samples that break it."""
+"""The architecture rules, checked on the code, and each on samples that break it."""
 
 import re
 
 import pytest
 
-from tests.architecture import doors, habits, mechanisms, sizes
+from tests.architecture import habits, interfaces, mechanisms, sizes
 from tests.architecture.source import ROOT, Rule, Source, breaches, functions, source, sources
 
-IN_THE_HOUSE: list[Rule] = [
-    doors.only_doors,
-    doors.door_shape,
+OF_THE_SERVICE: list[Rule] = [
+    interfaces.private_import,
+    interfaces.service_signature,
     habits.catch_all,
     habits.import_by_name,
     habits.second_source,
@@ -28,17 +28,17 @@ EVERYWHERE: list[Rule] = [
 ]
 
 
-def test_there_is_a_house_to_check(house: list[Source]) -> None:
-    assert {"builders/app.py", "builders/kit/http/compiled_routes.py"} <= {str(file.path) for file in house}
+def test_the_files_of_the_service_are_found(codebase: list[Source]) -> None:
+    assert {"builders/app.py", "builders/kit/http/compiled_routes.py"} <= {str(file.path) for file in codebase}
 
 
-@pytest.mark.parametrize("rule", [*IN_THE_HOUSE, *EVERYWHERE])
-def test_the_house_keeps_the_rule(rule: Rule, house: list[Source]) -> None:
-    said = breaches(rule, house)
+@pytest.mark.parametrize("rule", [*OF_THE_SERVICE, *EVERYWHERE])
+def test_the_service_keeps_the_rule(rule: Rule, codebase: list[Source]) -> None:
+    said = breaches(rule, codebase)
     assert not said, "\n".join(said)
 
 
-def test_what_stands_around_the_house_keeps_the_rules() -> None:
+def test_tests_benchmarks_and_docs_keep_the_rules() -> None:
     seen, said = set(), []
     for file in sources(ROOT, "tests", "bench", "soak", "docs"):  # one after another: all together fill the memory
         seen.add(file.path.parts[0])
@@ -47,24 +47,24 @@ def test_what_stands_around_the_house_keeps_the_rules() -> None:
     assert not said, "\n".join(said)
 
 
-def test_every_folder_is_a_package(house: list[Source]) -> None:
-    assert doors.unseen_folders(house) == []
+def test_every_folder_is_a_package(codebase: list[Source]) -> None:
+    assert interfaces.folders_without_init(codebase) == []
 
 
-def test_a_folder_that_is_no_package_is_said() -> None:
+def test_a_folder_that_is_no_package_is_reported() -> None:
     files = [source("builders/mail/__init__.py", ""), source("builders/leads/service.py", "")]
-    assert doors.unseen_folders(files) == ["builders/leads"]
+    assert interfaces.folders_without_init(files) == ["builders/leads"]
 
 
-def test_every_place_that_may_catch_all_is_there(house: list[Source]) -> None:
-    there = {f"{file.path}:{function.name}" for file in house for function in functions(file)}
+def test_every_place_that_may_catch_all_is_there(codebase: list[Source]) -> None:
+    there = {f"{file.path}:{function.name}" for file in codebase for function in functions(file)}
     assert sorted(habits.MAY_CATCH_ALL.keys() - there) == []
 
 
 @pytest.mark.parametrize("field", ["alias_limit", "allowed_domains"])
-def test_a_field_of_a_project_is_in_at_most_six_files(field: str, house: list[Source]) -> None:
+def test_a_field_of_a_project_is_in_at_most_six_files(field: str, codebase: list[Source]) -> None:
     """Records copy the fields of ProjectFields without their names."""
-    files = [str(file.path) for file in house if re.search(rf"\b{field}\b", file.text)]
+    files = [str(file.path) for file in codebase if re.search(rf"\b{field}\b", file.text)]
     assert len(files) <= 6, files
 
 
@@ -74,35 +74,40 @@ WIDE_HANDLER = HANDLER.replace("'/x'", "'/x',\n    a=1,\n    b=2,\n")
 
 # A rule, a file that breaks it, and what is said of it.
 BROKEN: list[tuple[Rule, str, str, str]] = [
-    (doors.only_doors, "builders/app.py", "from builders.mail import store", "builders.mail.store"),
-    (doors.only_doors, "builders/app.py", "from builders.mail import jobs", "builders.mail.jobs"),
-    (doors.only_doors, "builders/worker.py", "from builders.mail import api", "builders.mail.api"),
-    (doors.only_doors, "builders/cli/main.py", "import builders.mail", "builders.mail is not a door"),
-    (doors.only_doors, "builders/cli/main.py", "from builders import mail", "builders.mail is not a door"),
+    (interfaces.private_import, "builders/app.py", "from builders.mail import store", "builders.mail.store"),
+    (interfaces.private_import, "builders/app.py", "from builders.mail import jobs", "builders.mail.jobs"),
+    (interfaces.private_import, "builders/worker.py", "from builders.mail import api", "builders.mail.api"),
+    (interfaces.private_import, "builders/cli/main.py", "import builders.mail", "builders.mail is not public"),
     (
-        doors.only_doors,
+        interfaces.private_import,
+        "builders/cli/main.py",
+        "from builders import mail",
+        "builders.mail is not public",
+    ),
+    (
+        interfaces.private_import,
         "builders/sandbox/plan.py",
         "from builders.aliases.errors import X",
         "aliases.errors.X",
     ),
-    (doors.only_doors, "builders/sandbox/plan.py", "from ..aliases.store import X", "aliases.store.X"),
-    (doors.only_doors, "builders/sandbox/plan.py", "from ..aliases import events", "aliases.events"),
+    (interfaces.private_import, "builders/sandbox/plan.py", "from ..aliases.store import X", "aliases.store.X"),
+    (interfaces.private_import, "builders/sandbox/plan.py", "from ..aliases import events", "aliases.events"),
     (
-        doors.only_doors,
+        interfaces.private_import,
         "builders/portfolio/team/api.py",
         "import builders.portfolio.ledger.store",
         "ledger.store",
     ),
-    (doors.only_doors, "builders/portfolio/team/api.py", "from ..ledger import api", "ledger.api"),
-    (doors.door_shape, "builders/mail/service.py", "async def send(address): ...", "send(address)"),
+    (interfaces.private_import, "builders/portfolio/team/api.py", "from ..ledger import api", "ledger.api"),
+    (interfaces.service_signature, "builders/mail/service.py", "async def send(address): ...", "send(address)"),
     (
-        doors.door_shape,
+        interfaces.service_signature,
         "builders/mail/service.py",
         "async def send(conn, address): ...",
         "send(conn, address)",
     ),
-    (doors.door_shape, "builders/mail/service.py", "async def send(*, conn): ...", "send()"),
-    (doors.door_shape, "builders/mail/service.py", "async def send(conn, *rest): ...", "send(conn)"),
+    (interfaces.service_signature, "builders/mail/service.py", "async def send(*, conn): ...", "send()"),
+    (interfaces.service_signature, "builders/mail/service.py", "async def send(conn, *rest): ...", "send(conn)"),
     (habits.enum_literal, "builders/x.py", "A = Literal[Status.OPEN]", "Status.OPEN in a Literal"),
     (habits.late_import, "builders/mail/service.py", "def f():\n    import os", "inside f"),
     (habits.late_import, "builders/mail/service.py", "def f():\n    from os import path", "inside f"),
@@ -153,25 +158,25 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     (sizes.shapeless_name, "builders/common/mail.py", "", "common"),
 ]
 KEPT: list[tuple[Rule, str, str]] = [
-    (doors.only_doors, "builders/app.py", "from builders.mail import api, service as mail, records"),
-    (doors.only_doors, "builders/worker.py", "from builders.mail import jobs"),
+    (interfaces.private_import, "builders/app.py", "from builders.mail import api, service as mail, records"),
+    (interfaces.private_import, "builders/worker.py", "from builders.mail import jobs"),
     (
-        doors.only_doors,
+        interfaces.private_import,
         "builders/sandbox/plan.py",
         "from . import store\nfrom ..aliases.service import claim",
     ),
     (
-        doors.only_doors,
+        interfaces.private_import,
         "builders/sandbox/plan.py",
         "from builders.kit import db\nfrom builders.kit.errors import X",
     ),
     (
-        doors.door_shape,
+        interfaces.service_signature,
         "builders/mail/service.py",
         "async def send(conn, *, address): ...\ndef pure(a, b): ...",
     ),
     (
-        doors.door_shape,
+        interfaces.service_signature,
         "builders/mail/service.py",
         "async def send(pool, *, address): ...\nasync def _step(a): ...",
     ),
@@ -200,7 +205,7 @@ KEPT: list[tuple[Rule, str, str]] = [
 
 
 @pytest.mark.parametrize(("rule", "path", "text", "said"), BROKEN)
-def test_a_broken_rule_is_said(rule: Rule, path: str, text: str, said: str) -> None:
+def test_a_broken_rule_is_reported(rule: Rule, path: str, text: str, said: str) -> None:
     found = list(rule(source(path, text)))
     assert len(found) == 1
     assert path in found[0]
@@ -208,14 +213,14 @@ def test_a_broken_rule_is_said(rule: Rule, path: str, text: str, said: str) -> N
 
 
 @pytest.mark.parametrize(("rule", "path", "text"), KEPT)
-def test_a_kept_rule_is_silent(rule: Rule, path: str, text: str) -> None:
+def test_a_kept_rule_reports_nothing(rule: Rule, path: str, text: str) -> None:
     assert list(rule(source(path, text))) == []
 
 
 def test_every_rule_has_been_broken_once() -> None:
-    assert {*IN_THE_HOUSE, *EVERYWHERE} == {rule for rule, *_ in BROKEN}
+    assert {*OF_THE_SERVICE, *EVERYWHERE} == {rule for rule, *_ in BROKEN}
 
 
-def test_a_place_that_may_catch_all_is_left_in_peace() -> None:
+def test_a_place_that_may_catch_all_passes() -> None:
     edge = source("builders/x.py", "def f():\n  try: g()\n  except Exception: ...")
     assert list(habits.catch_all(edge, {"builders/x.py:f": "the edge"})) == []

@@ -37,12 +37,12 @@ def test_every_operation_names_a_scope_or_is_public() -> None:
         ({"x-scope": "things:read"}, []),
     ],
 )
-def test_an_operation_without_a_good_scope_is_said(operation: Json, said: list[str]) -> None:
+def test_an_operation_without_a_good_scope_is_reported(operation: Json, said: list[str]) -> None:
     document = {"paths": {"/v1/things": {"get": operation}, "/livez": {"get": {}}}}
     assert list(unscoped(document, known={"things:read"}, public={"GET /livez"})) == said
 
 
-def test_a_public_operation_with_a_scope_is_said() -> None:
+def test_a_public_operation_with_a_scope_is_reported() -> None:
     document = {"paths": {"/livez": {"get": {"x-scope": "things:read"}}}}
     assert list(unscoped(document, known={"things:read"}, public={"GET /livez"})) == [
         "GET /livez: is public, but asks for things:read"

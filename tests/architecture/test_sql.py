@@ -1,4 +1,4 @@
-"""SQL stands in stores, PostgreSQL understands it, and each room keeps to its own tables."""
+"""SQL stands in stores, PostgreSQL understands it, and each package uses only its own tables."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ MEANT = {
     "builders/identity/store/sessions.py:REDEEM_GRANT": "a grant arrives without its account",
     "builders/identity/store/sessions.py:PRUNE_SESSIONS": "sessions of all accounts grow old alike",
     "builders/mail/store.py:FIND_ORIGINS": "tracked links come without their accounts",
-    "builders/tracking/store.py:INSERT": "hits of all accounts share a commit; each row says whose it is",
+    "builders/tracking/store.py:INSERT": "opens and clicks of all accounts share a commit; each row names its own",
     "builders/tracking/store.py:MARK_BURSTS": "machines follow links whoever's the mail is",
     "builders/aliases/store/changes.py:LIST_ACTIVE": "a mail server forwards whoever's names they are",
     "builders/aliases/store/changes.py:LIST_CHANGED": "as above, for what changed",
@@ -46,7 +46,7 @@ MEANT = {
     "builders/invoices/store/timeline.py:STEP": "invoices of all accounts fall due alike",
     "builders/invoices/store/timeline.py:GIVE_UP": "as above, for those that nobody paid",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "the queue keeps failed jobs for ever",
-    "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above: they tell when a job failed",
+    "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above, for the times of failures",
     "builders/portfolio/ledger/store/rates.py:CONVERT_AWAITING": "rates arrive for entries of all accounts alike",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "invitations of all accounts expire alike",
     "builders/profile/store/verifications.py:PRUNE_SENT": "what was sent is forgotten whoever asked for it",
@@ -70,33 +70,33 @@ def tables(conn: psycopg.Connection) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def all_statements(house: list[Source]) -> list[Statement]:
+def all_statements(codebase: list[Source]) -> list[Statement]:
     """Every statement of the service."""
-    return [statement for file in house for statement in statements(file)]
+    return [statement for file in codebase for statement in statements(file)]
 
 
 def sample(text: str, place: str = "builders/kit/store.py:SAMPLE") -> Statement:
     return Statement(place=place, text=text)
 
 
-def test_sql_stands_in_stores_and_in_the_kit_with_a_name(house: list[Source]) -> None:
-    said = breaches(stray_sql, house)
+def test_sql_stands_in_stores_and_in_the_kit_with_a_name(codebase: list[Source]) -> None:
+    said = breaches(stray_sql, codebase)
     assert not said, "\n".join(said)
 
 
-def test_what_is_executed_is_a_constant_of_a_store(house: list[Source]) -> None:
-    said = breaches(nameless_sql, house)
+def test_what_is_executed_is_a_constant_of_a_store(codebase: list[Source]) -> None:
+    said = breaches(nameless_sql, codebase)
     assert not said, "\n".join(said)
 
 
-def test_everything_that_may_be_sent_without_a_name_is_sent(house: list[Source]) -> None:
-    said = {each.partition(": ")[0] for file in house for each in nameless_sql(file, ())}
+def test_everything_that_may_be_sent_without_a_name_is_sent(codebase: list[Source]) -> None:
+    said = {each.partition(": ")[0] for file in codebase for each in nameless_sql(file, ())}
     assert sorted(MAY_SEND.keys() - said) == []
 
 
 def test_statements_are_found(all_statements: list[Statement]) -> None:
-    rooms = {statement.room for statement in all_statements}
-    assert {"kit", "identity", "catalog", "aliases", "sandbox"} <= rooms
+    packages = {statement.package for statement in all_statements}
+    assert {"kit", "identity", "catalog", "aliases", "sandbox"} <= packages
 
 
 def test_postgresql_understands_every_statement(conn: psycopg.Connection, all_statements: list[Statement]) -> None:
@@ -125,7 +125,7 @@ def said_of_tables(tables: list[str], all_statements: list[Statement]) -> list[s
     ]
 
 
-def test_every_statement_keeps_to_its_room_and_names_an_account(said_of_tables: list[str]) -> None:
+def test_every_statement_uses_its_packages_tables_and_names_an_account(said_of_tables: list[str]) -> None:
     said = [each for each in said_of_tables if each.partition(": ")[0] not in MEANT]
     assert not said, "\n".join(said)
 
@@ -149,7 +149,7 @@ def test_every_breach_that_is_meant_is_there(said_of_tables: list[str]) -> None:
         ("builders/kit/jobs/queue.py", "def f(conn): conn.execute('SELECT 1')", "without a capital name"),
     ],
 )
-def test_stray_sql_is_said(path: str, text: str, said: str) -> None:
+def test_stray_sql_is_reported(path: str, text: str, said: str) -> None:
     found = list(stray_sql(source(path, text)))
     assert len(found) == 1
     assert said in found[0]
@@ -165,7 +165,7 @@ def test_stray_sql_is_said(path: str, text: str, said: str) -> None:
         ("builders/mail/service.py", "METHODS = ['DELETE', 'UPDATE']\n'Select one with care.'"),
     ],
 )
-def test_sql_in_its_place_is_left_alone(path: str, text: str) -> None:
+def test_sql_in_its_place_passes(path: str, text: str) -> None:
     assert list(stray_sql(source(path, text))) == []
 
 
@@ -180,7 +180,7 @@ def test_sql_in_its_place_is_left_alone(path: str, text: str) -> None:
         ("builders/mail/store.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
     ],
 )
-def test_sql_that_is_executed_without_a_name_is_said(path: str, text: str) -> None:
+def test_sql_that_is_executed_without_a_name_is_reported(path: str, text: str) -> None:
     assert len(list(nameless_sql(source(path, text)))) == 1
 
 
@@ -192,7 +192,7 @@ def test_sql_that_is_executed_without_a_name_is_said(path: str, text: str) -> No
         ("builders/kit/jobs/queue.py", "conn.execute(sql.SQL('DROP TABLE {}').format(name))"),
     ],
 )
-def test_sql_that_is_executed_by_its_name_is_left_alone(path: str, text: str) -> None:
+def test_sql_that_is_executed_by_its_name_passes(path: str, text: str) -> None:
     assert list(nameless_sql(source(path, text))) == []
 
 
@@ -213,7 +213,7 @@ def test_statements_are_taken_from_what_a_constant_holds() -> None:
         ("LOCK TABLES kit_migrations", "syntax error"),
     ],
 )
-def test_sql_that_is_not_understood_is_said(conn: psycopg.Connection, text: str, said: str) -> None:
+def test_sql_that_is_not_understood_is_reported(conn: psycopg.Connection, text: str, said: str) -> None:
     (found,) = misunderstood(conn, sample(text))
     assert said in found
 
@@ -232,12 +232,12 @@ def test_sql_that_is_understood_is_not_run(conn: psycopg.Connection, text: str) 
 
 
 @pytest.mark.parametrize("call", ["now()", "NOW()", "CURRENT_TIMESTAMP", "clock_timestamp()"])
-def test_a_statement_with_a_clock_of_its_own_is_said(call: str) -> None:
+def test_a_statement_with_a_clock_of_its_own_is_reported(call: str) -> None:
     assert len(list(own_clock(sample(f"SELECT {call}")))) == 1
     assert list(own_clock(sample("SELECT %(now)s, known FROM t"))) == []
 
 
-def test_a_foreign_table_is_said() -> None:
+def test_a_foreign_table_is_reported() -> None:
     tables = ["mail", "mail_sent", "leads_people", "mailboxes"]
     statement = sample("SELECT 1 FROM mail_sent, mail, leads_people", "builders/mail/store.py:LIST")
     assert list(foreign_tables(statement, tables)) == [
@@ -246,12 +246,12 @@ def test_a_foreign_table_is_said() -> None:
     assert len(list(foreign_tables(sample("SELECT 1 FROM mailboxes", statement.place), tables))) == 1
 
 
-def test_a_room_of_the_wing_has_tables_with_both_names() -> None:
+def test_tables_of_a_portfolio_subpackage_have_both_names() -> None:
     statement = sample("SELECT 1 FROM portfolio_team_members", "builders/portfolio/team/store.py:LIST")
     assert list(foreign_tables(statement, ["portfolio_team_members"])) == []
 
 
-def test_a_statement_for_any_account_is_said() -> None:
+def test_a_statement_for_any_account_is_reported() -> None:
     place = "builders/mail/store.py:LIST"
     assert list(any_account(sample("SELECT id FROM mail_sent WHERE id = %(id)s", place), ["mail_sent"])) == [
         "builders/mail/store.py:LIST: touches mail_sent without an account"

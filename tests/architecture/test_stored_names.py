@@ -91,8 +91,8 @@ def _is_constant(value: ast.expr | None) -> bool:
     return False
 
 
-def test_stored_names_are_constants(house: list[Source]) -> None:
-    code = [each for each in house if each.path.parts[0] == "builders"]
+def test_stored_names_are_constants(codebase: list[Source]) -> None:
+    code = [each for each in codebase if each.path.parts[0] == "builders"]
     assert len(code) > 100
     assert breaches(derived, code) == []
 

@@ -8,23 +8,23 @@ import pytest
 from tests.architecture import tenancy
 from tests.architecture.tenancy import Table
 
-SHELF = """
-    CREATE SCHEMA shelf;
-    CREATE TABLE shelf.mail_templates (id uuid PRIMARY KEY);
-    CREATE TABLE shelf.mail_kept (
+SAMPLE = """
+    CREATE SCHEMA sample;
+    CREATE TABLE sample.mail_templates (id uuid PRIMARY KEY);
+    CREATE TABLE sample.mail_kept (
         account_id uuid NOT NULL, id uuid, number int, day date,
-        template uuid REFERENCES shelf.mail_templates (id),
+        template uuid REFERENCES sample.mail_templates (id),
         PRIMARY KEY (account_id, id, day)
     ) PARTITION BY RANGE (day);
-    CREATE TABLE shelf.mail_kept_default PARTITION OF shelf.mail_kept DEFAULT;
-    CREATE UNIQUE INDEX one_number ON shelf.mail_kept (account_id, lower(number::text), day)
+    CREATE TABLE sample.mail_kept_default PARTITION OF sample.mail_kept DEFAULT;
+    CREATE UNIQUE INDEX one_number ON sample.mail_kept (account_id, lower(number::text), day)
         INCLUDE (template);
-    CREATE TABLE shelf.mail_orphans (id uuid PRIMARY KEY);
-    CREATE TABLE shelf.mail_loose (
+    CREATE TABLE sample.mail_orphans (id uuid PRIMARY KEY);
+    CREATE TABLE sample.mail_loose (
         account_id uuid, id uuid, kept uuid, day date,
         UNIQUE (id) INCLUDE (account_id),
-        FOREIGN KEY (kept) REFERENCES shelf.mail_orphans (id),
-        FOREIGN KEY (account_id, kept, day) REFERENCES shelf.mail_kept (account_id, id, day)
+        FOREIGN KEY (kept) REFERENCES sample.mail_orphans (id),
+        FOREIGN KEY (account_id, kept, day) REFERENCES sample.mail_kept (account_id, id, day)
     );
 """
 
@@ -48,9 +48,9 @@ def test_every_listed_table_is_there(conn: psycopg.Connection) -> None:
 
 
 def test_a_schema_is_read_as_it_is(conn: psycopg.Connection) -> None:
-    conn.execute(SHELF)
-    conn.execute("SET search_path TO shelf")
-    kept, loose, orphans, templates = tenancy.read(conn, "shelf")
+    conn.execute(SAMPLE)
+    conn.execute("SET search_path TO sample")
+    kept, loose, orphans, templates = tenancy.read(conn, "sample")
     assert kept == Table(
         name="mail_kept",
         has_tenant=True,
@@ -66,10 +66,10 @@ def test_a_schema_is_read_as_it_is(conn: psycopg.Connection) -> None:
     assert (orphans.name, templates.name) == ("mail_orphans", "mail_templates")
 
 
-def test_a_table_that_forgets_the_tenant_is_said(conn: psycopg.Connection) -> None:
-    conn.execute(SHELF)
-    conn.execute("SET search_path TO shelf")
-    assert list(tenancy.untenanted(tenancy.read(conn, "shelf"), {"mail_templates": "reference"})) == [
+def test_a_table_that_forgets_the_tenant_is_reported(conn: psycopg.Connection) -> None:
+    conn.execute(SAMPLE)
+    conn.execute("SET search_path TO sample")
+    assert list(tenancy.untenanted(tenancy.read(conn, "sample"), {"mail_templates": "reference"})) == [
         "mail_loose: has no account_id that is never null",
         "mail_loose: the unique key mail_loose_id_account_id_key (id) is without account_id",
         "mail_loose: the foreign key to mail_orphans (kept) is without account_id",
@@ -78,12 +78,12 @@ def test_a_table_that_forgets_the_tenant_is_said(conn: psycopg.Connection) -> No
     ]
 
 
-def test_a_table_without_any_key_is_said() -> None:
+def test_a_table_without_any_key_is_reported() -> None:
     bare = Table(name="mail_bare", has_tenant=True, unique_keys=[], foreign_keys=[])
     assert list(tenancy.untenanted([bare])) == ["mail_bare: has no key"]
 
 
-def test_a_listed_name_that_no_table_bears_is_said() -> None:
+def test_a_listed_name_that_no_table_bears_is_reported() -> None:
     there = [Table(name="mail_sent", has_tenant=True, unique_keys=[], foreign_keys=[])]
     assert tenancy.unused(there, {"mail_*": "", "mail_sent": "", "mail_lost": "", "leads_*": ""}) == [
         "mail_lost",

@@ -1,4 +1,4 @@
-"""The import contracts of .importlinter, held against the house and against small houses that break them."""
+"""The import contracts of .importlinter, checked on the code and on small packages that break them."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.architecture.source import ROOT
 
 
 def lint_imports(folder: Path) -> tuple[int, str]:
-    """Runs the contracts on the package `builders` in the folder."""
+    """Run the contracts on the package `builders` in the folder."""
     done = subprocess.run(
         [
             Path(sys.executable).with_name("lint-imports"),
@@ -31,7 +31,7 @@ def lint_imports(folder: Path) -> tuple[int, str]:
 
 
 def build(folder: Path, files: dict[str, str]) -> None:
-    """Writes a small package `builders`; every folder becomes a package."""
+    """Write a small package `builders`; every folder becomes a package."""
     for name, text in files.items():
         file = folder / "builders" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -72,20 +72,20 @@ SMALL = {
     "mail/store/sent.py": "",
     "kit/values/clock.py": "",
 }
-FLOORS = "Rooms import only rooms on lower floors"
-WING = "Rooms of the portfolio wing"
-ROOMS = "Inside a room"
-SCHEMAS = "What goes over the wire"
-RINGS = "No modules or rooms import each other in a ring"
+LAYERS = "Packages import only packages of lower layers"
+PORTFOLIO = "Subpackages of the portfolio"
+FILES = "Inside a package"
+SCHEMAS = "Only handlers know the wire format"
+CYCLES = "No modules or packages import each other in a cycle"
 
 
-def test_the_house_keeps_its_floors() -> None:
+def test_the_code_keeps_its_layers() -> None:
     code, said = lint_imports(ROOT / "src")
     assert code == 0, said
     assert "6 kept, 0 broken" in said
 
 
-def test_a_small_house_in_order_is_kept(tmp_path: Path) -> None:
+def test_a_small_package_that_keeps_them_passes(tmp_path: Path) -> None:
     build(tmp_path, SMALL)
     code, said = lint_imports(tmp_path)
     assert code == 0, said
@@ -94,32 +94,42 @@ def test_a_small_house_in_order_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("contract", "file", "text"),
     [
-        pytest.param(FLOORS, "leads/service.py", "from builders.projects import service", id="sideways"),
-        pytest.param(FLOORS, "worker.py", "from builders import app", id="sideways on top"),
-        pytest.param(FLOORS, "aliases/service.py", "from builders.domains import service", id="upward"),
+        pytest.param(LAYERS, "leads/service.py", "from builders.projects import service", id="sideways"),
+        pytest.param(LAYERS, "worker.py", "from builders import app", id="sideways in the top layer"),
+        pytest.param(LAYERS, "aliases/service.py", "from builders.domains import service", id="upward"),
         pytest.param(
-            FLOORS, "kit/values/clock.py", "from builders.identity import service", id="out of the cellar"
+            LAYERS, "kit/values/clock.py", "from builders.identity import service", id="the kit imports a package"
         ),
-        pytest.param(FLOORS, "billing/service.py", "", id="unlisted room"),
-        pytest.param(FLOORS, "shortcuts.py", "", id="unlisted module"),
-        pytest.param(WING, "portfolio/billing/service.py", "from ..parking import service", id="wing sideways"),
-        pytest.param(WING, "portfolio/team/service.py", "from ..ledger import service", id="wing upward"),
-        pytest.param(WING, "portfolio/taxes/service.py", "", id="wing unlisted room"),
-        pytest.param(ROOMS, "aliases/store.py", "from . import service", id="store knows its door"),
-        pytest.param(ROOMS, "mail/store/sent.py", "from .. import jobs", id="a file of a store knows jobs"),
-        pytest.param(ROOMS, "aliases/records.py", "from . import errors", id="records know errors"),
-        pytest.param(ROOMS, "aliases/service.py", "from . import jobs", id="door knows jobs"),
-        pytest.param(ROOMS, "portfolio/team/service.py", "from . import api", id="door knows handlers"),
-        pytest.param(ROOMS, "sandbox/plan.py", "from . import jobs", id="door knows jobs by a detour"),
-        pytest.param(SCHEMAS, "sandbox/service.py", "from . import schemas", id="door knows the wire"),
-        pytest.param(SCHEMAS, "sandbox/plan.py", "from . import schemas", id="topic knows the wire"),
-        pytest.param(SCHEMAS, "mail/signing.py", "from .schemas import sent", id="topic knows a file of the wire"),
-        pytest.param(SCHEMAS, "sandbox/service.py", "from . import replies", id="door knows the answers"),
-        pytest.param(SCHEMAS, "app.py", "from builders.sandbox.replies import x", id="answers leave the room"),
-        pytest.param(RINGS, "sandbox/plan.py", "from . import journal", id="ring of topics"),
+        pytest.param(LAYERS, "billing/service.py", "", id="unlisted package"),
+        pytest.param(LAYERS, "shortcuts.py", "", id="unlisted module"),
+        pytest.param(
+            PORTFOLIO, "portfolio/billing/service.py", "from ..parking import service", id="portfolio sideways"
+        ),
+        pytest.param(
+            PORTFOLIO, "portfolio/team/service.py", "from ..ledger import service", id="portfolio upward"
+        ),
+        pytest.param(PORTFOLIO, "portfolio/taxes/service.py", "", id="portfolio unlisted subpackage"),
+        pytest.param(FILES, "aliases/store.py", "from . import service", id="store imports the service"),
+        pytest.param(FILES, "mail/store/sent.py", "from .. import jobs", id="a file of a store imports jobs"),
+        pytest.param(FILES, "aliases/records.py", "from . import errors", id="records import errors"),
+        pytest.param(FILES, "aliases/service.py", "from . import jobs", id="service imports jobs"),
+        pytest.param(FILES, "portfolio/team/service.py", "from . import api", id="service imports handlers"),
+        pytest.param(
+            FILES, "sandbox/plan.py", "from . import jobs", id="service imports jobs through another file"
+        ),
+        pytest.param(SCHEMAS, "sandbox/service.py", "from . import schemas", id="service imports schemas"),
+        pytest.param(SCHEMAS, "sandbox/plan.py", "from . import schemas", id="topic imports schemas"),
+        pytest.param(
+            SCHEMAS, "mail/signing.py", "from .schemas import sent", id="topic imports a file of schemas"
+        ),
+        pytest.param(SCHEMAS, "sandbox/service.py", "from . import replies", id="service imports replies"),
+        pytest.param(
+            SCHEMAS, "app.py", "from builders.sandbox.replies import x", id="another package imports replies"
+        ),
+        pytest.param(CYCLES, "sandbox/plan.py", "from . import journal", id="cycle of topics"),
     ],
 )
-def test_a_broken_floor_is_said(tmp_path: Path, contract: str, file: str, text: str) -> None:
+def test_a_broken_contract_is_reported(tmp_path: Path, contract: str, file: str, text: str) -> None:
     build(tmp_path, SMALL | {file: text})
     code, said = lint_imports(tmp_path)
     assert code == 1
