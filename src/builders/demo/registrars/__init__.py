@@ -1,0 +1,1 @@
+"""Fake registrars: servers that answer like the registrars' APIs, built from their documentation."""

@@ -1,0 +1,1 @@
+"""Registrar connections: what registrars hold for an account, and what they charge."""

@@ -1,0 +1,108 @@
+"""What every registrar adapter offers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from builders.kit.values import domain_names
+from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.records import (
+    AuthCode,
+    AuthCodeDelivery,
+    BilledLine,
+    HeldDomain,
+    HeldTransfer,
+    Profile,
+)
+
+
+class Adapter(ABC):
+    """The account of a customer at one registrar. Every method raises RegistrarFailed."""
+
+    profile: ClassVar[Profile]
+
+    def __init__(self, api: ApiClient, *, credentials: Mapping[str, str]) -> None:
+        self._api = api
+        self._credentials = credentials
+
+    def __repr__(self) -> str:
+        """Leave out the credentials."""
+        return f"{type(self).__name__}({self._api.base_url!r})"
+
+    @abstractmethod
+    def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
+        """Yield the domains of the account, page by page."""
+
+    async def verify(self) -> None:
+        """Send the cheapest request that the credentials must allow; by default the first page of domains."""
+        async for _ in self.list_domains():
+            return
+
+    async def get_domain(self, domain: str) -> HeldDomain:
+        """Return one domain. Raise RegistrarFailed with NOT_FOUND when the account does not hold it."""
+        async for page in self.list_domains():
+            for held in page:
+                if held.domain == domain:
+                    return held
+        raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
+
+    def list_charges(self, *, since: date, until: date) -> AsyncIterator[Sequence[BilledLine]]:
+        """Yield the lines that were charged from `since` to `until`, both included, page by page."""
+        del since, until
+        raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
+
+    async def get_auth_code(self, domain: str) -> AuthCode:
+        """Return the authorization code, or how the registrar delivers it."""
+        del domain
+        if self.profile.capabilities.auth_code is AuthCodeDelivery.RETURNED:
+            raise NotImplementedError
+        return AuthCode(delivery=self.profile.capabilities.auth_code)
+
+    async def find_transfer(self, domain: str) -> HeldTransfer | None:
+        """Return the latest transfer of the domain that the registrar knows of."""
+        del domain
+        raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
+
+    async def set_auto_renew(self, domain: str, *, enabled: bool) -> None:
+        """Switch automatic renewal on or off."""
+        del domain, enabled
+        raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
+
+
+class Row(BaseModel):
+    """A part of a response whose members are in camel case; unknown members are ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
+
+
+def a_label(name: str) -> str:
+    """Return the A-label of a name as a registrar writes it, or the name in lower case when it is no domain."""
+    return domain_names.find_a_label(name) or name.strip().lower()
+
+
+def read_time(text: str | None) -> datetime | None:
+    """Return the UTC time of an ISO 8601 text; without a zone it is UTC. None for an empty or invalid text."""
+    try:
+        found = datetime.fromisoformat((text or "").strip())
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def read_flag(value: object) -> bool | None:
+    """Return a flag that a registrar writes as JSON boolean, number or word; None for anything else."""
+    if isinstance(value, bool):
+        return value
+    return _FLAGS.get(str(value).strip().lower())
+
+
+_FLAGS: dict[str, bool] = {
+    **dict.fromkeys(("1", "yes", "true", "on", "enabled", "locked"), True),
+    **dict.fromkeys(("0", "no", "false", "off", "disabled", "unlocked"), False),
+}
+Flag = Annotated[bool | None, BeforeValidator(read_flag)]

@@ -1,0 +1,168 @@
+"""Requests to the API of one registrar, with its rate limit, retries and failures.
+
+A response is at most 16 MiB. Addresses that users give go through the outbound client (decision 0010).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlencode
+from xml.etree.ElementTree import Element, ParseError
+
+import stamina
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from builders.kit.outbound.client import Outbound, OutboundFailed
+from builders.kit.values import clock
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+
+TOTAL_S = 30.0  # of one request
+MAX_BYTES = 16 * 1024 * 1024
+ATTEMPTS = 3
+SHORT_WAIT_S = 5.0  # a longer Retry-After ends the run
+_SERVER_ERROR = 500
+_TOO_MANY = 429
+
+T = TypeVar("T")
+Query = Mapping[str, str | int]
+
+
+class Pace(Protocol):
+    """The rate limit of a connection, shared by all processes."""
+
+    async def acquire(self) -> None:
+        """Wait until one more request is allowed. Raise RegistrarFailed when that takes too long."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiResponse:
+    """A response of any status below 500 except 429."""
+
+    status: int
+    body: bytes = field(repr=False)
+
+    def json(self) -> Any:  # any JSON; `read` gives it a type
+        """Return the body as JSON. Raise RegistrarFailed when it is none."""
+        try:
+            return from_json(self.body)
+        except ValueError as error:
+            raise RegistrarFailed(RegistrarFailure.MALFORMED) from error
+
+    def xml(self) -> Element:
+        """Return the root of an XML body without entities. Raise RegistrarFailed when it is none."""
+        try:
+            root: Element = fromstring(self.body)
+        except (ParseError, DefusedXmlException, ValueError) as error:
+            raise RegistrarFailed(RegistrarFailure.MALFORMED) from error
+        return root
+
+
+def read(form: TypeAdapter[T], value: object) -> T:
+    """Return a part of a response as a model. Raise RegistrarFailed when it has another shape."""
+    try:
+        return form.validate_python(value)
+    except ValidationError:
+        # Without the cause: it quotes the input, which can hold personal data.
+        raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiClient:
+    """The API of one registrar at one base URL."""
+
+    outbound: Outbound = field(repr=False)
+    pace: Pace
+    base_url: str
+
+    async def get(
+        self,
+        path: str,
+        *,
+        into: Callable[[ApiResponse], T],
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> T:
+        """Read with GET and parse the response with `into`. Raise RegistrarFailed.
+
+        Temporary failures are retried, also those that `into` raises.
+        """
+        return await self.send("GET", f"{path}{_query_string(query)}", into=into, headers=headers, reads=True)
+
+    async def post(
+        self,
+        path: str,
+        *,
+        into: Callable[[ApiResponse], T],
+        json: object,
+        headers: Mapping[str, str] | None = None,
+        reads: bool,
+    ) -> T:
+        """Send JSON with POST; only a request that `reads` is retried. Raise RegistrarFailed."""
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        return await self.send("POST", path, into=into, headers=sent, body=to_json(json), reads=reads)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        into: Callable[[ApiResponse], T],
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        reads: bool,
+    ) -> T:
+        """Send any request; only one that `reads` is retried. Raise RegistrarFailed."""
+        url, sent = f"{self.base_url}{path}", headers or {}
+        if not reads:
+            return into(await self._send(method, url, headers=sent, body=body))
+        async for attempt in stamina.retry_context(on=_backoff, attempts=ATTEMPTS, timeout=TOTAL_S * ATTEMPTS):
+            with attempt:
+                return into(await self._send(method, url, headers=sent, body=body))
+        raise AssertionError("stamina raises the last failure")
+
+    async def _send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ApiResponse:
+        await self.pace.acquire()
+        try:
+            response = await self.outbound.request(
+                method, url, headers=headers, body=body, total_s=TOTAL_S, max_bytes=MAX_BYTES, reuse=True
+            )
+        except OutboundFailed as error:
+            # The URL of some registrars holds the key: only the kind of the failure is told.
+            raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, hint=str(error)) from None
+        if response.status == _TOO_MANY:
+            raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=_retry_after_s(response.headers))
+        if response.status >= _SERVER_ERROR:
+            raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, code=str(response.status))
+        return ApiResponse(status=response.status, body=response.body)
+
+
+def _query_string(query: Query | None) -> str:
+    return f"?{urlencode(query)}" if query else ""
+
+
+def _backoff(error: Exception) -> bool | timedelta:
+    """Return whether to try again, and after which time where the registrar named one."""
+    if not isinstance(error, RegistrarFailed) or not error.is_temporary:
+        return False
+    if error.kind is not RegistrarFailure.RATE_LIMITED:
+        return True
+    if error.retry_after_s is None or error.retry_after_s > SHORT_WAIT_S:
+        return False
+    return timedelta(seconds=error.retry_after_s)
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of Retry-After, given as seconds or as a date (RFC 9110, 10.2.3)."""
+    text = headers.get("Retry-After", "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - clock.now()).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,54 @@
+"""Failures of registrars' APIs, with messages and hints that users may read."""
+
+from enum import StrEnum
+
+
+class RegistrarFailure(StrEnum):
+    """Why a registrar did not do what was asked."""
+
+    AUTH_FAILED = "auth_failed"
+    RESTRICTED = "restricted"
+    IP_NOT_ALLOWED = "ip_not_allowed"
+    RATE_LIMITED = "rate_limited"
+    UNAVAILABLE = "unavailable"
+    MALFORMED = "malformed"
+    NOT_FOUND = "not_found"
+    REFUSED = "refused"
+    UNSUPPORTED = "unsupported"
+
+
+_MESSAGES = {
+    RegistrarFailure.AUTH_FAILED: "The registrar does not accept the credentials.",
+    RegistrarFailure.RESTRICTED: "The registrar does not allow this account to use its API.",
+    RegistrarFailure.IP_NOT_ALLOWED: "The registrar does not accept requests from this service's address.",
+    RegistrarFailure.RATE_LIMITED: "The registrar accepts no more requests for now.",
+    RegistrarFailure.UNAVAILABLE: "The registrar does not respond.",
+    RegistrarFailure.MALFORMED: "The registrar's response cannot be read.",
+    RegistrarFailure.NOT_FOUND: "The registrar does not hold this domain for the account.",
+    RegistrarFailure.REFUSED: "The registrar refused the request.",
+    RegistrarFailure.UNSUPPORTED: "The registrar's API does not offer this.",
+}
+_LATER = {RegistrarFailure.RATE_LIMITED, RegistrarFailure.UNAVAILABLE, RegistrarFailure.MALFORMED}
+
+
+class RegistrarFailed(Exception):
+    """A request to a registrar that failed; message and hint hold no credentials."""
+
+    def __init__(
+        self,
+        kind: RegistrarFailure,
+        *,
+        hint: str | None = None,
+        code: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(_MESSAGES[kind])
+        self.kind = kind
+        self.hint = hint  # what the user can do
+        self.code = code  # the registrar's own code
+        self.retry_after_s = retry_after_s
+
+    @property
+    def is_temporary(self) -> bool:
+        """Return whether the same request can succeed later."""
+        return self.kind in _LATER

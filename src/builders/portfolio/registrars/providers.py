@@ -1,0 +1,8 @@
+"""The registrars that have an adapter."""
+
+from collections.abc import Mapping
+
+from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.adapters.porkbun import Porkbun
+
+ADAPTERS: Mapping[str, type[Adapter]] = {each.profile.provider: each for each in (Porkbun,)}

@@ -1,0 +1,178 @@
+"""Records of registrars: profiles of providers, and the rows that adapters return.
+
+None in a row means that the registrar does not say; it never overwrites what is known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from builders.kit.values.money import Money
+
+
+class Environment(StrEnum):
+    """The registrar's production API, or its sandbox."""
+
+    LIVE = "live"
+    SANDBOX = "sandbox"
+
+
+class AuthCodeDelivery(StrEnum):
+    """How a registrar hands out the authorization code of a domain."""
+
+    RETURNED = "returned"  # in the response
+    EMAILED = "emailed"  # to the registrant
+    DASHBOARD = "dashboard"  # only on the registrar's website
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What the API of a registrar offers."""
+
+    list: bool = True
+    auto_renew: bool = True  # the list says whether a domain renews itself
+    lock: bool = True  # the list says whether a domain is locked
+    set_auto_renew: bool = False
+    billing: bool = False
+    auth_code: AuthCodeDelivery = AuthCodeDelivery.UNSUPPORTED
+    transfer_status: bool = False
+    parking: bool = False
+    sandbox: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialField:
+    """A member of the credentials of a registrar."""
+
+    name: str
+    label: str
+    is_secret: bool = True
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """A rate limit of a registrar: requests per seconds."""
+
+    requests: int
+    window_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A registrar as the code knows it."""
+
+    provider: str
+    label: str
+    base_urls: dict[Environment, str]
+    credential_fields: Sequence[CredentialField]
+    capabilities: Capabilities
+    quota: Quota
+    dashboard_url: str  # where a person does what the API does not offer
+    is_verified: bool = True  # the API is documented by the vendor, and not only known from other clients
+
+
+class HeldStatus(StrEnum):
+    """The state of a domain at its registrar."""
+
+    ACTIVE = "active"
+    PENDING = "pending"
+    EXPIRED = "expired"
+    REDEMPTION = "redemption"
+    PENDING_DELETE = "pending_delete"
+    TRANSFERRING_OUT = "transferring_out"
+    SUSPENDED = "suspended"
+    GONE = "gone"  # cancelled or transferred to another registrar
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldDomain:
+    """A domain that a registrar holds for the account."""
+
+    domain: str  # lower-case A-label
+    expires_at: datetime | None = None
+    created_at: datetime | None = None
+    auto_renew: bool | None = None
+    locked: bool | None = None
+    privacy: bool | None = None
+    status: HeldStatus = HeldStatus.UNKNOWN
+    status_raw: str | None = None
+    nameservers: Sequence[str] | None = None
+    renewal_price: Money | None = None
+
+
+class ChargeKind(StrEnum):
+    """What a charge is for."""
+
+    REGISTRATION = "registration"
+    RENEWAL = "renewal"
+    TRANSFER = "transfer"
+    REDEMPTION = "redemption"
+    PRIVACY = "privacy"
+    TAX = "tax"
+    REFUND = "refund"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BilledLine:
+    """A line of a registrar's bill; of a refund, the total is negative."""
+
+    order_id: str
+    line_id: str  # unique within the order
+    charged_on: date
+    description: str
+    domains: Sequence[str]  # as the registrar writes them; several share the line
+    kind: ChargeKind
+    total: Decimal
+    currency: str
+    tax: Decimal = Decimal(0)  # within the total
+    fees: Decimal = Decimal(0)  # within the total
+    years: int | None = None
+    parent_order_id: str | None = None  # of a refund: the order that is refunded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthCode:
+    """The authorization code of a domain, or how it is delivered."""
+
+    delivery: AuthCodeDelivery
+    code: str | None = None  # never stored, logged or published
+    expires_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        """Leave out the code."""
+        return f"AuthCode(delivery={self.delivery!r}, expires_at={self.expires_at!r})"
+
+
+class TransferDirection(StrEnum):
+    """Whether a domain comes to the registrar or leaves it."""
+
+    IN = "in"
+    OUT = "out"
+
+
+class TransferState(StrEnum):
+    """The state of a transfer at the registrar."""
+
+    PENDING = "pending"
+    ACTION_REQUIRED = "action_required"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTransfer:
+    """A transfer that the registrar knows of."""
+
+    direction: TransferDirection
+    state: TransferState
+    status_raw: str
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    message: str | None = None

@@ -1,0 +1,45 @@
+"""An adapter that talks to the fake of its registrar."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+import stamina
+
+from builders.demo.registrars.fake import FakeRegistrar, FakeServer
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.settings import Settings
+from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.providers import ADAPTERS
+
+Connect = Callable[..., Adapter]
+
+
+class NoPace:
+    async def acquire(self) -> None:
+        return
+
+
+@pytest.fixture(autouse=True)
+def no_waits() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=3, cap=True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def fakes() -> Iterator[FakeServer]:
+    with FakeServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def connect(fakes: FakeServer) -> AsyncIterator[Connect]:
+    """Return a function that connects an adapter to a fake."""
+    settings = Settings.model_validate({"outbound_allow": [fakes.address]})
+    async with Outbound(settings) as outbound:
+
+        def connected(fake: FakeRegistrar, credentials: dict[str, str] | None = None) -> Adapter:
+            api = ApiClient(outbound=outbound, pace=NoPace(), base_url=fakes.add(fake))
+            return ADAPTERS[fake.provider](api, credentials=credentials or fake.credentials)
+
+        yield connected
