@@ -32,6 +32,7 @@ from builders.kit.process import log, secret_keys
 from builders.kit.process.settings import Settings
 from builders.leads import api as leads_api
 from builders.mail import api as mail_api
+from builders.portfolio.domains import api as portfolio_domains_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.portfolio.team import api as portfolio_team_api
 from builders.probes import api as probes_api, service as probes
@@ -70,6 +71,7 @@ ROUTERS = [
         feed_api.feed_router,
         portfolio_notifications_api.router,
         portfolio_team_api.router,
+        portfolio_domains_api.router,
     ),
 ]
 # The areas of the document, in the order in which a newcomer reads them.
@@ -85,7 +87,7 @@ TAGS = {
     "account": "The audit log of the account.",
     "profile": "The profile of the account and the verification of its email address.",
     "webhooks": "Webhook destinations, deliveries and the catalog of events; what receivers get.",
-    "portfolio": "The domain portfolio: its team, its events and test notifications.",
+    "portfolio": "The domain portfolio: its domains, its team, its events and test notifications.",
     "messages": "Notices mailed to the account, with opens and clicks.",
     "leads": "Contact forms and the builders waitlist. No credentials.",
     "tracking": "Open and click links of emails. No credentials.",

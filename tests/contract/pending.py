@@ -2,8 +2,6 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/portfolio/domains",
-        "POST /v1/portfolio/domains",
         "GET /v1/portfolio/domains/{domain_id}/finance",
         "PATCH /v1/portfolio/domains/{domain_id}/finance",
         "POST /v1/portfolio/domains/{domain_id}/finance/renewals",

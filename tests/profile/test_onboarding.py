@@ -16,7 +16,7 @@ from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, steps
 from tests.sandbox.make import Domains, alias, plan, promote
 
 # Of rooms that are not built yet; the day one declares its event, its name is taken off.
-TO_COME = {"portfolio_domain.created", "registrar.connected"}
+TO_COME = {"portfolio.import.completed", "portfolio.registrar.connected"}
 COMMON = {"verify_email", "complete_profile", "create_api_key"}
 
 
@@ -133,7 +133,7 @@ async def test_bobs_steps_are_his_own(alice: Person, bob: Person, office: Office
     ("names", "track", "preset"),
     [
         (("project.created", "promotion.completed"), "builder", "developer_full"),
-        (("portfolio_domain.created", "registrar.connected"), "domainer", "domainer_full"),
+        (("portfolio.import.completed", "portfolio.registrar.connected"), "domainer", "domainer_full"),
     ],
 )
 async def test_the_common_steps_and_one_track_complete_it_once(

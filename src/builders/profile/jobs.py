@@ -22,8 +22,9 @@ PROOFS: Mapping[str, Proof] = {
     "project.created": Proof(StepKey.CREATE_PROJECT, Role.BUILDER),
     "plan.created": Proof(StepKey.FIRST_PLAN, Role.BUILDER),
     "promotion.completed": Proof(StepKey.FIRST_PROMOTE, Role.BUILDER),
-    "portfolio_domain.created": Proof(StepKey.ADD_DOMAIN, Role.DOMAINER),
-    "registrar.connected": Proof(StepKey.CONNECT_REGISTRAR, Role.DOMAINER),
+    "portfolio.domain.added": Proof(StepKey.ADD_DOMAIN, Role.DOMAINER),
+    "portfolio.import.completed": Proof(StepKey.ADD_DOMAIN, Role.DOMAINER),
+    "portfolio.registrar.connected": Proof(StepKey.CONNECT_REGISTRAR, Role.DOMAINER),
 }
 
 

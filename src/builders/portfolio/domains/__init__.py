@@ -1,0 +1,1 @@
+"""The domains of a portfolio: names, facts from registrars and registries, life cycle, tags and ownership."""

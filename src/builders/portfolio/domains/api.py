@@ -1,0 +1,174 @@
+"""/v1/portfolio/domains and /v1/portfolio/tags."""
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query
+
+from builders.kit.db.connections import Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import JsonPage, Listing, PageQuery, PageReply
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.portfolio.domains import replies, schemas, service as domains
+from builders.portfolio.domains.errors import DomainNotFound, DuplicateDomain
+from builders.portfolio.domains.records import (
+    MAX_DAYS,
+    MAX_TAG,
+    MAX_TEXT,
+    DomainFilters,
+    DomainSort,
+    PortfolioDomainStatus,
+)
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+Reader = Annotated[Caller, needs("portfolio:read")]
+Writer = Annotated[Caller, needs("portfolio:write")]
+DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
+
+
+def domain_filters(
+    status: Annotated[PortfolioDomainStatus | None, Query(description="Only domains with this status.")] = None,
+    registrar: Annotated[
+        str | None,
+        Query(max_length=MAX_TEXT, description="Only domains at this registrar, upper or lower case."),
+    ] = None,
+    tag: Annotated[str | None, Query(max_length=MAX_TAG, description="Only domains with this tag.")] = None,
+    expiring_within_days: Annotated[
+        int | None,
+        Query(ge=0, le=MAX_DAYS, description="Only domains that expire from now until in so many days."),
+    ] = None,
+    q: Annotated[
+        str | None, Query(min_length=1, max_length=253, description="Only names that contain this text.")
+    ] = None,
+) -> DomainFilters:
+    """Return the filters of the query."""
+    return DomainFilters(
+        status=status,
+        registrar=registrar,
+        tag=None if tag is None else tag.strip().lower(),
+        expiring_within_days=expiring_within_days,
+        q=None if q is None else q.strip().lower(),
+    )
+
+
+Filters = Annotated[DomainFilters, Depends(domain_filters)]
+Sort = Annotated[
+    DomainSort, Query(description="Order of the list; `-` reverses it. An unknown expiry counts as the latest.")
+]
+
+
+@router.get(
+    "/domains",
+    response_model=PageReply[replies.PortfolioDomainReply],
+    responses=problems(*team.ACCESS_REFUSALS),
+)
+async def list_domains(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    filters: Filters,
+    sort: Sort = DomainSort.CREATED_DESC,
+    portfolio: team.PortfolioAccount = None,
+) -> JsonPage:
+    """List the domains of the portfolio, newest first unless `sort` says otherwise."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    return await domains.list_domains(
+        conn,
+        account_id=access.portfolio_id,
+        filters=filters,
+        sort=sort,
+        page=page,
+        shows_finance=team.shows_finance(access),
+    )
+
+
+@router.post(
+    "/domains",
+    status_code=201,
+    response_model=replies.PortfolioDomainWritten,
+    responses=problems(*team.ACCESS_REFUSALS, DuplicateDomain, InFlight),
+)
+async def add_domain(
+    body: schemas.PortfolioDomainCreate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> replies.PortfolioDomainWritten:
+    """Add a domain to the portfolio. Only its name is required."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    added = await domains.add_domain(
+        conn,
+        account_id=access.portfolio_id,
+        new=body.new_domain(),
+        purchase=body.new_purchase(),
+        member_id=access.member_id,
+    )
+    return replies.written_reply(added, await domains.find_totals(conn, access=access, domain_id=added.id))
+
+
+@router.get(
+    "/domains/{domain_id}",
+    response_model=replies.PortfolioDomainDetail,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
+    openapi_extra=BEYOND_SPEC,
+)
+async def get_domain(
+    domain_id: DomainKey, caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
+) -> replies.PortfolioDomainDetail:
+    """Read a domain of the portfolio, with the dates of its deletion if it is not renewed."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await domains.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
+    return replies.detail_reply(found, await domains.find_totals(conn, access=access, domain_id=found.id))
+
+
+@router.patch(
+    "/domains/{domain_id}",
+    response_model=replies.PortfolioDomainWritten,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
+    openapi_extra=BEYOND_SPEC,
+)
+async def update_domain(
+    domain_id: DomainKey,
+    body: schemas.PortfolioDomainUpdate,
+    caller: Writer,
+    conn: Tx,
+    portfolio: team.PortfolioAccount = None,
+) -> replies.PortfolioDomainWritten:
+    """Change a domain with a merge patch. Its name does not change."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    found = await domains.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
+    changed = await domains.change_domain(
+        conn, account_id=access.portfolio_id, domain_id=found.id, patch=body.patch()
+    )
+    return replies.written_reply(changed, await domains.find_totals(conn, access=access, domain_id=found.id))
+
+
+@router.delete(
+    "/domains/{domain_id}",
+    status_code=204,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
+    openapi_extra=BEYOND_SPEC,
+)
+async def remove_domain(
+    domain_id: DomainKey, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> None:
+    """Remove a domain that was added by mistake. Give one that was sold or dropped that status instead."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    found = await domains.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
+    await domains.remove_domain(
+        conn, account_id=access.portfolio_id, domain_id=found.id, member_id=access.member_id
+    )
+
+
+@router.get(
+    "/tags",
+    response_model=Listing[replies.PortfolioTagReply],
+    responses=problems(*team.ACCESS_REFUSALS),
+    openapi_extra=BEYOND_SPEC,
+)
+async def list_tags(
+    caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
+) -> Listing[replies.PortfolioTagReply]:
+    """List the tags of the portfolio with the number of their domains."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    return replies.tags_reply(await domains.list_tags(conn, account_id=access.portfolio_id))

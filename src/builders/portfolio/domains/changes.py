@@ -1,0 +1,192 @@
+"""Add, change and remove domains of a portfolio, each with any number at once."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.bulk import Outcome
+from builders.kit.values import clock, ids
+from builders.kit.values.patches import set_members
+from builders.portfolio.domains import announcements
+from builders.portfolio.domains.errors import DomainNotFound, DuplicateDomain
+from builders.portfolio.domains.events import DOMAIN_ADDED, DOMAIN_REMOVED, domain_data
+from builders.portfolio.domains.records import (
+    SEQUENCES,
+    Domain,
+    DomainChange,
+    DomainPatch,
+    ExpirySource,
+    NewDomain,
+    Ownership,
+    PortfolioDomainStatus,
+    Purchase,
+    WrittenDomain,
+)
+from builders.portfolio.domains.store import domains as store
+from builders.portfolio.domains.store.rows import written_columns
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import EntrySource, NewEntry
+
+
+async def add_domain(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    new: NewDomain,
+    purchase: Purchase | None = None,
+    member_id: UUID | None = None,
+) -> Domain:
+    """Add a domain, and record what it was bought for; publish portfolio.domain.added.
+
+    Raises DuplicateDomain with the id of the present one.
+    """
+    on = None if purchase is None else purchase.on or new.acquired_on or clock.now().date()
+    [written] = await add_domains(
+        conn, account_id=account_id, new=[replace(new, acquired_on=new.acquired_on or on)]
+    )
+    if written.outcome is not Outcome.CREATED or written.domain is None:
+        raise DuplicateDomain(
+            f"The portfolio has {new.name.domain} already.",
+            domain=new.name.domain,
+            domain_id=str(written.id),
+            next_action=f"Change it: PATCH /v1/portfolio/domains/{written.id}.",
+        )
+    if purchase is not None and on is not None:
+        entry = NewEntry(
+            domain_id=written.id,
+            kind=purchase.kind,
+            money=purchase.money,
+            occurred_on=on,
+            source=EntrySource.MANUAL,
+            reference=f"acquisition/{written.id}",
+            registrar=new.registrar,
+            created_by=member_id,
+        )
+        await ledger.post_entries(conn, account_id=account_id, entries=[entry])
+    await outbox.publish(conn, DOMAIN_ADDED, account_id=account_id, data=domain_data(written.domain))
+    return written.domain
+
+
+async def add_domains(conn: Conn, *, account_id: UUID, new: Sequence[NewDomain]) -> Sequence[WrittenDomain]:
+    """Add domains with different names; return a result for each in order: created, or unchanged if present.
+
+    Publishes nothing: the caller reports them together.
+    """
+    now = clock.now()
+    rows = [
+        {
+            **written_columns(each, tld=each.name.tld, now=now),
+            "id": domain_id,
+            "domain": each.name.domain,
+            "unicode": each.name.unicode,
+            "tld": each.name.tld,
+        }
+        for each, domain_id in zip(new, ids.new_many(len(new)), strict=True)
+    ]
+    inserted = await store.insert(conn, account_id=account_id, rows=rows, now=now) if rows else ()
+    created = {each.domain: each for each in inserted}
+    missing = [each.name.domain for each in new if each.name.domain not in created]
+    present = await store.list_by_name(conn, account_id=account_id, names=missing) if missing else ()
+    found = {each.domain: each for each in present}
+    return [_written(created.get(name), found.get(name)) for name in (each.name.domain for each in new)]
+
+
+def _written(created: Domain | None, present: Domain | None) -> WrittenDomain:
+    if created is not None:
+        return WrittenDomain(id=created.id, outcome=Outcome.CREATED, domain=created)
+    if present is None:  # removed meanwhile
+        return WrittenDomain(id=ids.NIL, outcome=Outcome.SKIPPED)
+    return WrittenDomain(id=present.id, outcome=Outcome.UNCHANGED, domain=present)
+
+
+async def change_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, patch: DomainPatch) -> Domain:
+    """Apply a patch; publish what changed. Raises DomainNotFound."""
+    change = DomainChange(id=domain_id, patch=patch)
+    [written] = await change_domains(conn, account_id=account_id, changes=[change])
+    if written.domain is None:
+        raise DomainNotFound
+    return written.domain
+
+
+async def change_domains(
+    conn: Conn, *, account_id: UUID, changes: Sequence[DomainChange], is_quiet: bool = False
+) -> Sequence[WrittenDomain]:
+    """Apply a patch to each of several domains; return a result for each, in their order.
+
+    A domain that does not exist is skipped. Publishes what changed, unless `is_quiet`: the caller reports it then.
+    """
+    before = {
+        each.id: each
+        for each in await store.lock(conn, account_id=account_id, ids=[change.id for change in changes])
+    }
+    now = clock.now()
+    after = dict(before)
+    for change in changes:
+        if change.id in after:
+            after[change.id] = _patched(after[change.id], change.patch)
+    changed = [domain_id for domain_id, domain in after.items() if domain != before[domain_id]]
+    rows = []
+    for domain_id in changed:
+        domain = after[domain_id]
+        columns = written_columns(domain, tld=domain.tld, now=now)
+        rows.append({**columns, "id": domain_id})
+        after[domain_id] = replace(domain, lifecycle=columns["lifecycle"], updated_at=now)
+    if rows:
+        await store.update(conn, account_id=account_id, rows=rows, now=now)
+    if not is_quiet:
+        pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
+        await announcements.publish(conn, account_id=account_id, changes=pairs)
+    outcomes = {True: Outcome.UPDATED, False: Outcome.UNCHANGED}
+    return [
+        WrittenDomain(id=each.id, outcome=outcomes[each.id in changed], domain=after[each.id])
+        if each.id in after
+        else WrittenDomain(id=each.id, outcome=Outcome.SKIPPED)
+        for each in changes
+    ]
+
+
+def _patched(domain: Domain, patch: DomainPatch) -> Domain:
+    """Return the domain with the values of the patch, and with those that follow from them."""
+    members = set_members(patch)
+    members |= {name: list(members[name]) for name in SEQUENCES & members.keys()}
+    expires_at = members.get("expires_at", domain.expires_at)
+    if expires_at is None:
+        members["expiry_source"] = None
+    elif expires_at != domain.expires_at:
+        members["expiry_source"] = members.get("expiry_source") or ExpirySource.MANUAL
+    ownership = members.get("ownership", domain.ownership)
+    # A status that only repeats the ownership follows it.
+    if ownership != domain.ownership and "status" not in members and domain.status.value == domain.ownership.value:
+        members["status"] = PortfolioDomainStatus(ownership.value)
+    if ownership is Ownership.OWNED:
+        members |= {"counterparty": None, "revenue_share": None}
+    return replace(domain, **members)
+
+
+async def remove_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, member_id: UUID | None = None) -> None:
+    """Remove a domain and void its entries; publish portfolio.domain.removed. Raises DomainNotFound."""
+    if not await remove_domains(conn, account_id=account_id, ids=[domain_id], member_id=member_id):
+        raise DomainNotFound
+
+
+async def remove_domains(
+    conn: Conn, *, account_id: UUID, ids: Sequence[UUID], member_id: UUID | None = None, is_quiet: bool = False
+) -> Sequence[UUID]:
+    """Remove domains and void their entries; return those that existed.
+
+    Publishes portfolio.domain.removed, unless `is_quiet`.
+    """
+    removed = await store.delete(conn, account_id=account_id, ids=ids)
+    await ledger.void_domains(
+        conn,
+        account_id=account_id,
+        domain_ids=[each.id for each in removed],
+        reason="The domain was removed from the portfolio.",
+        voided_by=member_id,
+    )
+    if not is_quiet:
+        events = [(account_id, domain_data(each)) for each in removed]
+        await outbox.publish_many(conn, DOMAIN_REMOVED, events)
+    return [each.id for each in removed]

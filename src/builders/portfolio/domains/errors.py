@@ -1,0 +1,26 @@
+"""Refusals of the portfolio's domains."""
+
+from builders.kit.errors import Problem
+
+
+class DomainNotFound(Problem):
+    """There is no such domain."""
+
+    status, code = 404, "domain_not_found"
+    remedy = "List the domains of the portfolio: GET /v1/portfolio/domains."
+    collection = "/v1/portfolio/domains"
+
+
+class DuplicateDomain(Problem):
+    """The portfolio has this domain already."""
+
+    status, code = 409, "duplicate_domain"
+
+
+class NameInvalid(ValueError):
+    """The text is not a registrable domain name."""
+
+    def __init__(self, message: str, did_you_mean: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.did_you_mean = did_you_mean

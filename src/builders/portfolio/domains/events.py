@@ -1,0 +1,193 @@
+"""Events of the portfolio"s domains. Every event names the domain; none holds money."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+from builders.portfolio.domains.records import Domain, ExpirySource, Lifecycle, Ownership, PortfolioDomainStatus
+
+DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+Name = Annotated[str, Field(description="Lower-case A-label.")]
+Expires = Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+_AT, _LATER = datetime(2027, 3, 1, tzinfo=UTC), datetime(2028, 3, 1, tzinfo=UTC)
+_NAMED: dict[str, Any] = {"id": UUID("0193a1b2-0000-7000-8000-000000000030"), "domain": "harbour.example"}
+
+
+class PortfolioDomainData(BaseModel):
+    """A domain of a portfolio."""
+
+    id: DomainId
+    domain: Name
+    domain_unicode: Annotated[str, Field(description="The name as people read it.")]
+    status: Annotated[PortfolioDomainStatus, Field(description="What the domain is to its holder.")]
+    ownership: Annotated[Ownership, Field(description="By what right its holder has it.")]
+    registrar: Annotated[str | None, Field(description="Its registrar; null when unknown.")]
+    expires_at: Expires
+    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it; null when unknown.")]
+    lifecycle: Annotated[Lifecycle | None, Field(description="State of the registration; null when unknown.")]
+    tags: Annotated[list[str], Field(description="Your tags.")]
+    changed: Annotated[list[str], Field(description="Names of the members that changed; empty when none did.")]
+
+
+class ExpiryData(BaseModel):
+    """A change of the expiry."""
+
+    id: DomainId
+    domain: Name
+    expires_at: Expires
+    previous_expires_at: Annotated[datetime | None, Field(description="The expiry before; null when unknown.")]
+    source: Annotated[ExpirySource | None, Field(description="Where the new expiry comes from.")]
+
+
+class FlagData(BaseModel):
+    """A change of a setting at the registrar."""
+
+    id: DomainId
+    domain: Name
+    value: Annotated[bool | None, Field(description="The new value; null when unknown.")]
+    previous: Annotated[bool | None, Field(description="The value before; null when unknown.")]
+
+
+class LifecycleData(BaseModel):
+    """A change of the state of the registration."""
+
+    id: DomainId
+    domain: Name
+    lifecycle: Annotated[Lifecycle | None, Field(description="The new state; null when it is not known any more.")]
+    previous: Annotated[Lifecycle | None, Field(description="The state before; null when it was not known.")]
+    expires_at: Expires
+
+
+_EXAMPLE = PortfolioDomainData(
+    **_NAMED,
+    domain_unicode="harbour.example",
+    status=PortfolioDomainStatus.OWNED,
+    ownership=Ownership.OWNED,
+    registrar="Porkbun",
+    expires_at=_AT,
+    auto_renew=True,
+    lifecycle=Lifecycle.ACTIVE,
+    tags=["ports"],
+    changed=[],
+)
+_EXPIRED = LifecycleData(
+    **_NAMED, lifecycle=Lifecycle.GRACE, previous=Lifecycle.EXPIRING, expires_at=datetime(2026, 1, 5, tzinfo=UTC)
+)
+
+
+DOMAIN_ADDED = declare(
+    Event(
+        name="portfolio.domain.added",
+        version=1,
+        description="A domain was added to the portfolio by itself; portfolio.import.completed reports an import.",
+        example=_EXAMPLE,
+    )
+)
+DOMAIN_UPDATED = declare(
+    Event(
+        name="portfolio.domain.updated",
+        version=1,
+        description="Fields of a domain changed; `changed` names them.",
+        example=_EXAMPLE.model_copy(update={"changed": ["tags"]}),
+    )
+)
+DOMAIN_REMOVED = declare(
+    Event(
+        name="portfolio.domain.removed",
+        version=1,
+        description="A domain was removed from the portfolio.",
+        example=_EXAMPLE,
+    )
+)
+DOMAIN_SOLD = declare(
+    Event(
+        name="portfolio.domain.sold",
+        version=1,
+        description="A domain got the status `sold`.",
+        example=_EXAMPLE.model_copy(
+            update={"status": PortfolioDomainStatus.SOLD, "lifecycle": None, "changed": ["status"]}
+        ),
+    )
+)
+DOMAIN_DROPPED = declare(
+    Event(
+        name="portfolio.domain.dropped",
+        version=1,
+        description="A domain got the status `dropped`.",
+        example=_EXAMPLE.model_copy(
+            update={"status": PortfolioDomainStatus.DROPPED, "lifecycle": None, "changed": ["status"]}
+        ),
+    )
+)
+DOMAIN_EXPIRED = declare(
+    Event(
+        name="portfolio.domain.expired",
+        version=1,
+        description="The registration of a held domain expired.",
+        example=_EXPIRED,
+    )
+)
+LIFECYCLE_CHANGED = declare(
+    Event(
+        name="portfolio.lifecycle.changed",
+        version=1,
+        description="The registration of a held domain came into another state, once for each state.",
+        example=_EXPIRED,
+    )
+)
+EXPIRY_CHANGED = declare(
+    Event(
+        name="portfolio.expiry.changed",
+        version=1,
+        description="The expiry of a domain changed.",
+        example=ExpiryData(**_NAMED, expires_at=_LATER, previous_expires_at=_AT, source=ExpirySource.RDAP),
+    )
+)
+AUTO_RENEW_CHANGED = declare(
+    Event(
+        name="portfolio.auto_renew.changed",
+        version=1,
+        description="The auto-renew setting of a domain changed.",
+        example=FlagData(**_NAMED, value=False, previous=True),
+    )
+)
+LOCK_CHANGED = declare(
+    Event(
+        name="portfolio.lock.changed",
+        version=1,
+        description="The transfer lock of a domain changed.",
+        example=FlagData(**_NAMED, value=False, previous=True),
+    )
+)
+
+
+def domain_data(domain: Domain, changed: Sequence[str] = ()) -> PortfolioDomainData:
+    """Return the data of an event about the domain, of which these members changed."""
+    return PortfolioDomainData(
+        id=domain.id,
+        domain=domain.domain,
+        domain_unicode=domain.unicode,
+        status=domain.status,
+        ownership=domain.ownership,
+        registrar=domain.registrar,
+        expires_at=domain.expires_at,
+        auto_renew=domain.auto_renew,
+        lifecycle=domain.lifecycle,
+        tags=list(domain.tags),
+        changed=list(changed),
+    )
+
+
+def lifecycle_data(domain: Domain, previous: Lifecycle | None) -> LifecycleData:
+    """Return the data of an event about the new state of the domain."""
+    return LifecycleData(
+        id=domain.id,
+        domain=domain.domain,
+        lifecycle=domain.lifecycle,
+        previous=previous,
+        expires_at=domain.expires_at,
+    )

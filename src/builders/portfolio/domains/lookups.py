@@ -1,0 +1,102 @@
+"""Find domains of a portfolio: one, several, a page, or all of them."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import JsonPage, PageRequest
+from builders.kit.values import clock, ids
+from builders.kit.values.domain_names import find_a_label
+from builders.portfolio.domains import items
+from builders.portfolio.domains.errors import DomainNotFound
+from builders.portfolio.domains.records import Domain, DomainFilters, DomainSort, TagCount
+from builders.portfolio.domains.store import domains as store, pages
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import Totals
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Access
+
+BATCH = 1_000  # domains of `stream_domains` at a time
+
+
+async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
+    """Return a domain by its id, or by its name in either form. Raises DomainNotFound."""
+    domain_id = ids.find(key)
+    if domain_id is not None:
+        found = await store.find(conn, account_id=account_id, domain_id=domain_id)
+    else:
+        name = find_a_label(key)
+        found = None if name is None else await store.find_by_name(conn, account_id=account_id, domain=name)
+    if found is None:
+        raise DomainNotFound
+    return found
+
+
+async def find_domains(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Mapping[str, Domain]:
+    """Return those of the A-labels that the portfolio has."""
+    found = await store.list_by_name(conn, account_id=account_id, names=names)
+    return {each.domain: each for each in found}
+
+
+async def find_domains_by_id(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Domain]:
+    """Return those of the domains that the portfolio has."""
+    found = await store.list_by_id(conn, account_id=account_id, ids=ids)
+    return {each.id: each for each in found}
+
+
+async def list_domains(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    filters: DomainFilters,
+    sort: DomainSort,
+    page: PageRequest,
+    shows_finance: bool,
+) -> JsonPage:
+    """Return a page of domains as JSON; without finance their money is null, and `redacted` says so."""
+    now = clock.now()
+    position = pages.first_position(sort)
+    if page.after is not None:
+        value, after = page.after
+        position = pages.Position(value=None if value is None else str(value), after=UUID(str(after)))
+    rows = await pages.list_page(
+        conn,
+        account_id=account_id,
+        filters=filters,
+        sort=sort,
+        position=position,
+        limit=page.limit + 1,
+        shows_finance=shows_finance,
+        now=now,
+    )
+    shown = rows[: page.limit]
+    last = None if len(rows) <= page.limit else (shown[-1].sort_key, str(shown[-1].id))
+    totals = None
+    if shows_finance:
+        totals = await ledger.list_totals(conn, account_id=account_id, domain_ids=[each.id for each in shown])
+    return page.json(items.write(shown, totals=totals, now=now), last)
+
+
+async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals | None:
+    """Return the sums of the entries of a domain; None when the role does not see money."""
+    if not team.shows_finance(access):
+        return None
+    return (await ledger.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
+
+
+async def stream_domains(conn: Conn, *, account_id: UUID) -> AsyncIterator[Sequence[Domain]]:
+    """Yield all domains of a portfolio in the order of their names, some at a time."""
+    after = ""
+    while True:
+        batch = await pages.list_batch(conn, account_id=account_id, after=after, limit=BATCH)
+        if batch:
+            yield batch
+        if len(batch) < BATCH:
+            return
+        after = batch[-1].domain
+
+
+async def list_tags(conn: Conn, *, account_id: UUID) -> Sequence[TagCount]:
+    """Return the tags of a portfolio, each with the number of its domains."""
+    found = await store.count_tags(conn, account_id=account_id)
+    return [TagCount(tag=tag, count=count) for tag, count in found]

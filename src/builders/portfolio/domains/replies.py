@@ -1,0 +1,213 @@
+"""Replies of the portfolio's domains."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.fields import CreatedAt, UpdatedAt
+from builders.kit.http.pagination import Listing
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.portfolio.domains import fields, lifecycle
+from builders.portfolio.domains.records import (
+    Domain,
+    ExpirySource,
+    Lifecycle,
+    Ownership,
+    PortfolioDomainStatus,
+    TagCount,
+)
+from builders.portfolio.ledger.records import Totals
+
+_ITEM: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000030",
+    "domain": "harbour.com",
+    "domain_unicode": "harbour.com",
+    "tld": "com",
+    "status": "owned",
+    "ownership": "owned",
+    "counterparty": None,
+    "revenue_share": None,
+    "registrar": "Porkbun",
+    "connection_id": None,
+    "registered_on": "2020-03-01",
+    "acquired_on": "2024-03-01",
+    "expires_at": "2027-03-01T00:00:00Z",
+    "expiry_source": "manual",
+    "auto_renew": True,
+    "locked": None,
+    "privacy": None,
+    "nameservers": [],
+    "epp_statuses": [],
+    "renewal_price": {"amount": "12.34", "currency": "USD"},
+    "asking_price": None,
+    "min_offer": None,
+    "estimated_value": None,
+    "tags": ["ports"],
+    "folder": None,
+    "notes": None,
+    "pinned": False,
+    "created_at": "2026-01-05T09:30:00Z",
+    "updated_at": "2026-01-05T09:30:00Z",
+    "days_to_expiry": 419,
+    "lifecycle": "active",
+    "finance": {
+        "total_cost": {"amount": "1262.34", "currency": "USD"},
+        "net_position": {"amount": "-1262.34", "currency": "USD"},
+        "unconverted": 0,
+    },
+    "redacted": [],
+}
+_DETAIL: JsonDict = {
+    **_ITEM,
+    "drop_dates": {
+        "grace_end": "2027-04-15T00:00:00Z",
+        "redemption_end": "2027-05-15T00:00:00Z",
+        "pending_delete_end": "2027-05-20T00:00:00Z",
+        "basis": "gTLD: auto-renew grace up to 45 days, redemption 30 days, pending delete 5 days",
+    },
+}
+_REDACTED: Mapping[str, None] = dict.fromkeys(
+    ("revenue_share", "renewal_price", "asking_price", "min_offer", "estimated_value")
+)
+
+
+class PortfolioTotals(Reply):
+    """What a domain cost and earned, in the base currency of the portfolio."""
+
+    total_cost: Annotated[Money, Field(description="What buying and holding the domain cost, less refunds.")]
+    net_position: Annotated[Money, Field(description="Income and proceeds less costs.")]
+    unconverted: Annotated[
+        int, Field(description="Entries without an exchange rate, which the totals do not contain.")
+    ]
+
+
+class PortfolioDomainReply(Reply):
+    """A domain of a portfolio."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
+
+    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    domain_unicode: Annotated[str, Field(description="The name as people read it; for most the same.")]
+    tld: Annotated[str, Field(description="Public suffix that the name is registered below, such as `co.uk`.")]
+    status: Annotated[PortfolioDomainStatus, fields.STATUS]
+    ownership: Annotated[Ownership, fields.OWNERSHIP]
+    counterparty: Annotated[str | None, fields.COUNTERPARTY]
+    revenue_share: Annotated[str | None, fields.REVENUE_SHARE]
+    registrar: Annotated[str | None, fields.REGISTRAR]
+    connection_id: Annotated[
+        UUID | None,
+        Field(description="The registrar connection that keeps the domain up to date; null without one."),
+    ]
+    registered_on: Annotated[date | None, fields.REGISTERED_ON]
+    acquired_on: Annotated[date | None, fields.ACQUIRED_ON]
+    expires_at: Annotated[datetime | None, fields.EXPIRES_AT]
+    expiry_source: Annotated[
+        ExpirySource | None,
+        Field(description="`rdap`: the registry; it fills in an expiry that neither you nor a registrar gave."),
+    ]
+    auto_renew: Annotated[bool | None, fields.AUTO_RENEW]
+    locked: Annotated[bool | None, fields.LOCKED]
+    privacy: Annotated[bool | None, fields.PRIVACY]
+    nameservers: Annotated[list[str], fields.NAMESERVERS]
+    epp_statuses: Annotated[
+        list[str], Field(description="Statuses at the registry as EPP names them, such as `clientHold`.")
+    ]
+    renewal_price: Annotated[Money | None, fields.RENEWAL_PRICE]
+    asking_price: Annotated[Money | None, fields.ASKING_PRICE]
+    min_offer: Annotated[Money | None, fields.MIN_OFFER]
+    estimated_value: Annotated[Money | None, fields.ESTIMATED_VALUE]
+    tags: Annotated[list[str], fields.TAGS]
+    folder: Annotated[str | None, fields.FOLDER]
+    notes: Annotated[str | None, fields.NOTES]
+    pinned: Annotated[bool, fields.PINNED]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+    days_to_expiry: Annotated[
+        int | None, Field(description="Whole days until the expiry, negative after it; null when unknown.")
+    ]
+    lifecycle: Annotated[
+        Lifecycle | None,
+        Field(
+            description="State of the registration by its dates and statuses; `expiring` in the last 30 days. "
+            "`expired`: past the expiry by rules that are not known. null: no expiry is known, or you do not hold "
+            "the domain any more."
+        ),
+    ]
+    finance: Annotated[
+        PortfolioTotals | None, Field(description="Totals; null when your role does not see money.")
+    ]
+    redacted: Annotated[
+        list[Literal["finance"]],
+        Field(description="`finance`: your role does not see money, so every price and share is null."),
+    ]
+
+
+class DropDatesReply(Reply):
+    """When a domain that is not renewed leaves each state."""
+
+    grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")]
+    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period after that.")]
+    pending_delete_end: Annotated[datetime | None, Field(description="When the name is free again.")]
+    basis: Annotated[
+        str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
+    ]
+
+
+class PortfolioDomainDetail(PortfolioDomainReply):
+    """A domain of a portfolio, with the dates of its deletion if it is not renewed."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_DETAIL))
+
+    drop_dates: Annotated[DropDatesReply, Field(description="By the dated rules of the top-level domain.")]
+
+
+class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
+    """A domain after a change."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_DETAIL, "warnings": []}))
+
+
+class PortfolioTagReply(Reply):
+    """A tag of a portfolio."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"tag": "ports", "count": 12}))
+
+    tag: Annotated[str, Field(description="The tag, in lower case.")]
+    count: Annotated[int, Field(description="Number of domains that have it.")]
+
+
+def detail_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainDetail:
+    """Return a domain as it is read; without totals its money is left out."""
+    return PortfolioDomainDetail.from_record(domain, **_computed(domain, totals))
+
+
+def written_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainWritten:
+    """Return a domain as it was written; without totals its money is left out."""
+    return PortfolioDomainWritten.from_record(domain, **_computed(domain, totals))
+
+
+def tags_reply(tags: Sequence[TagCount]) -> Listing[PortfolioTagReply]:
+    """Return the tags of a portfolio."""
+    return Listing(items=[PortfolioTagReply.from_record(each) for each in tags])
+
+
+def _computed(domain: Domain, totals: Totals | None) -> dict[str, Any]:
+    now = clock.now()
+    share = domain.revenue_share
+    return {
+        "domain_unicode": domain.unicode,
+        "revenue_share": None if share is None else str(share),
+        "days_to_expiry": lifecycle.days_to_expiry(domain.expires_at, now),
+        "lifecycle": lifecycle.lifecycle_of(domain, now),
+        "drop_dates": lifecycle.drop_dates(domain),
+        "finance": totals,
+        "redacted": [] if totals else ["finance"],
+        **({} if totals else _REDACTED),
+    }

@@ -1,0 +1,32 @@
+"""The public interface of the portfolio's domains."""
+
+from builders.portfolio.domains.changes import (
+    add_domain as add_domain,
+    add_domains as add_domains,
+    change_domain as change_domain,
+    change_domains as change_domains,
+    remove_domain as remove_domain,
+    remove_domains as remove_domains,
+)
+from builders.portfolio.domains.errors import (
+    DomainNotFound as DomainNotFound,
+    DuplicateDomain as DuplicateDomain,
+    NameInvalid as NameInvalid,
+)
+from builders.portfolio.domains.lifecycle import (
+    days_to_expiry as days_to_expiry,
+    drop_dates as drop_dates,
+    lifecycle_of as lifecycle_of,
+)
+from builders.portfolio.domains.lookups import (
+    find_domains as find_domains,
+    find_domains_by_id as find_domains_by_id,
+    find_totals as find_totals,
+    get_domain as get_domain,
+    list_domains as list_domains,
+    list_tags as list_tags,
+    stream_domains as stream_domains,
+)
+from builders.portfolio.domains.names import (
+    parse_name as parse_name,
+)

@@ -1,0 +1,128 @@
+"""Domains of a portfolio: found, added, changed and removed, any number with one statement."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import kwargs_row
+from pydantic_core import to_json
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.domains.store.rows import ASSIGNED, COLUMNS, FIELDS_WRITTEN, WRITTEN, domain_of
+
+FIND = f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
+"""  # noqa: S608 - of constants
+FIND_BY_NAME = f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = %(domain)s
+"""  # noqa: S608 - of constants
+LIST_BY_ID = f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+"""  # noqa: S608 - of constants
+LIST_BY_NAME = f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = ANY(%(names)s::text[])
+"""  # noqa: S608 - of constants
+# In one order for all, so that two that change the same domains do not wait for each other.
+LOCK = f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+    ORDER BY id FOR NO KEY UPDATE
+"""  # noqa: S608 - of constants
+# The names in one order for all, as above. A name that is there already is left out of the result.
+INSERT = f"""
+    WITH new AS (
+        INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, rdap_due_at)
+        SELECT %(account_id)s, id, domain, unicode, tld, {FIELDS_WRITTEN}, %(now)s, %(now)s, lifecycle_due_at,
+               %(now)s
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({WRITTEN})
+        ORDER BY domain
+        ON CONFLICT (account_id, domain) DO NOTHING
+        RETURNING {COLUMNS}
+    ), tagged AS (
+        INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
+        SELECT %(account_id)s, tag, id FROM new, unnest(tags) AS tag
+    )
+    SELECT {COLUMNS} FROM new
+"""  # noqa: S608 - of constants
+UPDATE = f"""
+    WITH changed AS (
+        UPDATE portfolio_domains AS domain
+        SET {ASSIGNED}, updated_at = %(now)s
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({WRITTEN})
+        WHERE domain.account_id = %(account_id)s AND domain.id = written.id
+        RETURNING domain.id
+    ), untagged AS (
+        DELETE FROM portfolio_domains_tags AS tag
+        USING jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[])
+        WHERE tag.account_id = %(account_id)s AND tag.domain_id = written.id AND tag.tag <> ALL(written.tags)
+    ), tagged AS (
+        INSERT INTO portfolio_domains_tags (account_id, tag, domain_id)
+        SELECT %(account_id)s, tag, written.id
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS written (id uuid, tags text[]), unnest(written.tags) AS tag
+        ON CONFLICT DO NOTHING
+    )
+    SELECT id FROM changed
+"""  # noqa: S608 - of constants
+DELETE = f"""
+    DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - of constants
+COUNT_TAGS = """
+    SELECT tag, count(*) FROM portfolio_domains_tags WHERE account_id = %(account_id)s GROUP BY tag ORDER BY tag
+"""
+
+
+async def find(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Domain | None:
+    """Return a domain by its id."""
+    return await (await _cursor(conn).execute(FIND, {"account_id": account_id, "id": domain_id})).fetchone()
+
+
+async def find_by_name(conn: Conn, *, account_id: UUID, domain: str) -> Domain | None:
+    """Return a domain by its A-label."""
+    row = {"account_id": account_id, "domain": domain}
+    return await (await _cursor(conn).execute(FIND_BY_NAME, row)).fetchone()
+
+
+async def list_by_id(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
+    """Return those of the domains that exist, in no order."""
+    return await (await _cursor(conn).execute(LIST_BY_ID, {"account_id": account_id, "ids": list(ids)})).fetchall()
+
+
+async def list_by_name(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Sequence[Domain]:
+    """Return those of the names that the portfolio has, in no order."""
+    row = {"account_id": account_id, "names": list(names)}
+    return await (await _cursor(conn).execute(LIST_BY_NAME, row)).fetchall()
+
+
+async def lock(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
+    """Return those of the domains that exist, locked until the transaction ends."""
+    return await (await _cursor(conn).execute(LOCK, {"account_id": account_id, "ids": list(ids)})).fetchall()
+
+
+async def insert(
+    conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, Any]], now: datetime
+) -> Sequence[Domain]:
+    """Add domains; return those whose name the portfolio did not have, in no order."""
+    row = {"account_id": account_id, "rows": to_json(rows).decode(), "now": now}
+    return await (await _cursor(conn).execute(INSERT, row)).fetchall()
+
+
+async def update(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, Any]], now: datetime) -> None:
+    """Write the columns of locked domains."""
+    await conn.execute(UPDATE, {"account_id": account_id, "rows": to_json(rows).decode(), "now": now})
+
+
+async def delete(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
+    """Delete domains; return those that existed."""
+    return await (await _cursor(conn).execute(DELETE, {"account_id": account_id, "ids": list(ids)})).fetchall()
+
+
+async def count_tags(conn: Conn, *, account_id: UUID) -> Sequence[tuple[str, int]]:
+    """Return each tag with the number of its domains, in the order of tags."""
+    return await (await conn.execute(COUNT_TAGS, {"account_id": account_id})).fetchall()
+
+
+def _cursor(conn: Conn) -> AsyncCursor[Domain]:
+    return conn.cursor(row_factory=kwargs_row(domain_of))

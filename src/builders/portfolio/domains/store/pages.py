@@ -1,0 +1,177 @@
+"""Pages of the domains of a portfolio.
+
+PostgreSQL writes the stored members of each item as JSON: half the cost of records (kit/http/pagination.py).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import class_row, kwargs_row
+
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
+from builders.portfolio.domains.records import Domain, DomainFilters, DomainSort
+from builders.portfolio.domains.store.rows import COLUMNS, domain_of
+
+# Filters that are absent are folded away when the statement is planned, so it is never prepared.
+# The columns that the life cycle is computed from follow the JSON, and the values of the sort key.
+ITEMS = """
+    id, tld, status, expires_at, epp_statuses, json_build_object(
+        'id', id, 'domain', domain, 'domain_unicode', unicode, 'tld', tld, 'status', status,
+        'ownership', ownership, 'counterparty', counterparty,
+        'revenue_share', CASE WHEN %(shows_finance)s THEN revenue_share::text END, 'registrar', registrar,
+        'connection_id', connection_id, 'registered_on', registered_on, 'acquired_on', acquired_on,
+        'expires_at', kit_time(expires_at), 'expiry_source', expiry_source, 'auto_renew', auto_renew,
+        'locked', locked, 'privacy', privacy, 'nameservers', nameservers, 'epp_statuses', epp_statuses,
+        'renewal_price', CASE WHEN %(shows_finance)s AND renewal_price IS NOT NULL THEN
+            json_build_object('amount', renewal_price::text, 'currency', renewal_currency) END,
+        'asking_price', CASE WHEN %(shows_finance)s AND asking_price IS NOT NULL THEN
+            json_build_object('amount', asking_price::text, 'currency', asking_currency) END,
+        'min_offer', CASE WHEN %(shows_finance)s AND min_offer IS NOT NULL THEN
+            json_build_object('amount', min_offer::text, 'currency', min_offer_currency) END,
+        'estimated_value', CASE WHEN %(shows_finance)s AND estimated_value IS NOT NULL THEN
+            json_build_object('amount', estimated_value::text, 'currency', estimated_currency) END,
+        'tags', tags, 'folder', folder, 'notes', notes, 'pinned', pinned, 'created_at', kit_time(created_at),
+        'updated_at', kit_time(updated_at)
+    )::text AS json
+    FROM portfolio_domains AS listed
+    WHERE account_id = %(account_id)s
+      AND (%(status)s::text IS NULL OR status = %(status)s)
+      AND (%(registrar)s::text IS NULL OR lower(registrar) = %(registrar)s)
+      AND (%(tag)s::text IS NULL OR id IN (
+          SELECT domain_id FROM portfolio_domains_tags WHERE account_id = %(account_id)s AND tag = %(tag)s
+      ))
+      AND (%(until)s::timestamptz IS NULL
+           OR coalesce(expires_at, 'infinity') BETWEEN %(now)s AND %(until)s::timestamptz)
+      AND (%(q)s::text IS NULL OR domain LIKE %(q)s OR unicode LIKE %(q)s)
+"""
+EXPIRY, BEHIND = "coalesce(expires_at, 'infinity')", "(%(value)s::timestamptz, %(after)s::uuid)"
+CREATED = f"""
+    SELECT NULL AS sort_key, {ITEMS} AND id > %(after)s ORDER BY id LIMIT %(limit)s
+"""
+CREATED_DESC = f"""
+    SELECT NULL AS sort_key, {ITEMS} AND id < %(after)s ORDER BY id DESC LIMIT %(limit)s
+"""
+NAME = f"""
+    SELECT domain AS sort_key, {ITEMS} AND domain > %(value)s ORDER BY domain LIMIT %(limit)s
+"""
+NAME_DESC = f"""
+    SELECT domain AS sort_key, {ITEMS} AND domain < %(value)s ORDER BY domain DESC LIMIT %(limit)s
+"""
+EXPIRES = f"""
+    SELECT {EXPIRY}::text AS sort_key, {ITEMS} AND ({EXPIRY}, id) > {BEHIND}
+    ORDER BY {EXPIRY}, id LIMIT %(limit)s
+"""
+EXPIRES_DESC = f"""
+    SELECT {EXPIRY}::text AS sort_key, {ITEMS} AND ({EXPIRY}, id) < {BEHIND}
+    ORDER BY {EXPIRY} DESC, id DESC LIMIT %(limit)s
+"""
+UPDATED = f"""
+    SELECT updated_at::text AS sort_key, {ITEMS} AND (updated_at, id) > {BEHIND}
+    ORDER BY updated_at, id LIMIT %(limit)s
+"""
+UPDATED_DESC = f"""
+    SELECT updated_at::text AS sort_key, {ITEMS} AND (updated_at, id) < {BEHIND}
+    ORDER BY updated_at DESC, id DESC LIMIT %(limit)s
+"""
+BATCH = f"""
+    SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain > %(after)s
+    ORDER BY domain LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+_LAST_NAME = "~"  # no A-label is greater
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRow:
+    """A domain of a page: its stored members as JSON, and what the others are computed from."""
+
+    id: UUID
+    tld: str
+    status: str
+    expires_at: datetime | None
+    epp_statuses: Sequence[str]
+    sort_key: str | None  # besides the id
+    json: str  # an object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a page begins: behind the row with this sort key and id."""
+
+    value: str | None
+    after: UUID
+
+
+def first_position(sort: DomainSort) -> Position:
+    """Return the position before the first row of an order."""
+    is_descending = sort.startswith("-")
+    by_name, by_time = ("", _LAST_NAME), ("-infinity", "infinity")
+    values = by_name if sort in {DomainSort.DOMAIN, DomainSort.DOMAIN_DESC} else by_time
+    return Position(value=values[is_descending], after=ids.LAST if is_descending else ids.NIL)
+
+
+async def list_page(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    filters: DomainFilters,
+    sort: DomainSort,
+    position: Position,
+    limit: int,
+    shows_finance: bool,
+    now: datetime,
+) -> Sequence[ListedRow]:
+    """Return up to `limit` domains behind a position."""
+    days = filters.expiring_within_days
+    row = {
+        "account_id": account_id,
+        "status": filters.status,
+        "registrar": None if filters.registrar is None else filters.registrar.lower(),
+        "tag": filters.tag,
+        "until": None if days is None else now + timedelta(days=days),
+        "q": None if filters.q is None else f"%{_literal(filters.q)}%",
+        "value": position.value,
+        "after": position.after,
+        "limit": limit,
+        "shows_finance": shows_finance,
+        "now": now,
+    }
+    async with conn.cursor(row_factory=class_row(ListedRow)) as cursor:
+        await _execute(cursor, sort, row)
+        return await cursor.fetchall()
+
+
+async def _execute(cursor: AsyncCursor[ListedRow], sort: DomainSort, row: dict[str, Any]) -> None:
+    match sort:
+        case DomainSort.CREATED:
+            await cursor.execute(CREATED, row, prepare=False)
+        case DomainSort.CREATED_DESC:
+            await cursor.execute(CREATED_DESC, row, prepare=False)
+        case DomainSort.DOMAIN:
+            await cursor.execute(NAME, row, prepare=False)
+        case DomainSort.DOMAIN_DESC:
+            await cursor.execute(NAME_DESC, row, prepare=False)
+        case DomainSort.EXPIRES:
+            await cursor.execute(EXPIRES, row, prepare=False)
+        case DomainSort.EXPIRES_DESC:
+            await cursor.execute(EXPIRES_DESC, row, prepare=False)
+        case DomainSort.UPDATED:
+            await cursor.execute(UPDATED, row, prepare=False)
+        case DomainSort.UPDATED_DESC:
+            await cursor.execute(UPDATED_DESC, row, prepare=False)
+
+
+async def list_batch(conn: Conn, *, account_id: UUID, after: str, limit: int) -> Sequence[Domain]:
+    """Return up to `limit` domains with names behind `after`, in the order of names."""
+    async with conn.cursor(row_factory=kwargs_row(domain_of)) as cursor:
+        await cursor.execute(BATCH, {"account_id": account_id, "after": after, "limit": limit})
+        return await cursor.fetchall()
+
+
+def _literal(text: str) -> str:
+    """Return the text as a pattern of LIKE that matches it alone."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
