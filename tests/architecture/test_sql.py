@@ -47,7 +47,7 @@ MEANT = {
     "builders/invoices/store/timeline.py:GIVE_UP": "as above, for those that nobody paid",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "the queue keeps failed jobs for ever",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above, for the times of failures",
-    "builders/portfolio/ledger/store/rates.py:CONVERT_AWAITING": "rates arrive for entries of all accounts alike",
+    "builders/portfolio/ledger/store/rates.py:LIST_AWAITING": "rates arrive for the entries of all accounts alike",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "invitations of all accounts expire alike",
     "builders/profile/store/verifications.py:PRUNE_SENT": "what was sent is forgotten whoever asked for it",
     "builders/domains/store/checks.py:CLAIM_DUE": "domains of all accounts fall due alike",

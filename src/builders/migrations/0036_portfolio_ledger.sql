@@ -16,7 +16,7 @@ CREATE TABLE portfolio_ledger_entries (
     reference text, -- of the source; unique among its entries that are not void
     created_by uuid, -- the member; null: a job
     created_at timestamptz NOT NULL,
-    base_currency text NOT NULL, -- of the portfolio
+    base_currency text NOT NULL, -- of the portfolio; another one until a new one is converted to
     fx_rate numeric, -- units of the base currency per unit of the currency; null: not converted
     fx_date date, -- the day of the rate
     base_amount numeric, -- amount * fx_rate, rounded to the decimals of the base currency
@@ -28,10 +28,10 @@ CREATE TABLE portfolio_ledger_entries (
     CHECK ((base_amount IS NULL) = (fx_rate IS NULL) AND (fx_rate IS NULL) = (fx_date IS NULL)),
     CHECK ((voided_at IS NULL) = (void_reason IS NULL))
 );
-CREATE INDEX portfolio_ledger_entries_of_domain ON portfolio_ledger_entries (account_id, domain_id, occurred_on, id);
+CREATE INDEX portfolio_ledger_entries_of_domain ON portfolio_ledger_entries (account_id, domain_id);
 CREATE UNIQUE INDEX portfolio_ledger_entries_reference ON portfolio_ledger_entries (account_id, source, reference)
     WHERE reference IS NOT NULL AND voided_at IS NULL;
-CREATE INDEX portfolio_ledger_entries_awaiting ON portfolio_ledger_entries (account_id, id) WHERE awaits_rates;
+CREATE INDEX portfolio_ledger_entries_awaiting ON portfolio_ledger_entries (account_id) WHERE awaits_rates;
 
 CREATE TABLE portfolio_ledger_settings (
     account_id uuid PRIMARY KEY,

@@ -12,8 +12,10 @@ import pytest
 
 from builders.kit.db.connections import Database
 from builders.kit.errors import Invalid
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.portfolio.ledger import rates, service as ledger
+from builders.portfolio.ledger import currencies, rates, service as ledger
 from builders.portfolio.ledger.records import Rate
 from tests.kit.outbound.receivers import Reader, Writer, calling, receiving
 from tests.portfolio.ledger.make import FRIDAY, MONDAY, NEWEST, RATES, Books
@@ -173,6 +175,20 @@ async def test_the_days_since_are_fetched_from_the_bank(books: Books, unpublishe
         assert await ledger.find_newest_day(conn) == unpublished
 
 
+async def test_a_job_converts_the_entries_of_a_large_portfolio(
+    books: Books, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(currencies, "BATCH", 2)
+    await books.post(*(books.entry(f"{n}", "EUR") for n in range(1, 6)))
+    await books.set_base_currency("JPY")
+    totals = await books.totals()
+    assert (totals.base_currency, totals.unconverted, totals.cost) == ("JPY", 3, Decimal(489))
+    assert [each.base_amount for each in await books.entries()] == [163, 326, None, None, None]
+    await queue.run_pending(books.database, settings)
+    assert [each.base_amount for each in await books.entries()] == [163, 326, 489, 653, 816]
+    assert str((await books.totals()).total_cost) == "2447 JPY"
+
+
 async def test_entries_are_converted_when_the_rates_of_their_date_arrive(books: Books, unpublished: date) -> None:
     later = unpublished
     await books.post(
@@ -195,6 +211,7 @@ async def test_entries_are_converted_when_the_rates_of_their_date_arrive(books: 
     async with books.database.transaction() as conn:
         assert await ledger.load_rates(conn, rates=new) == 3
         assert await ledger.load_rates(conn, rates=new) == 0
+    await ledger.convert_awaiting(books.database)
     after = await books.entries()
     assert [(each.fx_date, each.base_amount) for each in after] == [
         (NEWEST, Decimal("10.85")),

@@ -10,7 +10,7 @@ from pydantic import GetCoreSchemaHandler, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
 # ISO 4217: the number of decimals of each currency that does not have two.
-UNUSUAL_DECIMALS = {
+_DECIMALS = {
     **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF"), 0),
     **dict.fromkeys(("UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
@@ -33,7 +33,7 @@ class MoneyWire(TypedDict):
 
 def decimals_of(currency: str) -> int:
     """How many decimals the currency has: 2 for USD, 0 for JPY, 3 for KWD (ISO 4217)."""
-    return UNUSUAL_DECIMALS.get(currency, 2)
+    return _DECIMALS.get(currency, 2)
 
 
 def _text(pattern: str, title: str, refusal: str, *, example: str, description: str) -> CoreSchema:

@@ -2,10 +2,14 @@
 
 from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import Invalid
+from builders.kit.jobs import queue
+from builders.kit.values import ids
 from builders.portfolio.ledger.records import DEFAULT_BASE_CURRENCY
 from builders.portfolio.ledger.store import rates as store
+
+BATCH = 5_000  # entries that one transaction converts
 
 
 async def get_base_currency(conn: Conn, *, account_id: UUID) -> str:
@@ -14,13 +18,38 @@ async def get_base_currency(conn: Conn, *, account_id: UUID) -> str:
 
 
 async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
-    """Set the base currency, and convert all entries to it, each at the rate of its date; needs a transaction.
+    """Set the base currency, and convert the entries to it, each at the rate of its date; needs a transaction.
 
-    Raises Invalid for a currency without exchange rates.
+    A job converts the rest of a large portfolio; until then they count as not converted. Raises Invalid for a
+    currency without exchange rates.
     """
     await require_quoted(conn, currency=base_currency)
     await store.set_base_currency(conn, account_id=account_id, base_currency=base_currency)
-    await store.convert_entries(conn, account_id=account_id, base_currency=base_currency)
+    if await _convert_batch(conn, account_id=account_id, after=ids.NIL) is not None:
+        await queue.defer(conn, "portfolio.convert_entries", account_id=str(account_id))
+
+
+async def convert_entries(database: Database, *, account_id: UUID) -> None:
+    """Convert the entries that are not in the base currency of the portfolio, or wait for rates."""
+    after: UUID | None = ids.NIL
+    while after is not None:
+        async with database.transaction() as conn:
+            after = await _convert_batch(conn, account_id=account_id, after=after)
+
+
+async def convert_awaiting(database: Database) -> None:
+    """Convert the entries of all portfolios that wait for rates."""
+    async with database.connection() as conn:
+        waiting = await store.list_awaiting(conn)
+    for account_id in waiting:
+        await convert_entries(database, account_id=account_id)
+
+
+async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID) -> UUID | None:
+    base_currency = await lock_base_currency(conn, account_id=account_id)
+    return await store.convert_entries(
+        conn, account_id=account_id, base_currency=base_currency, after=after, limit=BATCH
+    )
 
 
 async def require_quoted(conn: Conn, *, currency: str, field: str = "base_currency") -> None:

@@ -1,10 +1,18 @@
 """Jobs of the ledger."""
 
+from uuid import UUID
+
 from procrastinate import JobContext
 
 from builders.kit.jobs import queue
 from builders.kit.outbound import client
 from builders.portfolio.ledger import service as ledger
+
+
+@queue.app.task(name="portfolio.convert_entries", pass_context=True, retry=queue.RETRY)
+async def convert_entries(context: JobContext, account_id: str) -> None:
+    """Convert the entries of a large portfolio to its new base currency."""
+    await ledger.convert_entries(queue.database(context), account_id=UUID(account_id))
 
 
 @queue.run_at_start
@@ -13,7 +21,10 @@ from builders.portfolio.ledger import service as ledger
     name="portfolio.load_exchange_rates", queueing_lock="portfolio.load_exchange_rates", pass_context=True
 )
 async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
-    """Load the exchange rates that are installed with the service, and fetch those of the days since."""
+    """Load the exchange rates that are installed with the service, and fetch those of the days since.
+
+    Then convert the entries that wait for them.
+    """
     del timestamp
     url = queue.settings(context).exchange_rates
     if url == "off":
@@ -22,3 +33,4 @@ async def load_exchange_rates(context: JobContext, timestamp: int) -> None:
     if url != "installed":
         outbound = await queue.get_shared(context, client.open_client)
         await ledger.fetch_rates(queue.database(context), outbound=outbound, url=url)
+    await ledger.convert_awaiting(queue.database(context))

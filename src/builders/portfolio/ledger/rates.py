@@ -82,7 +82,7 @@ def _read_rate(text: str) -> Decimal:
 
 
 async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
-    """Add rates, and convert the entries that wait for them; needs a transaction. Returns how many are new."""
+    """Add rates; needs a transaction. Returns how many are new."""
     given = list(rates)
     days = {each.quoted_on for each in given}
     given += [Rate(currency=EURO, quoted_on=day, rate=Decimal(1)) for day in days]
@@ -90,7 +90,6 @@ async def load_rates(conn: Conn, *, rates: Iterable[Rate]) -> int:
     added = 0
     for start in range(0, len(given), _BATCH):
         added += await store.insert_rates(conn, rates=given[start : start + _BATCH])
-    await store.convert_awaiting(conn)
     return added
 
 

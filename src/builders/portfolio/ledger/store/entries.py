@@ -84,10 +84,20 @@ VOID_DOMAINS = """
         ORDER BY id FOR UPDATE
     ) RETURNING id
 """
-LIST_ENTRIES = f"""
-    SELECT {COLUMNS} FROM portfolio_ledger_entries
+# An entry in another base currency than the portfolio's is not converted yet.
+LIST_ENTRIES = """
+    SELECT id, domain_id, kind, amount, currency, occurred_on, years, registrar, memo, source, reference,
+        created_by, created_at, present.base AS base_currency,
+        CASE WHEN base_currency = present.base THEN fx_rate END AS fx_rate,
+        CASE WHEN base_currency = present.base THEN fx_date END AS fx_date,
+        CASE WHEN base_currency = present.base THEN base_amount END AS base_amount,
+        voided_at, voided_by, void_reason
+    FROM portfolio_ledger_entries
+    CROSS JOIN (
+        SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s
+    ) AS present (base)
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s ORDER BY occurred_on, id
-"""  # noqa: S608 - of constants
+"""
 # The same in a currency other than the base currency.
 LIST_ENTRIES_IN = f"""
     WITH entry AS (
@@ -105,23 +115,29 @@ LIST_ENTRIES_IN = f"""
 """  # noqa: S608 - of constants
 # Each entry in exactly one of the sums, as records.group_of says.
 LIST_TOTALS = """
-    SELECT wanted.domain_id,
-        coalesce(
+    WITH present AS (
+        SELECT coalesce(
             (SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s), %(default)s
-        ) AS base_currency,
-        total.cost, total.income, total.sale, total.entries, total.unconverted
+        ) AS base
+    )
+    SELECT wanted.domain_id, present.base AS base_currency, total.cost, total.income, total.sale, total.entries,
+        total.unconverted
     FROM unnest(%(domain_ids)s::uuid[]) AS wanted (domain_id)
+    CROSS JOIN present
     CROSS JOIN LATERAL (
         SELECT count(*) AS entries, count(*) FILTER (WHERE base_amount IS NULL) AS unconverted,
             coalesce(-sum(signed) FILTER (WHERE NOT of_sale AND NOT of_holding), 0) AS cost,
             coalesce(sum(signed) FILTER (WHERE NOT of_sale AND of_holding), 0) AS income,
             coalesce(sum(signed) FILTER (WHERE of_sale), 0) AS sale
         FROM (
-            SELECT base_amount,
-                CASE WHEN kind = ANY(%(income_kinds)s::text[]) THEN base_amount ELSE -base_amount END AS signed,
+            SELECT amount.base AS base_amount,
+                CASE WHEN kind = ANY(%(income_kinds)s::text[]) THEN amount.base ELSE -amount.base END AS signed,
                 kind = ANY(%(sale_kinds)s::text[]) OR source = %(sale)s AS of_sale,
                 kind = ANY(%(income_kinds)s::text[]) AND kind <> %(refund)s AS of_holding
             FROM portfolio_ledger_entries
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN base_currency = present.base THEN base_amount END AS base
+            ) AS amount
             WHERE account_id = %(account_id)s AND domain_id = wanted.domain_id AND voided_at IS NULL
         ) AS entry
     ) AS total

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 from uuid import UUID
 
+from psycopg.rows import scalar_row
+
 from builders.kit.db.connections import Conn
-from builders.kit.values.money import UNUSUAL_DECIMALS, decimals_of
+from builders.kit.values.money import decimals_of
 from builders.portfolio.ledger.records import EURO, Rate
 
 # The base currency; who changes it waits until the transaction ends, and entries are recorded in one currency.
@@ -23,7 +26,7 @@ SET_BASE_CURRENCY = """
 """
 # The rate of each `needed (currency, base_currency, occurred_on)`: of the last day with rates up to that date. The
 # bank quotes all currencies on one day; a currency without a rate on it is not quoted any more, or not yet.
-RATES = """rates AS (
+RATES = """rates AS MATERIALIZED (
     SELECT needed.currency, needed.base_currency, needed.occurred_on,
         CASE WHEN needed.currency = needed.base_currency THEN 1 ELSE round(base.rate / quoted.rate, 12)
         END AS fx_rate,
@@ -42,38 +45,28 @@ RATES = """rates AS (
     LEFT JOIN portfolio_ledger_rates AS quoted
         ON quoted.currency = needed.currency AND quoted.quoted_on = base.quoted_on
 )"""
-# All entries of a portfolio in its base currency, each at the rate of its date; void ones too.
+# The next entries of a portfolio that are in another base currency or wait for rates.
 CONVERT_ENTRIES = f"""
-    WITH needed AS (
-        SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency
-        FROM portfolio_ledger_entries WHERE account_id = %(account_id)s
-    ), {RATES}
-    UPDATE portfolio_ledger_entries AS entry
-    SET base_currency = rates.base_currency, fx_rate = rates.fx_rate, fx_date = rates.fx_date,
-        base_amount = portfolio_ledger_round(entry.amount * rates.fx_rate, %(decimals)s::int),
-        awaits_rates = rates.awaits_rates
-    FROM rates
-    WHERE entry.account_id = %(account_id)s
-      AND (entry.currency, entry.occurred_on) = (rates.currency, rates.occurred_on)
-"""  # noqa: S608 - of constants
-# The same for the entries of all portfolios whose rates were not loaded when they were converted.
-CONVERT_AWAITING = f"""
-    WITH entry AS (
-        SELECT account_id, id, currency, base_currency, occurred_on FROM portfolio_ledger_entries
-        WHERE awaits_rates ORDER BY account_id, id FOR UPDATE
+    WITH entry AS MATERIALIZED (
+        SELECT id, currency, occurred_on FROM portfolio_ledger_entries
+        WHERE account_id = %(account_id)s AND id > %(after)s
+          AND (base_currency <> %(base_currency)s OR awaits_rates)
+        ORDER BY id LIMIT %(limit)s FOR UPDATE
     ), needed AS (
-        SELECT DISTINCT currency, base_currency, occurred_on FROM entry
-    ), {RATES}, decimals AS (
-        SELECT * FROM unnest(%(currencies)s::text[], %(decimals)s::int[]) AS own (base_currency, decimals)
+        SELECT DISTINCT currency, occurred_on, %(base_currency)s::text AS base_currency FROM entry
+    ), {RATES}, converted AS (
+        UPDATE portfolio_ledger_entries AS changed
+        SET base_currency = rates.base_currency, fx_rate = rates.fx_rate, fx_date = rates.fx_date,
+            base_amount = portfolio_ledger_round(changed.amount * rates.fx_rate, %(decimals)s::int),
+            awaits_rates = rates.awaits_rates
+        FROM entry JOIN rates USING (currency, occurred_on)
+        WHERE changed.account_id = %(account_id)s AND changed.id = entry.id
+          AND (changed.base_currency, changed.fx_date, changed.awaits_rates)
+              IS DISTINCT FROM (rates.base_currency, rates.fx_date, rates.awaits_rates)
     )
-    UPDATE portfolio_ledger_entries AS changed
-    SET fx_rate = rates.fx_rate, fx_date = rates.fx_date, awaits_rates = rates.awaits_rates,
-        base_amount = portfolio_ledger_round(changed.amount * rates.fx_rate, coalesce(own.decimals, 2))
-    FROM entry JOIN rates USING (currency, base_currency, occurred_on)
-    LEFT JOIN decimals AS own USING (base_currency)
-    WHERE changed.account_id = entry.account_id AND changed.id = entry.id
-      AND (changed.fx_date, changed.awaits_rates) IS DISTINCT FROM (rates.fx_date, rates.awaits_rates)
+    SELECT id FROM entry ORDER BY id OFFSET %(limit)s - 1
 """  # noqa: S608 - of constants
+LIST_AWAITING = "SELECT DISTINCT account_id FROM portfolio_ledger_entries WHERE awaits_rates"
 INSERT_RATES = """
     INSERT INTO portfolio_ledger_rates (currency, quoted_on, rate)
     SELECT * FROM unnest(%(currencies)s::text[], %(dates)s::date[], %(rates)s::numeric[])
@@ -111,22 +104,31 @@ async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str)
     await conn.execute(SET_BASE_CURRENCY, {"account_id": account_id, "base_currency": base_currency})
 
 
-async def convert_entries(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
-    """Convert all entries of a portfolio to its base currency, each at the rate of its date."""
-    row = {"account_id": account_id, "base_currency": base_currency, "decimals": decimals_of(base_currency)}
-    await conn.execute(CONVERT_ENTRIES, {**row, "euro": EURO})
+async def convert_entries(
+    conn: Conn, *, account_id: UUID, base_currency: str, after: UUID, limit: int
+) -> UUID | None:
+    """Convert the next entries that are in another base currency or wait for rates.
+
+    Returns the last of them, after which there may be more; None for fewer than `limit`.
+    """
+    row: dict[str, Any] = {"account_id": account_id, "base_currency": base_currency, "euro": EURO}
+    row |= {"decimals": decimals_of(base_currency), "after": after, "limit": limit}
+    found = await (await conn.execute(CONVERT_ENTRIES, row)).fetchone()
+    last: UUID | None = None if found is None else found[0]
+    return last
+
+
+async def list_awaiting(conn: Conn) -> Sequence[UUID]:
+    """Return the portfolios with entries that wait for rates."""
+    async with conn.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(LIST_AWAITING)
+        return await cursor.fetchall()
 
 
 async def is_quoted(conn: Conn, *, currency: str) -> bool:
     """Return whether the newest rates contain one of the currency."""
     [(quoted,)] = await (await conn.execute(IS_QUOTED, {"currency": currency, "euro": EURO})).fetchall()
     return bool(quoted)
-
-
-async def convert_awaiting(conn: Conn) -> int:
-    """Convert the entries whose rates were not loaded when they were recorded. Returns how many changed."""
-    row = {"currencies": list(UNUSUAL_DECIMALS), "decimals": list(UNUSUAL_DECIMALS.values()), "euro": EURO}
-    return (await conn.execute(CONVERT_AWAITING, row)).rowcount
 
 
 async def insert_rates(conn: Conn, *, rates: Sequence[Rate]) -> int:
