@@ -28,6 +28,7 @@ class FakeRegistrar(ABC):
     path: ClassVar[str] = ""  # of the base URL
     page_size: ClassVar[int]
     faults: ClassVar[frozenset[Fault]] = frozenset(Fault)  # that the registrar can give
+    transfer_states: ClassVar[frozenset[str]] = frozenset({"pending", "completed", "failed", "cancelled"})
 
     def __init__(self, account: FakeAccount) -> None:
         self.account = account

@@ -28,6 +28,7 @@ class FakePorkbun(FakeRegistrar):
     path = "/api/json/v3"
     page_size = 1000
     faults = frozenset(Fault) - {Fault.RESTRICTED, Fault.IP_NOT_ALLOWED}
+    transfer_states = frozenset({"pending", "completed", "cancelled"})
 
     def routes(self) -> Sequence[Route]:
         """Return the routes of the API."""

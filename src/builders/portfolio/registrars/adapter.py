@@ -15,6 +15,7 @@ from builders.portfolio.registrars.records import (
     AuthCode,
     AuthCodeDelivery,
     BilledLine,
+    ChargeKind,
     HeldDomain,
     HeldTransfer,
     Profile,
@@ -85,6 +86,12 @@ def a_label(name: str) -> str:
     return domain_names.find_a_label(name) or name.strip().lower()
 
 
+def classify(description: str) -> ChargeKind:
+    """Return what a charge is for by the words of its description; OTHER when none is known."""
+    text = description.lower()
+    return next((kind for word, kind in _KIND_WORDS if word in text), ChargeKind.OTHER)
+
+
 def read_time(text: str | None) -> datetime | None:
     """Return the UTC time of an ISO 8601 text; without a zone it is UTC. None for an empty or invalid text."""
     try:
@@ -101,6 +108,22 @@ def read_flag(value: object) -> bool | None:
     return _FLAGS.get(str(value).strip().lower())
 
 
+# The first word that occurs decides: "Domain Name Renewal" is no registration.
+_KIND_WORDS = (
+    ("refund", ChargeKind.REFUND),
+    ("credit", ChargeKind.REFUND),
+    ("privacy", ChargeKind.PRIVACY),
+    ("whois", ChargeKind.PRIVACY),
+    ("redempt", ChargeKind.REDEMPTION),
+    ("restor", ChargeKind.REDEMPTION),
+    ("renew", ChargeKind.RENEWAL),
+    ("transfer", ChargeKind.TRANSFER),
+    ("regist", ChargeKind.REGISTRATION),
+    ("create", ChargeKind.REGISTRATION),
+    ("icann", ChargeKind.TAX),
+    ("tax", ChargeKind.TAX),
+    ("vat", ChargeKind.TAX),
+)
 _FLAGS: dict[str, bool] = {
     **dict.fromkeys(("1", "yes", "true", "on", "enabled", "locked"), True),
     **dict.fromkeys(("0", "no", "false", "off", "disabled", "unlocked"), False),

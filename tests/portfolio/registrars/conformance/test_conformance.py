@@ -71,12 +71,13 @@ async def test_reads_what_the_list_says(connect: Connect, provider: str) -> None
     off = domain("off.example", auto_renew=False, locked=False, privacy=False)
     fake = fake_of(provider, domain("on.example"), off, domain(IDN), domain("never.example", expires_at=None))
     adapter = connect(fake)
-    on, off_row, idn, never = await list_all(adapter)
+    held = {each.domain: each for each in await list_all(adapter)}
+    on, off_row, never = held["on.example"], held["off.example"], held["never.example"]
     offers = adapter.profile.capabilities
     assert on.expires_at is not None
     assert abs(on.expires_at - EXPIRES) < timedelta(days=1)  # some registrars give a date only
     assert never.expires_at is None
-    assert idn.domain == IDN
+    assert IDN in held
     assert (on.auto_renew, off_row.auto_renew) == ((True, False) if offers.auto_renew else (None, None))
     assert (on.locked, off_row.locked) == ((True, False) if offers.lock else (None, None))
     assert on.privacy in {True, None}
@@ -161,11 +162,13 @@ async def test_gives_the_auth_code_or_says_how_it_is_delivered(connect: Connect,
 
 
 @EACH
-@pytest.mark.parametrize("state", ["pending", "completed", "cancelled"])
+@pytest.mark.parametrize("state", ["pending", "completed", "failed", "cancelled"])
 async def test_reads_an_incoming_transfer(connect: Connect, provider: str, state: str) -> None:
     fake = fake_of(provider)
     fake.account.transfers = [FakeTransfer(domain="in.example", direction="in", state=state, started_at=CREATED)]
     adapter = connect(fake)
+    if state not in fake.transfer_states:
+        pytest.skip(f"{provider} has no state for {state}")
     if not adapter.profile.capabilities.transfer_status:
         with pytest.raises(RegistrarFailed):
             await adapter.find_transfer("in.example")
