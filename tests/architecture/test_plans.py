@@ -10,7 +10,6 @@ STORE = "builders/webhooks/store/deliveries.py"  # its constants are taken from 
 # What may be prepared all the same, and why.
 PLANNED_ONCE = {
     "builders/mail/store.py:FINISH": "one message by its key, whatever else is asked",
-    "builders/webhooks/store/fanout.py:LIST_RECEIVERS": "an account has a few destinations",
     "builders/webhooks/store/deliveries.py:REQUEUE_MANY": "walks along a destination's deliveries anyway",
     "builders/webhooks/store/deliveries.py:LIST_OF_DESTINATION": "walks along a destination's deliveries anyway",
     "builders/webhooks/store/deliveries.py:LIST_FAILED": "walks along the few that failed anyway",

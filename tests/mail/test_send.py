@@ -10,6 +10,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
+from builders.kit.values.accounts import ALL_ACCOUNTS
 from builders.mail import service as mail
 from builders.mail.records import VENDOR, Category, Letter, Status
 from tests.cast import Person
@@ -93,7 +94,7 @@ async def test_the_newest_are_listed_first_and_by_status(
     assert [each.id for each in await mail.list_messages(conn, account_id=account_id, limit=1)] == [waiting]
     bounced = await mail.list_messages(conn, account_id=account_id, status=Status.BOUNCED)
     assert [each.id for each in bounced] == [sent[0]]
-    assert waiting in {each.id for each in await mail.list_messages(conn, account_id=None)}
+    assert waiting in {each.id for each in await mail.list_messages(conn, account_id=ALL_ACCOUNTS)}
 
 
 async def test_messages_are_found_and_sent_from_a_month_of_their_own(

@@ -25,6 +25,7 @@ from builders.kit.jobs import queue
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 from builders.mail import service as mail
 from builders.mail.records import VerifyDestination
 
@@ -45,7 +46,7 @@ HASHED = "aliases.link"  # the keyring's purpose
 
 
 async def ask_due(
-    database: Database, *, keyring: Keyring, settings: Settings, account_id: UUID | None = None
+    database: Database, *, keyring: Keyring, settings: Settings, account_id: AccountSelection = ALL_ACCOUNTS
 ) -> None:
     """As many transactions as it takes; one that is cut short is done by the next call."""
     await turns.let_through(database, most=settings.confirmations_per_day, account_id=account_id)
@@ -55,7 +56,7 @@ async def ask_due(
             asked = await _ask_some(conn, keyring, settings, account_id)
 
 
-async def _ask_some(conn: Conn, keyring: Keyring, settings: Settings, account_id: UUID | None) -> int:
+async def _ask_some(conn: Conn, keyring: Keyring, settings: Settings, account_id: AccountSelection) -> int:
     now = clock.now()
     found = await store.list_due(conn, account_id=account_id, now=now, bounced_since=now - SHUT, limit=AT_ONCE)
     if not found:

@@ -24,7 +24,7 @@ from builders.aliases.rows import Released
 from builders.aliases.store import aliases as store, census, names as registry
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
 
 count_by_domain = census.count_by_domain
@@ -38,16 +38,16 @@ _OF_STATE = {
 
 
 async def look_up(
-    conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], account_id: UUID | None = None
+    conn: Conn, *, realm: UUID, wanted: Sequence[Wanted], account_id: UUID = ids.NIL
 ) -> dict[Name, Standing]:
     """Why the names that are not free are not; free ones are absent. One statement.
 
-    For an account its own holds, quarantines and look-alikes are no hindrance.
+    An account's own holds, quarantines and look-alikes do not count against it; NIL stands for no account.
     """
     found = await registry.look_up(conn, realm=realm, wanted=wanted, now=clock.now())
     standings: dict[Name, Standing] = {}
     for each in found:
-        mine = account_id is not None and each.account_id == account_id
+        mine = each.account_id == account_id
         if each.state is not None and not (mine and each.state != NameState.CLAIMED):
             reason = _OF_STATE[NameState(each.state)]
             standings[Name(each.domain, each.key)] = Standing(reason=reason, until=each.until)

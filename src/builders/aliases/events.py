@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
-from builders.kit.http.fields import EventManifest, EventManifestKey
+from builders.kit.http.fields import AliasProjectId, EventManifest, EventManifestKey
 
 
 class AliasData(BaseModel):
@@ -23,9 +23,7 @@ class AliasData(BaseModel):
     ]
     manifest: EventManifest
     manifest_key: EventManifestKey
-    project_id: Annotated[
-        UUID | None, Field(description="Project that the alias belongs to; null without one.")
-    ] = None
+    project_id: AliasProjectId = None
 
 
 class AliasStopped(AliasData):

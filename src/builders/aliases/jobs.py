@@ -14,6 +14,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
+from builders.kit.values.accounts import ALL_ACCOUNTS
 from builders.mail.records import VerifyDestination
 
 CLAIMED = frozenset({"alias.created", "alias.updated"})
@@ -38,7 +39,7 @@ async def ask(context: JobContext, account_id: str | None = None) -> None:
         queue.database(context),
         keyring=queue.keyring(context),
         settings=queue.settings(context),
-        account_id=UUID(account_id) if account_id else None,
+        account_id=UUID(account_id) if account_id else ALL_ACCOUNTS,
     )
 
 

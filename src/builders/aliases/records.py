@@ -140,7 +140,19 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasSpec:
+class AliasFields:
+    """The fields of an alias that its account sets, but for whether mail is forwarded."""
+
+    destinations: Sequence[str]
+    note: str | None
+    labels: Mapping[str, str]
+    manifest: str | None
+    manifest_key: str | None
+    project_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasSpec(AliasFields):
     """A name to claim, with all that it is to be."""
 
     id: UUID
@@ -148,15 +160,9 @@ class AliasSpec:
     local_part: str
     key: str
     skeleton: str
-    destinations: Sequence[str]
     enabled: bool
-    note: str | None
-    labels: Mapping[str, str]
-    manifest: str | None
-    manifest_key: str | None
     price: Money
     interval: str  # month, year or once
-    project_id: UUID | None = None
     continues: bool = False  # the paid period of the released alias with this id
     paid_until: datetime | None = None  # the end of that period; None for what is paid once
 
@@ -167,37 +173,25 @@ class AliasSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasChange:
+class AliasChange(AliasFields):
     """What an alias is to be, if it still has the version."""
 
     id: UUID
     version: int
-    destinations: Sequence[str]
     enabled: bool
-    note: str | None
-    labels: Mapping[str, str]
-    manifest: str | None
-    manifest_key: str | None
-    project_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alias:
+class Alias(AliasFields):
     """A claimed name and where it forwards to."""
 
     id: UUID
     domain: str
     local_part: str
     key: str
-    manifest: str | None
-    manifest_key: str | None
     status: str
-    note: str | None
-    labels: Mapping[str, str]
-    destinations: Sequence[str]
     version: int
     claimed_at: datetime
-    project_id: UUID | None = None
     price: Money = FREE  # as it was when claimed
     interval: str = "once"  # of the price: month, year or once
     renews_at: datetime | None = None  # when it is paid for anew; None for `once`

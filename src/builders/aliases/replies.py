@@ -11,7 +11,7 @@ from builders.aliases.periods import ReleasedTerms
 from builders.aliases.records import Confirmation, Destination, Owned
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.http.bodies import Reply, WriteReply, by_example
-from builders.kit.http.fields import Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
+from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
 from builders.kit.http.pagination import Page
 from builders.kit.values.money import Money
 
@@ -113,7 +113,7 @@ class AliasReply(Reply):
     type: Annotated[
         Literal["alias"], Field(description="Always `alias`: mail is forwarded. Other types can follow.")
     ]
-    project_id: Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
+    project_id: AliasProjectId
     managed_by: Annotated[
         ManagedBy | None,
         Field(description="The manifest that manages the alias; null for one that no manifest manages."),

@@ -13,12 +13,13 @@ from builders.aliases.store import turns as store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import clock
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 
 DAY = timedelta(days=1)
 AT_ONCE = 100  # readers in a transaction
 
 
-async def let_through(database: Database, *, most: int, account_id: UUID | None = None) -> None:
+async def let_through(database: Database, *, most: int, account_id: AccountSelection = ALL_ACCOUNTS) -> None:
     """Has the readers whose turn it is asked: one account's, or all. One that is cut short is done by the next."""
     may_be_more = True
     while may_be_more:
@@ -26,7 +27,7 @@ async def let_through(database: Database, *, most: int, account_id: UUID | None 
             may_be_more = await let_some(conn, most=most, account_id=account_id, now=clock.now())
 
 
-async def let_some(conn: Conn, *, most: int, account_id: UUID | None, now: datetime) -> bool:
+async def let_some(conn: Conn, *, most: int, account_id: AccountSelection, now: datetime) -> bool:
     """The same for one set of them; whether there may be more. As many statements for any number."""
     day_ago = now - DAY
     found = await store.list_waiting(conn, account_id=account_id, most=most, day_ago=day_ago, limit=AT_ONCE)

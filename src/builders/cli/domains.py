@@ -13,6 +13,7 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
+from builders.kit.values.accounts import ALL_ACCOUNTS
 
 Item = dict[str, Any]  # a domain as programs read it
 
@@ -79,7 +80,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
             account = await identity.get_account_by_email(conn, email=email) if email else None
             return await domains.list_newest(
                 conn,
-                account_id=account.id if account else None,
+                account_id=account.id if account else ALL_ACCOUNTS,
                 status=AccountDomainStatus(status) if status else None,
                 limit=limit,
             )

@@ -22,6 +22,7 @@ from builders.invoices.records import (
 )
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.settings import Settings
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 from builders.kit.values.money import Money
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ def list_command(email: str | None, status: str | None, limit: int, *, sandbox: 
 
     async def work(database: Database, _: Settings) -> Sequence[Invoice]:
         async with database.connection() as conn:
-            account_id = None
+            account_id: AccountSelection = ALL_ACCOUNTS
             if email is not None:
                 account = await identity.get_account_by_email(conn, email=email)
                 account_id = _id(account, sandbox=sandbox)

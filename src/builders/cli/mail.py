@@ -12,6 +12,7 @@ from builders.cli.session import fail, json_option, note, plain, read_settings, 
 from builders.identity import service as identity
 from builders.kit.db.connections import Database
 from builders.kit.process.settings import Settings
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 from builders.mail import service as mails
 from builders.mail.records import Message, Status
 
@@ -84,7 +85,9 @@ def list_command(email: str | None, status: str | None, limit: int, *, as_json: 
 
     async def work(database: Database, _: Settings) -> Sequence[Message]:
         async with database.connection() as conn:
-            account_id = None if email is None else (await identity.get_account_by_email(conn, email=email)).id
+            account_id: AccountSelection = ALL_ACCOUNTS
+            if email is not None:
+                account_id = (await identity.get_account_by_email(conn, email=email)).id
             wanted = None if status is None else Status(status)
             return await mails.list_messages(conn, account_id=account_id, status=wanted, limit=limit)
 

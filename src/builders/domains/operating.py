@@ -24,6 +24,7 @@ from builders.kit.events import outbox
 from builders.kit.http.pagination import MAX_LIMIT, PageRequest
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 
 
 async def assign(
@@ -149,7 +150,11 @@ async def _release_names(conn: Conn, domain: AccountDomain) -> None:
 
 
 async def list_newest(
-    conn: Conn, *, account_id: UUID | None = None, status: AccountDomainStatus | None = None, limit: int
+    conn: Conn,
+    *,
+    account_id: AccountSelection = ALL_ACCOUNTS,
+    status: AccountDomainStatus | None = None,
+    limit: int,
 ) -> Sequence[AccountDomain]:
     """The newest domains of a real account, or of all of them."""
     return await store.list_newest(

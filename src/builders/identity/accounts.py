@@ -72,7 +72,7 @@ async def get_account(conn: Conn, *, account_id: UUID) -> Account:
 
 async def get_account_by_email(conn: Conn, *, email: str) -> Account:
     """Return the real account with this email address. Raises AccountNotFound."""
-    account = await store.find_account(conn, email=normalize_email(email))
+    account = await store.find_account_by_email(conn, email=normalize_email(email))
     if account is None:
         raise AccountNotFound(f"There is no account with the address {email}.")
     return account

@@ -137,7 +137,8 @@ class Authenticator:
             await self._refuse(credential, entry)
         # The key is cached, the address is checked for each request.
         if entry.allowed_ips is not None and not key_limits.contains_address(entry.allowed_ips, address):
-            await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
+            if entry.caller.key_id is not None:
+                await self._audit_refusal(entry.caller.live_account_id, entry.caller.key_id, address=address)
             raise AddressNotAllowed(
                 "This API key does not work from the address of this request.",
                 next_action="Ask from a network in allowed_ips of the key, or with another key.",
@@ -192,13 +193,13 @@ class Authenticator:
             raise invalid_credentials(_BAD_KEY, is_guess=entry.is_guess)
         raise invalid_credentials(_BAD_SESSION, next_action=_SIGN_IN, is_guess=entry.is_guess)
 
-    async def _audit_refusal(self, account_id: UUID, key_id: UUID | None, *, address: str | None = None) -> None:
+    async def _audit_refusal(self, account_id: UUID, key_id: UUID, *, address: str | None = None) -> None:
         """Add an audit entry about the refused use of a real key, at most one per key and REFUSAL_INTERVAL.
 
         An attacker can send the key at any rate: the process remembers which keys it has audited.
         """
         now = clock.monotonic()
-        if key_id is None or now < self._audited.get(key_id, 0.0):
+        if now < self._audited.get(key_id, 0.0):
             return
         if len(self._audited) >= MAX_CACHED:
             del self._audited[next(iter(self._audited))]

@@ -6,6 +6,7 @@ from procrastinate import JobContext
 
 from builders.identity import keys, login, service as identity
 from builders.kit.jobs import queue
+from builders.kit.values import ids
 
 
 @queue.app.task(name=login.MAIL_CODE, retry=queue.RETRY, pass_context=True)
@@ -26,7 +27,7 @@ async def mail_new_key(context: JobContext, account_id: str, key_id: str, replac
             keyring=queue.keyring(context),
             account_id=UUID(account_id),
             key_id=UUID(key_id),
-            replaced_id=UUID(replaced_id) if replaced_id else None,
+            replaced_id=ids.parse(replaced_id),
         )
 
 

@@ -64,18 +64,16 @@ async def create_key(
     preset: Preset,
     minted_by: KeyKind,
     actor: Actor,
-    minter_id: UUID | None = None,
     expires_at: datetime | None = None,
     allowed_ips: Sequence[str] | None = None,
 ) -> NewApiKey:
     """Create a key of a real account, with its limits; publish api_key.created and email the account.
 
-    The new key has at least the limits of the requesting key, `minter_id`. Raises Invalid for impossible limits,
+    The new key has at least the limits of the key that requests it. Raises Invalid for impossible limits,
     LiveKeyRequired when a test key asks for a live one, KeyLimited, KeyLimit.
     """
     limits = key_limits.parse_limits(expires_at=expires_at, allowed_ips=allowed_ips, now=clock.now())
-    if minter_id is not None:
-        minter = await get_key(conn, account_id=account_id, key_id=minter_id)
+    if minter := await _find_requesting_key(conn, account_id, actor):
         limits = key_limits.inherit_limits(limits, minter=minter)
     spec = KeySpec(label=label, kind=kind, preset=preset, limits=limits)
     return await _insert(conn, spec, account_id=account_id, minted_by=minted_by, actor=actor, replaces=None)
@@ -117,41 +115,38 @@ async def rotate_key(
     overlap: timedelta,
     rotated_by: KeyKind,
     actor: Actor,
-    rotator_id: UUID | None = None,
 ) -> NewApiKey:
     """Create a key like an old one, with its limits; the old one works until the end of the overlap.
 
     Raises KeyNotFound, KeyRevoked for a key that is revoked or expired, LiveKeyRequired, KeyLimit, and KeyLimited
-    when the requesting key, `rotator_id`, has stricter limits.
+    when the requesting key has stricter limits.
     """
     now = clock.now()
     before = await get_key(conn, account_id=account_id, key_id=key_id)
     limits = key_limits.limits_of(before)
-    if rotator_id is not None:
-        rotator = await get_key(conn, account_id=account_id, key_id=rotator_id)
+    if rotator := await _find_requesting_key(conn, account_id, actor):
         key_limits.require_within(limits, minter=rotator)
     # The old key first: without an overlap it no longer counts towards the maximum.
     old = await store.expire_key(conn, account_id=account_id, key_id=before.id, expires_at=now + overlap, now=now)
     if old is None:
         raise KeyRevoked("The key is revoked or expired and cannot be rotated.", next_action="Mint a new key.")
     spec = KeySpec(label=before.label, kind=before.key_kind, preset=before.preset, limits=limits)
-    new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before.id)
+    new = await _insert(conn, spec, account_id=account_id, minted_by=rotated_by, actor=actor, replaces=before)
     await _record_audit(conn, before, account_id, actor, AuditAction.API_KEY_ROTATED, replaced_by=str(new.key.id))
     return new
 
 
-async def send_notice(
-    conn: Conn, *, keyring: Keyring, account_id: UUID, key_id: UUID, replaced_id: UUID | None
-) -> None:
-    """Notify the account of its new API key by email, if its address is verified."""
+async def send_notice(conn: Conn, *, keyring: Keyring, account_id: UUID, key_id: UUID, replaced_id: UUID) -> None:
+    """Notify the account of its new API key by email, if its address is verified.
+
+    `replaced_id` is the key that it replaces, NIL for none.
+    """
     account = await account_store.find_account(conn, account_id=account_id)
     key = await store.find_key(conn, account_id=account_id, key_id=key_id)
     # A stranger may own a mailbox that was never verified.
     if account is None or key is None or account.email_verified_at is None:
         return
-    replaced = None
-    if replaced_id is not None:
-        replaced = await store.find_key(conn, account_id=account_id, key_id=replaced_id)
+    replaced = await store.find_key(conn, account_id=account_id, key_id=replaced_id)
     message = ApiKeyCreated(
         label=key.label,
         kind=key.key_kind.value,
@@ -199,7 +194,7 @@ def parse_secret(text: str) -> KeySecret | None:
 
 
 async def _insert(
-    conn: Conn, spec: KeySpec, *, account_id: UUID, minted_by: KeyKind, actor: Actor, replaces: UUID | None
+    conn: Conn, spec: KeySpec, *, account_id: UUID, minted_by: KeyKind, actor: Actor, replaces: ApiKey | None
 ) -> NewApiKey:
     if spec.kind is KeyKind.LIVE and minted_by is KeyKind.TEST:
         raise LiveKeyRequired("A test key mints only test keys.", next_action="Ask with a live key.")
@@ -224,10 +219,16 @@ async def _insert(
             next_action="Revoke a key that is not used (GET /v1/api-keys), or rotate one with overlap_hours 0.",
         )
     await outbox.publish(conn, KEY_CREATED, account_id=account_id, data=_event_data(key, replaces=replaces))
-    replaced_id = "" if replaces is None else str(replaces)
+    replaced_id = "" if replaces is None else str(replaces.id)
     await queue.defer(conn, MAIL_NEW_KEY, account_id=str(account_id), key_id=str(key.id), replaced_id=replaced_id)
     await _record_audit(conn, key, account_id, actor, AuditAction.API_KEY_MINTED)
     return NewApiKey(key=key, secret=secret.text)
+
+
+async def _find_requesting_key(conn: Conn, account_id: UUID, actor: Actor) -> ApiKey | None:
+    if actor.type != "key" or actor.id is None:
+        return None
+    return await get_key(conn, account_id=account_id, key_id=actor.id)
 
 
 def _require_found(key: ApiKey | None) -> ApiKey:
@@ -245,7 +246,7 @@ async def _record_audit(
     await accounts.record_audit(conn, account_id=account_id, actor=actor, action=action, about=about)
 
 
-def _event_data(key: ApiKey, *, replaces: UUID | None = None) -> KeyChanged:
+def _event_data(key: ApiKey, *, replaces: ApiKey | None = None) -> KeyChanged:
     return KeyChanged(
         id=key.id,
         label=key.label,
@@ -254,5 +255,5 @@ def _event_data(key: ApiKey, *, replaces: UUID | None = None) -> KeyChanged:
         prefix=key.prefix,
         expires_at=key.expires_at,
         allowed_ips=None if key.allowed_ips is None else list(key.allowed_ips),
-        replaces=replaces,
+        replaces=None if replaces is None else replaces.id,
     )

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from builders.identity import accounts, sessions
 from builders.identity.accounts import normalize_email
-from builders.identity.records import MailedCode, MailedLink, SessionKind, SignedIn
+from builders.identity.records import Account, MailedCode, MailedLink, SessionKind, SignedIn
 from builders.identity.store import accounts as account_store, login as store, sessions as session_store
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import TokenInvalid
@@ -91,15 +91,15 @@ async def send_code(conn: Conn, *, keyring: Keyring, settings: Settings, sign_in
     if request is None:
         return
     address, network = request.address, request.requested_from
-    account = await account_store.find_account(conn, email=address)
-    if await _is_limited(conn, address=address, network=network, account_id=account.id if account else None):
+    account = await account_store.find_account_by_email(conn, email=address)
+    if await _is_limited(conn, address=address, network=network, account=account):
         _log.warning("too_many_sign_in_codes", address=mail.mask(address))
         return
     code, token = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH)), secrets.token_urlsafe(32)
     made = await store.set_code(
         conn,
         sign_in_id=sign_in_id,
-        account_id=None if account is None else account.id,
+        account=account,
         code_hash=keyring.hash_token(_CODE, f"{sign_in_id} {code}"),
         token_hash=keyring.hash_token(_TOKEN, token),
         expires_at=now + CODE_LIFETIME,
@@ -129,13 +129,13 @@ def _link(settings: Settings, token: str, return_to: str | None) -> str:
     return f"{settings.url}{forms.SIGN_IN_PATH}?{urlencode(query)}"
 
 
-async def _is_limited(conn: Conn, *, address: str, network: str, account_id: UUID | None) -> bool:
+async def _is_limited(conn: Conn, *, address: str, network: str, account: Account | None) -> bool:
     """Return whether a limit is reached; the newest code and its link then stay valid."""
     now = clock.now()
     known = set[str]()
-    if account_id is not None:
+    if account is not None:
         found = await session_store.list_addresses(
-            conn, account_id=account_id, since=now - KNOWN_NETWORK_AGE, limit=MAX_KNOWN_ADDRESSES
+            conn, account_id=account.id, since=now - KNOWN_NETWORK_AGE, limit=MAX_KNOWN_ADDRESSES
         )
         known = set(map(_network, found))
     for limit in CODE_LIMITS:

@@ -248,7 +248,7 @@ async def _find_or_create_account(conn: Conn, email: str, issuer: OidcIssuer) ->
         except EmailTaken:
             if not issuer.link_by_email:
                 raise
-    account = await store.find_account(conn, email=email)
+    account = await store.find_account_by_email(conn, email=email)
     if account is None:
         raise TokenRefused("No account is linked to the subject of this token, and none has its address.")
     if account.email_verified_at is None:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from builders.invoices.records import Invoice, InvoiceStatus
 from builders.kit.events.outbox import Event, declare
+from builders.kit.http.fields import InvoicePromotionId
 from builders.kit.values.money import Money
 
 
@@ -28,9 +29,7 @@ class InvoiceData(BaseModel):
     due_at: Annotated[datetime, Field(description="When it is to be paid.")]
     paid_at: Annotated[datetime | None, Field(description="When it was paid in full; null before.")]
     suspends_at: Annotated[datetime, Field(description="When the names are suspended unless it is paid.")]
-    promotion_id: Annotated[
-        UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
-    ]
+    promotion_id: InvoicePromotionId
     alias_ids: Annotated[list[UUID], Field(description="The names that its lines charge for.")]
 
     @classmethod

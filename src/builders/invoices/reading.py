@@ -11,6 +11,7 @@ from builders.invoices.store import checkouts, invoices as store, ledger, paymen
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import Page, PageRequest
 from builders.kit.values import ids
+from builders.kit.values.accounts import ALL_ACCOUNTS, AccountSelection
 
 
 async def get_invoice(conn: Conn, *, account_id: UUID, invoice_id: UUID) -> Invoice:
@@ -34,7 +35,7 @@ async def list_invoices(
 async def list_of_all(
     conn: Conn,
     *,
-    account_id: UUID | None = None,
+    account_id: AccountSelection = ALL_ACCOUNTS,
     status: InvoiceStatus | None = None,
     before: UUID = ids.LAST,
     limit: int,

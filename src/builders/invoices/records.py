@@ -121,18 +121,12 @@ class NewLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(NewLine):
     """A line of an invoice; its tax is rounded by itself, and the invoice's is their sum."""
 
     id: UUID
-    description: str
-    alias_id: UUID | None
-    quantity: int
-    unit_amount: Money
     amount: Money  # before tax
     tax_amount: Money
-    period_start: datetime
-    period_end: datetime | None
     credited_at: datetime | None = None  # when what was paid for it became credit
 
 

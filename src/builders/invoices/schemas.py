@@ -18,7 +18,7 @@ from builders.invoices.records import (
     StripeEvent,
 )
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
-from builders.kit.http.fields import Livemode
+from builders.kit.http.fields import InvoicePromotionId, Livemode
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.values import clock, texts
 from builders.kit.values.money import Money
@@ -108,9 +108,7 @@ class InvoiceItem(Reply):
         datetime | None, Field(description="When it was given up as uncollectible; null otherwise.")
     ]
     payment: Annotated[PaymentReply | None, Field(description="The newest payment; null without one.")]
-    promotion_id: Annotated[
-        UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
-    ]
+    promotion_id: InvoicePromotionId
     livemode: Livemode
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
+from builders.kit.values import ids
 from builders.leads.leaving import (
     bounce as bounce,
     erase as erase,
@@ -28,7 +29,7 @@ from builders.mail.records import VENDOR, Topic
 PAGE = 1_000
 
 
-async def list_newest(conn: Conn, *, wanted: Wanted, limit: int, before: UUID | None = None) -> Sequence[Lead]:
+async def list_newest(conn: Conn, *, wanted: Wanted, limit: int, before: UUID = ids.LAST) -> Sequence[Lead]:
     """The leads that are wanted, newest first; those older than the one with the id `before`."""
     return await store.list_newest(conn, account_id=VENDOR, wanted=wanted, before=before, limit=limit)
 
@@ -38,7 +39,7 @@ async def list_all(database: Database, *, wanted: Wanted) -> AsyncIterator[Lead]
     page: Sequence[Lead] = ()
     while not page or len(page) == PAGE:
         async with database.connection() as conn:
-            before = page[-1].id if page else None
+            before = page[-1].id if page else ids.LAST
             page = await list_newest(conn, wanted=wanted, limit=PAGE, before=before)
         for lead in page:
             yield lead

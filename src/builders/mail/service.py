@@ -10,6 +10,7 @@ from builders.kit.errors import TokenInvalid
 from builders.kit.events import outbox
 from builders.kit.process.secret_keys import Keyring, Resealed
 from builders.kit.values import clock, ids
+from builders.kit.values.accounts import AccountSelection
 from builders.mail import addresses, delivery, optouts, sealed, store
 from builders.mail.addresses import (
     mask as mask,
@@ -83,9 +84,9 @@ async def find_message(conn: Conn, *, account_id: UUID, message_id: UUID) -> Mes
 
 
 async def list_messages(
-    conn: Conn, *, account_id: UUID | None, status: Status | None = None, limit: int = 50
+    conn: Conn, *, account_id: AccountSelection, status: Status | None = None, limit: int = 50
 ) -> Sequence[Message]:
-    """The newest messages of the account; of all accounts, for the operator, when it is None."""
+    """The newest messages of the account; for the operator, of all accounts."""
     return await store.list_newest(conn, account_id=account_id, status=status, limit=limit)
 
 

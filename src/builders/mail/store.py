@@ -11,6 +11,7 @@ from psycopg.rows import class_row, kwargs_row
 from builders.kit.db import partitions
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
+from builders.kit.values.accounts import AccountSelection, selection_parameter
 from builders.mail.records import Category, Message, Origin, Status, Topic
 
 KEPT = timedelta(days=90)
@@ -198,11 +199,12 @@ async def find(conn: Conn, *, key: Key) -> Message | None:
 
 
 async def list_newest(
-    conn: Conn, *, account_id: UUID | None, status: Status | None, limit: int
+    conn: Conn, *, account_id: AccountSelection, status: Status | None, limit: int
 ) -> Sequence[Message]:
-    """The newest messages, of all accounts when none is named."""
+    """Return the newest messages."""
+    row = {"account_id": selection_parameter(account_id), "status": status, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(_message)) as cursor:
-        await cursor.execute(LIST, {"account_id": account_id, "status": status, "limit": limit}, prepare=False)
+        await cursor.execute(LIST, row, prepare=False)
         return await cursor.fetchall()
 
 

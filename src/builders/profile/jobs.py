@@ -11,7 +11,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import dispatcher
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.profile import onboarding, service as profiles
 from builders.profile.records import Proof, Role, StepKey
 
@@ -69,7 +69,7 @@ async def welcome(conn: Conn, told: PublishedEvent) -> None:
 async def catch_up(context: JobContext, timestamp: int) -> None:
     """Has steps noted whose news was told by a worker of before, which did not know who listens."""
     del timestamp
-    since, last = clock.now() - LOOKED_BACK, None
+    since, last = clock.now() - LOOKED_BACK, ids.NIL
     while True:
         async with queue.database(context).transaction() as conn:
             events = await dispatcher.list_since(conn, names=HEARD, since=since, after=last)

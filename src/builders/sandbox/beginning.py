@@ -56,7 +56,7 @@ async def begin(
     urls = await _judge(database, outbound, account_id, order)
     async with database.transaction() as conn:
         plan = await _locked_plan(conn, account_id, order)
-        known = await store.find_promotion(conn, account_id=account_id, plan_id=plan.id)
+        known = await store.find_promotion_of_plan(conn, account_id=account_id, plan_id=plan.id)
         if known is not None and not (order.resume and known.status in UNFINISHED):
             return known.id, _is_large(plan)
         await _check_intact(conn, plan)

@@ -139,11 +139,11 @@ async def replay_deliveries(
     until: datetime | None,
     events: Sequence[str] | None,
     status: DeliveryStatus,
-    cursor: UUID | None = None,
+    after: UUID = ids.NIL,
 ) -> ReplayedDeliveries:
     """Make deliveries with this status due again, of events from `since` until before `until`.
 
-    Continues after `cursor`, the `next_cursor` of the call before.
+    Continues after the id `after`, the `next_cursor` of the call before.
 
     Raises WebhookNotFound, WebhookDisabled, Invalid at the members of the body.
     """
@@ -162,7 +162,7 @@ async def replay_deliveries(
         until=until or now,
         events=events,
         status=status,
-        after=cursor or ids.lowest(since - store.ID_SKEW),
+        after=max(after, ids.lowest(since - store.ID_SKEW)),
         limit=MAX_REPLAYED,
         now=now,
     )

@@ -173,11 +173,11 @@ async def simulate(
     chosen = catalog.get_public_event(event, loc=("body", "event"))
     data = catalog.apply_overrides(chosen, overrides, loc=("body", "overrides"))
     message = await _message(conn, account_id=account_id, event=chosen, data=data, seed=seed)
-    receivers = await store.list_receivers(
-        conn, account_id=account_id, destination_id=destination_id, now=clock.now()
-    )
-    if destination_id is not None and not receivers:
-        raise _unknown()
+    receivers = await store.list_receivers(conn, account_id=account_id, now=clock.now())
+    if destination_id is not None:
+        receivers = [each for each in receivers if each.destination_id == destination_id]
+        if not receivers:
+            raise _unknown()
     named = destination_id is not None
     results = [_match(keyring, each, message, named=named) for each in receivers]
     matched = [match for match, _ in results]

@@ -8,6 +8,7 @@ from psycopg.rows import class_row
 
 from builders.aliases.rows import Asked, Due, Link
 from builders.kit.db.connections import Conn
+from builders.kit.values.accounts import AccountSelection, selection_parameter
 
 # Whose mail it is: most servers take what follows a `+` for a tag, and some count no dots. Two readers who are
 # taken for one share what may be sent to them in a while, and that is all.
@@ -164,10 +165,11 @@ async def list_asks(conn: Conn, *, account_id: UUID, email: str, day_ago: dateti
 
 
 async def list_due(
-    conn: Conn, *, account_id: UUID | None, now: datetime, bounced_since: datetime, limit: int
+    conn: Conn, *, account_id: AccountSelection, now: datetime, bounced_since: datetime, limit: int
 ) -> list[Due]:
-    """Whose readers are to be asked now, locked; of the account, or of all when it is None."""
-    row = {"account_id": account_id, "now": now, "bounced_since": bounced_since, "limit": limit}
+    """Whose readers are to be asked now, locked."""
+    owner = selection_parameter(account_id)
+    row = {"account_id": owner, "now": now, "bounced_since": bounced_since, "limit": limit}
     async with conn.cursor(row_factory=class_row(Due)) as cursor:
         await cursor.execute(LIST_DUE, row, prepare=False)
         return await cursor.fetchall()

@@ -9,6 +9,7 @@ from psycopg.rows import class_row
 from builders.aliases.records import Destination
 from builders.aliases.rows import Waiting
 from builders.kit.db.connections import Conn
+from builders.kit.values.accounts import AccountSelection, selection_parameter
 
 # The account's readers in line, and what is left of its day: from both follows on which day a reader's turn comes.
 # Until then the newest of its asks is one that is still to come.
@@ -99,10 +100,10 @@ async def find(
 
 
 async def list_waiting(
-    conn: Conn, *, account_id: UUID | None, most: int, day_ago: datetime, limit: int
+    conn: Conn, *, account_id: AccountSelection, most: int, day_ago: datetime, limit: int
 ) -> list[Waiting]:
-    """Readers in line, of accounts that may ask some today, locked; of the account, or of all when it is None."""
-    row = {"account_id": account_id, "most": most, "day_ago": day_ago, "limit": limit}
+    """Readers in line, of accounts that may ask some today, locked."""
+    row = {"account_id": selection_parameter(account_id), "most": most, "day_ago": day_ago, "limit": limit}
     async with conn.cursor(row_factory=class_row(Waiting)) as cursor:
         await cursor.execute(LIST_WAITING, row, prepare=False)
         return await cursor.fetchall()

@@ -9,6 +9,7 @@ from psycopg.rows import class_row
 from builders.domains.records import AccountDomain, AccountDomainStatus, DomainProof, DomainSource
 from builders.domains.store.rows import COLUMNS, Row, record
 from builders.kit.db.connections import Conn
+from builders.kit.values.accounts import AccountSelection, selection_parameter
 
 # So that two who add at once do not both find room for one more.
 LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('domains ' || %(account_id)s::text, 0))"
@@ -166,16 +167,16 @@ async def list_claimable(conn: Conn, *, account_id: UUID) -> list[AccountDomain]
 async def list_newest(
     conn: Conn,
     *,
-    account_id: UUID | None,
+    account_id: AccountSelection,
     status: AccountDomainStatus | None,
     realm: UUID,
     before: UUID,
     limit: int,
 ) -> list[AccountDomain]:
     """The domains of an account, or of all, that were added before; the newest first."""
-    row = {"account_id": account_id, "status": status, "realm": realm, "before": before, "limit": limit}
+    row = {"account_id": selection_parameter(account_id), "status": status, "realm": realm, "before": before}
     async with conn.cursor(row_factory=class_row(Row)) as cursor:
-        await cursor.execute(LIST_NEWEST, row, prepare=False)
+        await cursor.execute(LIST_NEWEST, {**row, "limit": limit}, prepare=False)
         return [record(each) for each in await cursor.fetchall()]
 
 

@@ -47,7 +47,6 @@ async def create(body: schemas.ApiKeyCreate, caller: Minter, conn: Tx) -> schema
         kind=body.key_kind,
         preset=body.preset,
         minted_by=KeyKind(caller.mode),
-        minter_id=caller.key_id,
         actor=caller.actor,
         expires_at=body.expires_at,
         allowed_ips=body.allowed_ips,
@@ -110,7 +109,6 @@ async def rotate(
         key_id=key_id,
         overlap=timedelta(hours=(body or schemas.ApiKeyRotate()).overlap_hours),
         rotated_by=KeyKind(caller.mode),
-        rotator_id=caller.key_id,
         actor=caller.actor,
     )
     return schemas.created_reply(new)

@@ -28,7 +28,14 @@ FIND_ACCOUNT = """
            account.created_at
     FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
     WHERE account.sandbox_of IS NULL
-      AND (account.id = %(account_id)s::uuid OR account.email = %(email)s::text)
+      AND account.id = %(account_id)s
+"""
+FIND_ACCOUNT_BY_EMAIL = """
+    SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
+           account.created_at
+    FROM identity_accounts AS account JOIN identity_accounts AS sandbox ON sandbox.sandbox_of = account.id
+    WHERE account.sandbox_of IS NULL
+      AND account.email = %(email)s
 """
 LIST_ACCOUNTS = """
     SELECT account.id, sandbox.id AS sandbox_id, account.email, account.name, account.email_verified_at,
@@ -80,10 +87,17 @@ async def insert_account(
     return (await conn.execute(INSERT_ACCOUNT, {**row, "now": now})).rowcount == 1
 
 
-async def find_account(conn: Conn, *, account_id: UUID | None = None, email: str | None = None) -> Account | None:
-    """Return a real account by its id or its email address, or None."""
+async def find_account(conn: Conn, *, account_id: UUID) -> Account | None:
+    """Return a real account, or None."""
     async with conn.cursor(row_factory=class_row(Account)) as cursor:
-        await cursor.execute(FIND_ACCOUNT, {"account_id": account_id, "email": email})
+        await cursor.execute(FIND_ACCOUNT, {"account_id": account_id})
+        return await cursor.fetchone()
+
+
+async def find_account_by_email(conn: Conn, *, email: str) -> Account | None:
+    """Return the real account with the email address, or None."""
+    async with conn.cursor(row_factory=class_row(Account)) as cursor:
+        await cursor.execute(FIND_ACCOUNT_BY_EMAIL, {"email": email})
         return await cursor.fetchone()
 
 

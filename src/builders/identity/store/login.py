@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from builders.identity.records import Account
 from builders.kit.db.connections import Conn
 
 INSERT_REQUEST = """
@@ -121,7 +122,7 @@ async def set_code(
     conn: Conn,
     *,
     sign_in_id: UUID,
-    account_id: UUID | None,
+    account: Account | None,
     code_hash: bytes,
     token_hash: bytes,
     expires_at: datetime,
@@ -130,7 +131,7 @@ async def set_code(
     """Set the code of the request; return False when it or a newer request has one."""
     row = {
         "id": sign_in_id,
-        "account_id": account_id,
+        "account_id": None if account is None else account.id,
         "code_hash": code_hash,
         "token_hash": token_hash,
         "expires_at": expires_at,

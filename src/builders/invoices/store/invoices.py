@@ -15,6 +15,7 @@ from builders.invoices.store import rows
 from builders.invoices.store.rows import COLUMNS
 from builders.invoices.totals import Totals
 from builders.kit.db.connections import Conn
+from builders.kit.values.accounts import AccountSelection, selection_parameter
 
 INSERT = """
     INSERT INTO invoices_invoices (
@@ -248,10 +249,10 @@ async def list_newest(
 
 
 async def list_of_all(
-    conn: Conn, *, account_id: UUID | None, status: InvoiceStatus | None, before: UUID, limit: int
+    conn: Conn, *, account_id: AccountSelection, status: InvoiceStatus | None, before: UUID, limit: int
 ) -> Sequence[Invoice]:
     """The same of one account or of all, for the operator."""
-    row = {"account_id": account_id, "status": status, "before": before, "limit": limit}
+    row = {"account_id": selection_parameter(account_id), "status": status, "before": before, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(rows.invoice)) as cursor:
         await cursor.execute(LIST_OF_ALL, row, prepare=False)
         return await cursor.fetchall()

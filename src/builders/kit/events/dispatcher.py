@@ -173,13 +173,13 @@ def _job_arguments(subscriber: str, event: PublishedEvent) -> dict[str, JSONValu
 
 
 async def list_since(
-    conn: Conn, *, names: Collection[str], since: datetime, after: UUID | None
+    conn: Conn, *, names: Collection[str], since: datetime, after: UUID = ids.NIL
 ) -> Sequence[PublishedEvent]:
     """Return one batch of events with these names, oldest first, pending or dispatched.
 
     `after` is the id of the previous batch's last event.
     """
-    row = {"names": list(names), "since": since, "after": after or ids.lowest(since), "limit": BATCH_SIZE}
+    row = {"names": list(names), "since": since, "after": max(after, ids.lowest(since)), "limit": BATCH_SIZE}
     async with conn.cursor(row_factory=class_row(PublishedEvent)) as cursor:
         await cursor.execute(LIST_SINCE, row)
         return await cursor.fetchall()

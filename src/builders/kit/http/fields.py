@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Annotated
+from uuid import UUID
 
 from pydantic import Field
 
@@ -17,6 +18,10 @@ EventManifest = Annotated[
     str | None, Field(description="`metadata.name` of the manifest that manages it; null when none does.")
 ]
 EventManifestKey = Annotated[str | None, Field(description="`key` of the resource in that manifest, or null.")]
+AliasProjectId = Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
+InvoicePromotionId = Annotated[
+    UUID | None, Field(description="Promotion that claimed the names; null for a renewal.")
+]
 Version = Annotated[int, Field(description="Grows by one with each change; the `ETag` is made of it.")]
 Labels = Annotated[dict[str, str], Field(description="Your own labels, as the manifest gives them.")]
 SeparatorRule = (

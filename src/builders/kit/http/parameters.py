@@ -164,8 +164,8 @@ def _as_it_is(text: str) -> tuple[str, Sequence[Any]]:
     return text, ()
 
 
-def _as_id(text: str) -> tuple[UUID | None, Sequence[Any]]:
-    return ids.find(text), ()
+def _as_id(text: str) -> tuple[UUID, Sequence[Any]]:
+    return ids.parse(text), ()
 
 
 T = TypeVar("T")

@@ -22,11 +22,11 @@ class ResourceId:
     not_found: type[Problem]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Read a text as an id; None for a malformed one, which `require` refuses later."""
+        """Read a text as an id; NIL for a malformed one, which `require` refuses later."""
         del source, handler
-        return core_schema.no_info_after_validator_function(ids.find, core_schema.str_schema())
+        return core_schema.no_info_after_validator_function(ids.parse, core_schema.str_schema())
 
-    def require(self, found: UUID | None) -> None:
+    def require(self, resource_id: UUID) -> None:
         """Raise the refusal of the resource for a malformed id."""
-        if found is None:
+        if resource_id == ids.NIL:
             raise self.not_found()

@@ -122,7 +122,7 @@ LIST = """
         ORDER BY confirmed_at IS NULL, id DESC LIMIT 1
     ) AS request
     WHERE lead.account_id = %(account_id)s AND (%(status)s::text IS NULL OR lead.status = %(status)s)
-      AND (%(before)s::uuid IS NULL OR lead.id < %(before)s)
+      AND lead.id < %(before)s
     ORDER BY lead.id DESC LIMIT %(limit)s
 """
 
@@ -240,9 +240,7 @@ async def prune_tokens(conn: Conn, *, account_id: UUID, now: datetime) -> None:
     await conn.execute(PRUNE_LINKS, {"account_id": account_id, "now": now})
 
 
-async def list_newest(
-    conn: Conn, *, account_id: UUID, wanted: Wanted, before: UUID | None, limit: int
-) -> Sequence[Lead]:
+async def list_newest(conn: Conn, *, account_id: UUID, wanted: Wanted, before: UUID, limit: int) -> Sequence[Lead]:
     """The leads that are wanted, newest first, that are older than `before`."""
     row = {"account_id": account_id, **asdict(wanted), "before": before, "limit": limit}
     async with conn.cursor(row_factory=kwargs_row(_lead)) as cursor:

@@ -146,7 +146,7 @@ async def revoke_invite(conn: Conn, *, access: Access, invite_id: UUID) -> None:
     if found is None or found.ended_at is not None:
         raise InviteNotFound
     _check_rank(access, TeamRole(found.role))
-    await store.end_invite(conn, **own, accepted_by=None, now=clock.now())
+    await store.revoke_invite(conn, **own, now=clock.now())
     await outbox.publish(conn, TEAM_INVITE_REVOKED, account_id=access.portfolio_id, data=_event_data(found))
 
 
@@ -232,7 +232,7 @@ async def _join(conn: Conn, access: Access, found: Invite) -> None:
             "You are a member of this team already.", next_action="Read it: GET /v1/portfolio/team."
         )
     now = clock.now()
-    await store.end_invite(
+    await store.accept_invite(
         conn, account_id=access.portfolio_id, invite_id=found.id, accepted_by=access.member_id, now=now
     )
     await store.insert_member(conn, **own, role=access.role, now=now)

@@ -92,8 +92,12 @@ FIND_BY_HASH = """
 FIND_INVITE = f"""
     SELECT {INVITE_COLUMNS} FROM portfolio_team_invites WHERE account_id = %(account_id)s AND id = %(id)s
 """  # noqa: S608 - of constants
-END_INVITE = """
+ACCEPT_INVITE = """
     UPDATE portfolio_team_invites SET ended_at = %(now)s, accepted_by = %(accepted_by)s
+    WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL
+"""
+REVOKE_INVITE = """
+    UPDATE portfolio_team_invites SET ended_at = %(now)s
     WHERE account_id = %(account_id)s AND id = %(id)s AND ended_at IS NULL
 """
 PRUNE_INVITES = """
@@ -219,12 +223,17 @@ async def find_invite_by_token(conn: Conn, *, hashes: Sequence[bytes]) -> Invite
     return None if found is None else await find_invite(conn, account_id=found[0], invite_id=found[1])
 
 
-async def end_invite(
-    conn: Conn, *, account_id: UUID, invite_id: UUID, accepted_by: UUID | None, now: datetime
+async def accept_invite(
+    conn: Conn, *, account_id: UUID, invite_id: UUID, accepted_by: UUID, now: datetime
 ) -> None:
-    """Record that a pending invitation was accepted, or revoked (`accepted_by` None); needs the team's lock."""
+    """Record that a pending invitation was accepted; needs the team's lock."""
     row = {"account_id": account_id, "id": invite_id, "accepted_by": accepted_by, "now": now}
-    await conn.execute(END_INVITE, row)
+    await conn.execute(ACCEPT_INVITE, row)
+
+
+async def revoke_invite(conn: Conn, *, account_id: UUID, invite_id: UUID, now: datetime) -> None:
+    """Record that a pending invitation was revoked; needs the team's lock."""
+    await conn.execute(REVOKE_INVITE, {"account_id": account_id, "id": invite_id, "now": now})
 
 
 async def prune_invites(conn: Conn, *, before: datetime) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from builders.kit.http.bodies import Reply
-from builders.kit.http.fields import Labels
+from builders.kit.http.fields import AliasProjectId, Labels
 from builders.kit.process.secret_keys import Keyring
 from builders.mail import service as mail
 from builders.sandbox.views import AliasView, DomainView, ProjectView, View
@@ -24,7 +24,7 @@ class AliasViewReply(Reply):
     enabled: Annotated[bool, Field(description="Whether mail is forwarded.")]
     note: Annotated[str | None, Field(description="Your own note; null without one.")]
     labels: Labels
-    project_id: Annotated[UUID | None, Field(description="Project that the alias belongs to; null without one.")]
+    project_id: AliasProjectId
 
 
 class ProjectViewReply(Reply):

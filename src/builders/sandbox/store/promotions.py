@@ -32,7 +32,13 @@ FIND_PROMOTION = """
     SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
     FROM sandbox_promotions
     WHERE account_id = %(account_id)s
-      AND (id = %(promotion_id)s::uuid OR plan_id = %(plan_id)s::uuid)
+      AND id = %(promotion_id)s
+"""
+FIND_PROMOTION_OF_PLAN = """
+    SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
+    FROM sandbox_promotions
+    WHERE account_id = %(account_id)s
+      AND plan_id = %(plan_id)s
 """
 LOCK_RUNNING = """
     SELECT id, plan_id, status, on_error, created_by, started_at, finished_at, invoices, error
@@ -80,14 +86,21 @@ async def insert_promotion(
     await journal.insert_steps(conn, account_id=account_id, promotion_id=promotion_id, steps=steps, now=now)
 
 
-async def find_promotion(
-    conn: Conn, *, account_id: UUID, promotion_id: UUID | None = None, plan_id: UUID | None = None
-) -> Promotion | None:
-    """A promotion with its steps, by its own id or its plan's."""
-    row = {"account_id": account_id, "promotion_id": promotion_id, "plan_id": plan_id}
+async def find_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion | None:
+    """Return a promotion with its steps, or None."""
     async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(FIND_PROMOTION, row)
-        found = await cursor.fetchone()
+        await cursor.execute(FIND_PROMOTION, {"account_id": account_id, "promotion_id": promotion_id})
+        return await _with_steps(conn, account_id, await cursor.fetchone())
+
+
+async def find_promotion_of_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Promotion | None:
+    """Return the promotion of a plan with its steps, or None."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND_PROMOTION_OF_PLAN, {"account_id": account_id, "plan_id": plan_id})
+        return await _with_steps(conn, account_id, await cursor.fetchone())
+
+
+async def _with_steps(conn: Conn, account_id: UUID, found: dict[str, Any] | None) -> Promotion | None:
     if found is None:
         return None
     steps = await journal.list_steps(conn, account_id=account_id, promotion_id=found["id"])

@@ -17,6 +17,7 @@ from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.values import ids
 from builders.webhooks import service as webhooks
 from builders.webhooks.errors import (
     DeliveryInFlight,
@@ -186,5 +187,5 @@ async def replay(
         until=body.until,
         events=body.events,
         status=DeliveryStatus(body.status),
-        cursor=body.cursor,
+        after=body.cursor or ids.NIL,
     )

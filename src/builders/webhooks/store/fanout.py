@@ -126,7 +126,7 @@ LIST_RECEIVERS = """
     SELECT account_id, id AS destination_id, label, url, enabled, events, secret,
            CASE WHEN old_secret_until > %(now)s THEN old_secret END AS old_secret
     FROM webhooks_destinations
-    WHERE account_id = %(account_id)s AND (%(destination_id)s::uuid IS NULL OR id = %(destination_id)s::uuid)
+    WHERE account_id = %(account_id)s
     ORDER BY id
 """
 LOCK_SIMULATIONS = (
@@ -169,14 +169,10 @@ class SimulatedReceiver:
     old_secret: bytes | None = field(repr=False)  # sealed; None: no longer used
 
 
-async def list_receivers(
-    conn: Conn, *, account_id: UUID, destination_id: UUID | None, now: datetime
-) -> Sequence[SimulatedReceiver]:
-    """Return the account's destinations, or the one with this id."""
+async def list_receivers(conn: Conn, *, account_id: UUID, now: datetime) -> Sequence[SimulatedReceiver]:
+    """Return the account's destinations."""
     async with conn.cursor(row_factory=class_row(SimulatedReceiver)) as cursor:
-        await cursor.execute(
-            LIST_RECEIVERS, {"account_id": account_id, "destination_id": destination_id, "now": now}
-        )
+        await cursor.execute(LIST_RECEIVERS, {"account_id": account_id, "now": now})
         return await cursor.fetchall()
 
 
