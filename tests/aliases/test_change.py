@@ -13,7 +13,7 @@ from builders.kit.http.etags import WriteCondition
 from builders.kit.values import ids
 from tests.aliases.make import ALIASES, Json, Owner, somebody, told
 from tests.cast import Client, Person
-from tests.kit.locks import waiting
+from tests.kit.db.locks import waiting
 
 
 @pytest.fixture

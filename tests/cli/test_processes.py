@@ -12,7 +12,7 @@ import pytest
 
 from tests import redis
 from tests.cli.serving import Serving, builders, data_folder, free_port
-from tests.kit.embedded.servers import kill, leftovers, lives, postmaster, wait_until
+from tests.kit.db.embedded.servers import kill, leftovers, lives, postmaster, wait_until
 
 QUOTA = 60  # a tenth of what an address has by default
 PATH = "/v1/catalog/categories"

@@ -16,8 +16,8 @@ from builders.kit.http.middleware import RequestMiddleware
 from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
-from tests.kit.http.edge_routes import LIMIT, make_router
-from tests.kit.noting import Done
+from tests.kit.http.middleware_routes import LIMIT, make_router
+from tests.kit.jobs.recorder import Recorder
 from tests.kit.scratch import serve
 
 
@@ -88,7 +88,7 @@ async def jobs_conn(own_database: Database) -> AsyncIterator[Conn]:
 
 
 @pytest.fixture
-def done(registers: None) -> Done:
-    """What the task `done.task` did."""
+def recorder(registers: None) -> Recorder:
+    """What the task `recorder.task` did."""
     assert registers is None
-    return Done()
+    return Recorder()

@@ -10,7 +10,7 @@ import pytest
 
 from builders.kit.db.connections import Conn, Database
 from tests.cast import Person
-from tests.kit.locks import waiting
+from tests.kit.db.locks import waiting
 from tests.sandbox.cutter import Cutter
 from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, events, order, plan, promote, steps
 from tests.sandbox.test_circles_raced import ALIASES, codes, finish, id_of

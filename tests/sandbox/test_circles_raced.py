@@ -12,7 +12,7 @@ from builders.kit.http.callers import Actor
 from builders.kit.http.etags import WriteCondition
 from builders.sandbox import service as sandbox
 from tests.cast import Client, Person
-from tests.kit.locks import waiting
+from tests.kit.db.locks import waiting
 from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, begin, findings, means, order, plan, promote
 
 ALIASES = "/v1/aliases"

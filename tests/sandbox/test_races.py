@@ -12,7 +12,7 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Conn, Database
 from builders.sandbox import service as sandbox
 from tests.cast import Person, make_person
-from tests.kit.locks import waiting
+from tests.kit.db.locks import waiting
 from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, crew, events, means, order, plan
 
 MANY = 200

@@ -17,7 +17,7 @@ from builders.sandbox import rehearsal, service as sandbox
 from builders.sandbox.reset import Cleared
 from builders.webhooks import service as webhooks
 from tests.cast import Person
-from tests.kit.locks import waiting
+from tests.kit.db.locks import waiting
 from tests.kit.outbound.receivers import Receiver
 from tests.profile.make import Office
 from tests.sandbox.make import alias, apply, fresh, manifest, whole

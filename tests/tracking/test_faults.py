@@ -14,7 +14,7 @@ from builders.kit.db.connections import Conn
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import Client
-from tests.kit.gate import Gate
+from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
 from tests.tracking.conftest import BROWSER, TARGET, Hits, Mailed
 
@@ -22,27 +22,27 @@ pytestmark = pytest.mark.usefixtures("no_mail_jobs")
 
 
 @pytest.fixture
-async def gate(conninfo: str) -> AsyncIterator[Gate]:
-    async with Gate(conninfo) as gate:
-        yield gate
+async def proxy(conninfo: str) -> AsyncIterator[DatabaseProxy]:
+    async with DatabaseProxy(conninfo) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
-    """The whole service with its database behind the gate."""
-    behind = {"database_url": SecretStr(gate.conninfo), "pool_timeout_s": 0.3, "pool_size": 4}
+async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
+    """The whole service with its database behind the proxy."""
+    behind = {"database_url": SecretStr(proxy.conninfo), "pool_timeout_s": 0.3, "pool_size": 4}
     app = create_app(settings.model_copy(update=behind))
     async with lifespan(app.api):
         yield app
 
 
 async def test_without_the_database_readers_are_served_and_afterwards_counted_again(
-    house: Service, gate: Gate, mailed: Mailed, hits: Hits
+    house: Service, proxy: DatabaseProxy, mailed: Mailed, hits: Hits
 ) -> None:
     path, query = mailed.click()
     async with Client(house) as reader:
         await reader.get(mailed.pixel, headers=BROWSER)
-        await gate.shut()
+        await proxy.shut()
         began = time.monotonic()
         answers = await asyncio.gather(
             *(reader.get(mailed.pixel, headers=BROWSER) for _ in range(5)),
@@ -53,7 +53,7 @@ async def test_without_the_database_readers_are_served_and_afterwards_counted_ag
         assert time.monotonic() - began < 4
         assert len(await hits(mailed)) == 1
 
-        await gate.open()
+        await proxy.open()
 
         async def is_counted() -> bool:
             await reader.get(mailed.pixel, headers=BROWSER)

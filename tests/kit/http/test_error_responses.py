@@ -13,7 +13,7 @@ from builders.app import Service
 from builders.kit.http import access_log, compiled_routes, idempotency
 from builders.kit.http.middleware import RequestMiddleware
 from tests.kit.asgi import Answer, ask
-from tests.kit.http.edge_routes import LIMIT
+from tests.kit.http.middleware_routes import LIMIT
 
 ID = "X-Request-ID"
 

@@ -11,7 +11,7 @@ from starlette.types import Message
 from builders.app import Service
 from builders.kit.http.middleware import RequestMiddleware
 from tests.kit.asgi import ask
-from tests.kit.http.edge_routes import LIMIT
+from tests.kit.http.middleware_routes import LIMIT
 
 JSON = ("Content-Type", "application/json")
 ID = "X-Request-ID"

@@ -9,7 +9,7 @@ import pytest
 from builders.kit.db.connections import Database
 from builders.kit.values import clock
 from builders.webhooks import attempts, sender
-from tests.kit.gate import Gate
+from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.outbound.receivers import OK, Reader, Writer, calling, receiving, saying
 from tests.kit.scratch import until
 from tests.webhooks.engine.harness import Harness, ids_in, later, status
@@ -79,9 +79,9 @@ async def test_the_sender_survives_an_outage_of_the_database(
     async with (
         receiving(saying(OK)) as receiver,
         calling(receiver) as outbound,
-        Gate(harness.settings.database_url.get_secret_value()) as gate,
+        DatabaseProxy(harness.settings.database_url.get_secret_value()) as proxy,
     ):
-        behind = Database(gate.conninfo, harness.settings.model_copy(update={"pool_timeout_s": 0.2}))
+        behind = Database(proxy.conninfo, harness.settings.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
         await harness.destination(account.id, receiver.url)
         running = asyncio.create_task(sender.Sender(behind, outbound, harness.keyring).run())
@@ -92,9 +92,9 @@ async def test_the_sender_survives_an_outage_of_the_database(
         for _ in range(2):
             await harness.happen(account.id, count=5)
             await until(is_sent)
-            await gate.shut()
+            await proxy.shut()
             await harness.happen(account.id, count=5)
-            await gate.open()
+            await proxy.open()
             await until(is_sent)
         assert not running.done()
         running.cancel()
@@ -122,18 +122,18 @@ async def test_results_from_an_outage_of_the_database_are_recorded_later(
     async with (
         receiving(wait) as receiver,
         calling(receiver) as outbound,
-        Gate(harness.settings.database_url.get_secret_value()) as gate,
+        DatabaseProxy(harness.settings.database_url.get_secret_value()) as proxy,
     ):
-        behind = Database(gate.conninfo, harness.settings.model_copy(update={"pool_timeout_s": 0.2}))
+        behind = Database(proxy.conninfo, harness.settings.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
         await harness.destination(account.id, receiver.url)
         await harness.happen(account.id)
         running = asyncio.create_task(sender.Sender(behind, outbound, harness.keyring).run())
         await arrived.wait()
-        await gate.shut()
+        await proxy.shut()
         going.set()
         await asyncio.sleep(0.1)
-        await gate.open()
+        await proxy.open()
 
         async def is_written() -> bool:
             return (await harness.one()).status == "succeeded"

@@ -15,7 +15,7 @@ from builders.kit.events.outbox import Event
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import ids
-from tests.kit.gate import Gate
+from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
 
 pytestmark = pytest.mark.usefixtures("registers")
@@ -212,16 +212,16 @@ async def test_dispatching_goes_on_over_a_database_that_goes_and_comes_back(
     own: Settings, own_database: Database, conn: Conn
 ) -> None:
     assert own.database_url is not None
-    async with Gate(own.database_url.get_secret_value()) as gate:
-        behind = Database(gate.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
+    async with DatabaseProxy(own.database_url.get_secret_value()) as proxy:
+        behind = Database(proxy.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
         running = asyncio.create_task(dispatcher.run(behind))
         for _ in range(2):
             await publish(own_database, TOLD)
             await told_all(conn)
-            await gate.shut()
+            await proxy.shut()
             await publish(own_database, TOLD)
-            await gate.open()
+            await proxy.open()
             await told_all(conn)
         assert not running.done()
         running.cancel()

@@ -15,7 +15,7 @@ from builders.kit.db.embedded import cluster, locks, server
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
 from builders.kit.db.embedded.system_user import choose_user
-from tests.kit.embedded.servers import (
+from tests.kit.db.embedded.servers import (
     ask,
     kill,
     lives,

@@ -11,7 +11,7 @@ from builders.kit.jobs import queue
 AnyTask = Task[Any, Any, Any]  # any arguments
 
 
-class Done:
+class Recorder:
     """What was done, by a task that writes it down."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.db.group_commit import GroupCommit
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.process.settings import Settings
-from tests.kit.gate import Gate
+from tests.kit.db.proxy import DatabaseProxy
 
 BAD = 13  # no such row may be written
 
@@ -199,16 +199,16 @@ async def test_a_write_that_takes_too_long_is_given_up(book: Book) -> None:
 async def test_it_outlives_a_database_that_goes_away(
     conninfo: str, settings: Settings, database: Database
 ) -> None:
-    async with made(database) as book, Gate(conninfo) as gate:
-        behind = Database(gate.conninfo, settings.model_copy(update={"pool_timeout_s": 0.2, "pool_size": 3}))
+    async with made(database) as book, DatabaseProxy(conninfo) as proxy:
+        behind = Database(proxy.conninfo, settings.model_copy(update={"pool_timeout_s": 0.2, "pool_size": 3}))
         await behind.open()
         async with GroupCommit(behind, book.write) as commits:
             for turn in range(2):
                 assert await commits.add(turn) == f"row {turn}"
-                await gate.shut()
+                await proxy.shut()
                 said = await asyncio.gather(*(commits.add(n) for n in (50, 51)), return_exceptions=True)
                 assert {type(each) for each in said} == {DatabaseUnavailable}
-                await gate.open()
+                await proxy.open()
                 await eventually(lambda: commits.add(100))
         await behind.close()
         assert await book.numbers() == [0, 1, 100, 100]

@@ -10,7 +10,7 @@ from procrastinate.jobs import Job
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
-from tests.kit.noting import AnyTask, Done, waiting
+from tests.kit.jobs.recorder import AnyTask, Recorder, waiting
 
 DEAD = "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '31 seconds') RETURNING id"
 ALIVE = "INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id"
@@ -35,10 +35,12 @@ async def revive(database: Database, times: int = 1) -> None:
         await asyncio.gather(*(queue.retry_stalled(context, timestamp=0) for _ in range(times)))
 
 
-async def test_the_jobs_of_a_dead_worker_are_put_back(own_database: Database, jobs_conn: Conn, done: Done) -> None:
+async def test_the_jobs_of_a_dead_worker_are_put_back(
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
+) -> None:
     for number in range(3):
-        await begun(jobs_conn, done.task, worker=DEAD, number=number)
-    await begun(jobs_conn, done.task, worker=ALIVE)
+        await begun(jobs_conn, recorder.task, worker=DEAD, number=number)
+    await begun(jobs_conn, recorder.task, worker=ALIVE)
 
     await revive(own_database)
 
@@ -46,11 +48,11 @@ async def test_the_jobs_of_a_dead_worker_are_put_back(own_database: Database, jo
 
 
 async def test_of_several_at_once_one_puts_them_back(
-    own_database: Database, jobs_conn: Conn, done: Done, monkeypatch: pytest.MonkeyPatch
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A living worker may have begun a job again before another one comes to it, who must let it be."""
     for number in range(3):
-        await begun(jobs_conn, done.task, worker=DEAD, number=number)
+        await begun(jobs_conn, recorder.task, worker=DEAD, number=number)
     [(alive,)] = await (await jobs_conn.execute(ALIVE)).fetchall()
     real = queue.app.job_manager.retry_job
 
@@ -67,9 +69,9 @@ async def test_of_several_at_once_one_puts_them_back(
 
 
 async def test_a_job_whose_worker_is_forgotten_is_put_back_too(
-    own_database: Database, jobs_conn: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
-    await begun(jobs_conn, done.task, worker=DEAD)
+    await begun(jobs_conn, recorder.task, worker=DEAD)
     await jobs_conn.execute("DELETE FROM procrastinate_workers")  # as the next worker's start does
 
     await revive(own_database)
@@ -78,11 +80,11 @@ async def test_a_job_whose_worker_is_forgotten_is_put_back_too(
 
 
 async def test_a_dead_job_whose_twin_waits_already_makes_room_for_it(
-    own_database: Database, jobs_conn: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
-    await begun(jobs_conn, done.task, worker=DEAD, once="one")
-    await begun(jobs_conn, done.task, worker=DEAD, once="other")
-    await queue.defer(jobs_conn, done.task, once="one", number=1)
+    await begun(jobs_conn, recorder.task, worker=DEAD, once="one")
+    await begun(jobs_conn, recorder.task, worker=DEAD, once="other")
+    await queue.defer(jobs_conn, recorder.task, once="one", number=1)
 
     await revive(own_database)
 
@@ -94,10 +96,10 @@ async def test_a_dead_job_whose_twin_waits_already_makes_room_for_it(
 
 
 async def test_a_job_that_kills_its_workers_is_given_up(
-    own_database: Database, jobs_conn: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
-    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MAX_STARTS - 1)
-    await begun(jobs_conn, done.task, worker=DEAD, attempts=queue.MAX_STARTS)
+    await begun(jobs_conn, recorder.task, worker=DEAD, attempts=queue.MAX_STARTS - 1)
+    await begun(jobs_conn, recorder.task, worker=DEAD, attempts=queue.MAX_STARTS)
 
     await revive(own_database)
 
@@ -105,11 +107,11 @@ async def test_a_job_that_kills_its_workers_is_given_up(
 
 
 async def test_a_job_that_ended_meanwhile_is_left_alone(
-    own_database: Database, jobs_conn: Conn, done: Done, monkeypatch: pytest.MonkeyPatch
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its worker was slow, not dead: it ends its job just before that is put back."""
-    ended = await begun(jobs_conn, done.task, worker=DEAD)
-    await begun(jobs_conn, done.task, worker=DEAD, number=1)
+    ended = await begun(jobs_conn, recorder.task, worker=DEAD)
+    await begun(jobs_conn, recorder.task, worker=DEAD, number=1)
     real = queue.app.job_manager.retry_job
 
     async def end_it_first(job: Job, **options: Any) -> None:  # retry_job's options

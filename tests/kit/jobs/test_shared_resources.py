@@ -10,7 +10,7 @@ from procrastinate import JobContext
 from builders.kit.db.connections import Conn, Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
-from tests.kit.noting import AnyTask
+from tests.kit.jobs.recorder import AnyTask
 
 pytestmark = pytest.mark.usefixtures("registers")
 Opener = Callable[[Settings], AbstractAsyncContextManager[object]]

@@ -7,7 +7,7 @@ from typing import Self
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
-class Gate:
+class DatabaseProxy:
     """Listens on a loopback port, the same one after each opening."""
 
     def __init__(self, conninfo: str) -> None:

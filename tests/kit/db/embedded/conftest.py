@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.embedded.servers import kill, processes
+from tests.kit.db.embedded.servers import kill, processes
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from builders.app import Service, create_app, lifespan
 from builders.identity.records import Preset
 from builders.kit.process.settings import Settings
 from tests.cast import Client, Person, make_person
-from tests.kit.gate import Gate
+from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
 
 POOL_TIMEOUT_S = 0.3
@@ -21,16 +21,16 @@ NEW_KEY = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
 
 
 @pytest.fixture
-async def gate(conninfo: str) -> AsyncIterator[Gate]:
-    async with Gate(conninfo) as gate:
-        yield gate
+async def proxy(conninfo: str) -> AsyncIterator[DatabaseProxy]:
+    async with DatabaseProxy(conninfo) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
-    """The whole service with its database behind the gate."""
+async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
+    """The whole service with its database behind the proxy."""
     behind = {
-        "database_url": SecretStr(gate.conninfo),
+        "database_url": SecretStr(proxy.conninfo),
         "pool_timeout_s": POOL_TIMEOUT_S,
         "pool_size": 4,
         "key_cache_s": 0,
@@ -57,10 +57,10 @@ def assert_away(answer: httpx.Response) -> None:
 
 
 async def test_without_the_database_all_that_needs_it_is_a_503_and_the_rest_goes_on(
-    ada: Person, gate: Gate
+    ada: Person, proxy: DatabaseProxy
 ) -> None:
     assert (await ada.get("/v1/api-keys")).status_code == 200
-    await gate.shut()
+    await proxy.shut()
     began = time.monotonic()
 
     answers = [await ada.get("/v1/api-keys"), await ada.post("/v1/api-keys", json=NEW_KEY)]
@@ -74,21 +74,21 @@ async def test_without_the_database_all_that_needs_it_is_a_503_and_the_rest_goes
     assert (ready.status_code, ready.json()["detail"]) == (503, "database: away")
 
 
-async def test_it_goes_on_when_the_database_is_back(ada: Person, gate: Gate) -> None:
+async def test_it_goes_on_when_the_database_is_back(ada: Person, proxy: DatabaseProxy) -> None:
     for _ in range(3):
-        await gate.shut()
+        await proxy.shut()
         assert_away(await ada.get("/v1/api-keys"))
         assert not await is_ready(ada)
-        await gate.open()
+        await proxy.open()
         await until(lambda: is_ready(ada))
         answers = await asyncio.gather(*(ada.get("/v1/api-keys") for _ in range(12)))
         assert {answer.status_code for answer in answers} == {200}
 
 
-async def test_connections_that_a_restart_broke_are_weeded_out_together(ada: Person, gate: Gate) -> None:
+async def test_connections_that_a_restart_broke_are_weeded_out_together(ada: Person, proxy: DatabaseProxy) -> None:
     await asyncio.gather(*(ada.get("/v1/api-keys") for _ in range(12)))  # the pool of four is full now
-    await gate.shut()
-    await gate.open()
+    await proxy.shut()
+    await proxy.open()
 
     found = [(await ada.get("/v1/api-keys")).status_code for _ in range(8)]
 
@@ -97,11 +97,11 @@ async def test_connections_that_a_restart_broke_are_weeded_out_together(ada: Per
     assert found[-4:] == [200] * 4
 
 
-async def test_a_write_that_was_cut_off_can_be_repeated_with_its_key(ada: Person, gate: Gate) -> None:
+async def test_a_write_that_was_cut_off_can_be_repeated_with_its_key(ada: Person, proxy: DatabaseProxy) -> None:
     key = {"Idempotency-Key": "cut-off"}
-    await gate.shut()
+    await proxy.shut()
     assert_away(await ada.post("/v1/api-keys", json=NEW_KEY, headers=key))
-    await gate.open()
+    await proxy.open()
     await until(lambda: is_ready(ada))
 
     first = await ada.post("/v1/api-keys", json=NEW_KEY, headers=key)
@@ -111,11 +111,13 @@ async def test_a_write_that_was_cut_off_can_be_repeated_with_its_key(ada: Person
     assert first.json()["id"] == again.json()["id"]
 
 
-async def test_the_service_starts_without_its_database_and_finds_it_later(gate: Gate, settings: Settings) -> None:
-    await gate.shut()
-    behind = {"database_url": SecretStr(gate.conninfo), "pool_timeout_s": POOL_TIMEOUT_S}
+async def test_the_service_starts_without_its_database_and_finds_it_later(
+    proxy: DatabaseProxy, settings: Settings
+) -> None:
+    await proxy.shut()
+    behind = {"database_url": SecretStr(proxy.conninfo), "pool_timeout_s": POOL_TIMEOUT_S}
     app = create_app(settings.model_copy(update=behind))
     async with lifespan(app.api), Client(app) as anyone:
         assert not await is_ready(anyone)
-        await gate.open()
+        await proxy.open()
         await until(lambda: is_ready(anyone))

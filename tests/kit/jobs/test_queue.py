@@ -12,31 +12,31 @@ from builders.kit.http import idempotency
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from tests.kit.gate import Gate
-from tests.kit.noting import Done, waiting
+from tests.kit.db.proxy import DatabaseProxy
+from tests.kit.jobs.recorder import Recorder, waiting
 from tests.kit.scratch import until
 
 pytestmark = pytest.mark.usefixtures("registers")
 
 
 async def test_a_job_exists_when_its_transaction_is_committed(
-    own_database: Database, jobs_conn: Conn, done: Done, own: Settings
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
 ) -> None:
     async with own_database.transaction() as writing:
-        await queue.defer(writing, done.task, number=1)
+        await queue.defer(writing, recorder.task, number=1)
         assert await waiting(jobs_conn) == []
     assert await waiting(jobs_conn) == [("test.note", "todo", 0)]
 
     await queue.run_pending(own_database, own)
-    assert (done.numbers, await waiting(jobs_conn)) == ([1], [])
+    assert (recorder.numbers, await waiting(jobs_conn)) == ([1], [])
 
 
 async def test_a_job_of_a_transaction_that_failed_never_was(
-    own_database: Database, jobs_conn: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     async def fail() -> None:
         async with own_database.transaction() as writing:
-            await queue.defer(writing, done.task, number=1)
+            await queue.defer(writing, recorder.task, number=1)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -45,44 +45,44 @@ async def test_a_job_of_a_transaction_that_failed_never_was(
 
 
 async def test_of_jobs_of_which_one_is_enough_one_waits(
-    own_database: Database, jobs_conn: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     async with own_database.transaction() as writing:
-        await queue.defer(writing, done.task, once="one", number=1)
-        await queue.defer(writing, done.task, once="one", number=2)
-        await queue.defer(writing, done.task, once="other", number=3)  # the transaction goes on
+        await queue.defer(writing, recorder.task, once="one", number=1)
+        await queue.defer(writing, recorder.task, once="one", number=2)
+        await queue.defer(writing, recorder.task, once="other", number=3)  # the transaction goes on
     async with own_database.transaction() as writing:
-        await queue.defer(writing, done.task, once="one", number=4)
-        await queue.defer(writing, done.task, number=5)
+        await queue.defer(writing, recorder.task, once="one", number=4)
+        await queue.defer(writing, recorder.task, number=5)
 
     found = await jobs_conn.execute("SELECT args ->> 'number' FROM procrastinate_jobs ORDER BY id")
     assert await found.fetchall() == [("1",), ("3",), ("5",)]
 
 
 async def test_of_two_transactions_at_once_one_puts_it_in(
-    own_database: Database, jobs_conn: Conn, done: Done
+    own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     async def put(number: int) -> None:
         async with own_database.transaction() as writing:
-            await queue.defer(writing, done.task, once="one", number=number)
-            await queue.defer(writing, done.task, number=number)
+            await queue.defer(writing, recorder.task, once="one", number=number)
+            await queue.defer(writing, recorder.task, number=number)
 
     await asyncio.gather(*(put(number) for number in range(5)))
 
     assert len(await waiting(jobs_conn)) == 6
 
 
-async def test_a_job_can_be_put_in_without_a_transaction(jobs_conn: Conn, done: Done) -> None:
+async def test_a_job_can_be_put_in_without_a_transaction(jobs_conn: Conn, recorder: Recorder) -> None:
     for _ in range(2):
-        await queue.defer(jobs_conn, done.task, once="one", number=1)
+        await queue.defer(jobs_conn, recorder.task, once="one", number=1)
     assert len(await waiting(jobs_conn)) == 1
 
 
 async def test_a_job_that_fails_is_tried_again_later(
-    own_database: Database, jobs_conn: Conn, done: Done, own: Settings
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
 ) -> None:
-    await queue.defer(jobs_conn, done.task, number=1)
-    done.fails = True
+    await queue.defer(jobs_conn, recorder.task, number=1)
+    recorder.fails = True
     for attempt in (1, 2):
         await queue.run_pending(own_database, own)
         assert await waiting(jobs_conn) == [("test.note", "todo", attempt)]
@@ -92,9 +92,9 @@ async def test_a_job_that_fails_is_tried_again_later(
         assert await found.fetchone() in {(3**attempt - past,) for past in range(3)}
         await jobs_conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
 
-    done.fails = False
+    recorder.fails = False
     await queue.run_pending(own_database, own)
-    assert done.numbers == [1]
+    assert recorder.numbers == [1]
 
 
 def test_what_the_kit_does_by_itself_is_registered() -> None:
@@ -105,12 +105,12 @@ def test_what_the_kit_does_by_itself_is_registered() -> None:
 
 
 async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_ever(
-    own_database: Database, jobs_conn: Conn, done: Done, own: Settings, monkeypatch: pytest.MonkeyPatch
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PRUNE_BATCH_SIZE", 2)
     ended = ["failed", "failed", "cancelled", "aborted", "failed"]
     for number, status in enumerate([*ended, "todo"]):
-        await queue.defer(jobs_conn, done.task, number=number)
+        await queue.defer(jobs_conn, recorder.task, number=number)
         await jobs_conn.execute(
             "UPDATE procrastinate_jobs SET status = %s::procrastinate_job_status, scheduled_at = '2100-01-01'"
             " WHERE args ->> 'number' = %s",
@@ -127,7 +127,7 @@ async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_eve
 
 
 async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
-    jobs_conn: Conn, done: Done, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
+    jobs_conn: Conn, recorder: Recorder, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "RECONNECT_INTERVAL_S", 0.05)
 
@@ -138,18 +138,18 @@ async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
         return "jobs_delayed" in logged.getvalue()
 
     assert own.database_url is not None
-    async with Gate(own.database_url.get_secret_value()) as gate:
-        behind = Database(gate.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
+    async with DatabaseProxy(own.database_url.get_secret_value()) as proxy:
+        behind = Database(proxy.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
         working = asyncio.create_task(queue.run(behind, own))
         for number in range(2):
-            await queue.defer(jobs_conn, done.task, number=number)
+            await queue.defer(jobs_conn, recorder.task, number=number)
             await until(is_done)
-            await gate.shut()
-            await queue.defer(jobs_conn, done.task, number=10 + number)
+            await proxy.shut()
+            await queue.defer(jobs_conn, recorder.task, number=10 + number)
             with clock.moved(timedelta(minutes=2 * number)):  # a warning that repeats is written once a minute
                 await until(is_delayed)
-            await gate.open()
+            await proxy.open()
             await until(is_done)
             logged.truncate(0)
         assert not working.done()
@@ -160,19 +160,19 @@ async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
 
 
 async def test_a_worker_can_be_stopped_while_the_database_is_away(
-    jobs_conn: Conn, done: Done, own: Settings
+    jobs_conn: Conn, recorder: Recorder, own: Settings
 ) -> None:
     async def is_done() -> bool:
-        return done.numbers == [1]
+        return recorder.numbers == [1]
 
     assert own.database_url is not None
-    async with Gate(own.database_url.get_secret_value()) as gate:
-        behind = Database(gate.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
+    async with DatabaseProxy(own.database_url.get_secret_value()) as proxy:
+        behind = Database(proxy.conninfo, own.model_copy(update={"pool_timeout_s": 0.2}))
         await behind.open()
         working = asyncio.create_task(queue.run(behind, own))
-        await queue.defer(jobs_conn, done.task, number=1)
+        await queue.defer(jobs_conn, recorder.task, number=1)
         await until(is_done)
-        await gate.shut()
+        await proxy.shut()
         working.cancel()
 
         await asyncio.wait([working], timeout=10)

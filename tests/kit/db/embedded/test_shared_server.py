@@ -9,7 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from builders.kit.db.embedded import directory
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.embedded.servers import ask, postmaster, processes, told, user_of, wait_until
+from tests.kit.db.embedded.servers import ask, postmaster, processes, told, user_of, wait_until
 
 
 def test_the_database_is_there_and_set_up_with_care(shared: EmbeddedServer) -> None:

@@ -5,7 +5,7 @@ import pytest
 import structlog
 
 from builders.kit.process import log
-from tests.kit.log.written import Written
+from tests.kit.process.log.written import Written
 
 
 @pytest.fixture(autouse=True)

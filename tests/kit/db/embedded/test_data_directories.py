@@ -10,7 +10,7 @@ import pytest
 from builders.kit.db.embedded import binaries, cluster, directory, system_user
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
+from tests.kit.db.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
 
 ME = system_user.SystemUser(uid=os.geteuid(), gid=os.getegid(), must_switch=False)
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, generate_secret
-from tests.kit.log.written import Written
+from tests.kit.process.log.written import Written
 
 KEY = "svc_live_Zx81kQm4vR7tYb2nWc5dLh9s"
 WEBHOOK = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -14,7 +14,7 @@ from structlog.contextvars import bound_contextvars
 
 from builders.kit.process import log
 from builders.kit.values import clock
-from tests.kit.log.written import Written
+from tests.kit.process.log.written import Written
 
 KEY = "svc_live_Zx81kQm4vR7tYb2nWc5dLh9s"
 

@@ -13,7 +13,7 @@ from builders.kit.db.connections import Conn, Database, DeadlineConnection
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from tests.cast import make_person
-from tests.kit.gate import Gate
+from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
 
 ANSWER_S = 0.3
@@ -21,16 +21,16 @@ NEW_KEY = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
 
 
 @pytest.fixture
-async def gate(conninfo: str) -> AsyncIterator[Gate]:
-    async with Gate(conninfo) as gate:
-        yield gate
+async def proxy(conninfo: str) -> AsyncIterator[DatabaseProxy]:
+    async with DatabaseProxy(conninfo) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-async def house(gate: Gate, settings: Settings) -> AsyncIterator[Service]:
-    """The whole service with its database behind the gate."""
+async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
+    """The whole service with its database behind the proxy."""
     behind = {
-        "database_url": SecretStr(gate.conninfo),
+        "database_url": SecretStr(proxy.conninfo),
         "database_answer_timeout_s": ANSWER_S,
         "pool_timeout_s": 0.3,
         "pool_size": 4,
@@ -66,9 +66,9 @@ async def test_the_waits_for_a_connection_and_for_its_answer_add_up_to_twelve_se
         await database.close()
 
 
-async def test_requests_end_within_the_limit_and_the_pool_recovers(house: Service, gate: Gate) -> None:
+async def test_requests_end_within_the_limit_and_the_pool_recovers(house: Service, proxy: DatabaseProxy) -> None:
     async with await make_person(house, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
-        gate.hang()
+        proxy.hang()
         async with asyncio.timeout(5):
             answers = await asyncio.gather(
                 *(ada.get("/v1/me") for _ in range(6)),
@@ -76,7 +76,7 @@ async def test_requests_end_within_the_limit_and_the_pool_recovers(house: Servic
             )
         assert {each.status_code for each in answers} == {503}
         assert all(int(each.headers["Retry-After"]) > 0 for each in answers)
-        gate.resume()
+        proxy.resume()
 
         async def is_back() -> bool:
             return (await ada.get("/v1/me")).status_code == 200
