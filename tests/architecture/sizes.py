@@ -64,7 +64,7 @@ def long_handler(file: Source) -> Iterator[str]:
 
 def shapeless_name(file: Source) -> Iterator[str]:
     """A module is called what it is about; `kit.process` is about the operating system's process."""
-    parts = file.module[3:] if file.module[:3] == ("builders", "kit", "process") else file.module
+    parts = file.module[3:] if file.module[1:3] == ("kit", "process") else file.module
     yield from (f"{file.path}: nothing is called {part}" for part in parts if part in SHAPELESS)
 
 
