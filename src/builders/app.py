@@ -34,6 +34,7 @@ from builders.leads import api as leads_api
 from builders.mail import api as mail_api
 from builders.portfolio.domains import api as portfolio_domains_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
+from builders.portfolio.parking import api as portfolio_parking_api
 from builders.portfolio.team import api as portfolio_team_api
 from builders.probes import api as probes_api, service as probes
 from builders.profile import api as profile_api
@@ -70,6 +71,7 @@ ROUTERS = [
         events_api.router,
         feed_api.feed_router,
         portfolio_notifications_api.router,
+        portfolio_parking_api.router,
         portfolio_team_api.router,
         portfolio_domains_api.router,
     ),

@@ -56,4 +56,5 @@ def _announced(process: "subprocess.Popen[str]") -> Mapping[str, str]:
         "http://127.0.0.1:8000": address[1],
         "svc_live_…": keys["developer_full", "live"],
         "svc_test_…": keys["developer_full", "test"],
+        "DOMAINER_LIVE": keys["domainer_full", "live"],
     }

@@ -13,15 +13,19 @@ from tests.docs.walks import Step
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-alias.md"
+# How-to pages whose answers are shown; what they assume is typed first.
+PORTFOLIO_PAGES = ("record-parking-revenue",)
+PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE\n"
 
 tools = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("bash")), reason="the pages are typed with bash and curl"
 )
 
 
-def typed(page: Path, places: Mapping[str, str], folder: Path) -> list[str]:
-    """What each step of the page printed, held against what the page shows."""
+def typed(page: Path, places: Mapping[str, str], folder: Path, *, start: str | None = None) -> list[str]:
+    """What each step of the page printed, held against what the page shows; `start` is typed first."""
     steps = walks.read(page.read_text(encoding="utf-8"))
+    steps = steps if start is None else [Step(lines=start, answer=None), *steps]
     printed = walks.walk(steps, places=places, folder=folder)
     for step, text in zip(steps, printed, strict=True):
         if step.answer is None:
@@ -43,6 +47,12 @@ def test_the_readme_ends_with_a_promoted_alias_and_a_taken_name(demo: Mapping[st
 @tools
 def test_the_tutorial_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path) -> None:
     assert len(typed(TUTORIAL, demo, tmp_path)) > 10
+
+
+@tools
+@pytest.mark.parametrize("name", PORTFOLIO_PAGES)
+def test_a_page_about_the_portfolio_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, name: str) -> None:
+    assert len(typed(ROOT / "docs" / "how-to" / f"{name}.md", demo, tmp_path, start=PORTFOLIO_START)) > 3
 
 
 def test_the_readme_is_six_lines_from_a_key_to_an_alias() -> None:

@@ -4,15 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationError, ValidatorFunctionWrapHandler
+from pydantic_core import CoreSchema, core_schema
 
-from builders.kit.http.bodies import WriteReply
+from builders.kit.errors import MAX_ERRORS, Invalid
+from builders.kit.http.bodies import Reply, WriteReply
 
 
-class Outcome(StrEnum):
+class RowOutcome(StrEnum):
     """What a bulk call did with a row."""
 
     CREATED = "created"
@@ -38,7 +40,7 @@ class RowProblem:
 class RowResult:
     """The result of one row."""
 
-    outcome: Annotated[Outcome, Field(description="What was done with the row.")]
+    outcome: Annotated[RowOutcome, Field(description="What was done with the row.")]
     index: Annotated[int | None, Field(description="Position of the row in the body, from 0; null in a file.")] = (
         None
     )
@@ -51,8 +53,7 @@ class RowResult:
     warnings: Annotated[Sequence[RowProblem], Field(description="What to check in an accepted row.")] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BulkSummary:
+class BulkSummary(Reply):
     """The number of rows by outcome."""
 
     total: Annotated[int, Field(description="Number of rows.")]
@@ -63,11 +64,69 @@ class BulkSummary:
     errors: Annotated[int, Field(description="Rows that were refused.")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedRow:
+    """A row of a body that is not valid, with the reasons."""
+
+    sent: Any  # any JSON value
+    errors: Sequence[RowProblem]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOf:
+    """Mark an item of a bulk body: `Annotated[Row | RefusedRow, RowOf(Row)]`.
+
+    An item that is not valid becomes a RefusedRow, and the other items are read. In the OpenAPI document the item
+    is the model.
+    """
+
+    model: type[BaseModel]
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Read an item as the model."""
+        return core_schema.no_info_wrap_validator_function(_read_row, handler.generate_schema(self.model))
+
+
+def _read_row(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # any JSON value; the model or a RefusedRow
+    try:
+        return read(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_ERRORS]
+        problems = [
+            RowProblem(code=each["type"], message=each["msg"], field=".".join(map(str, each["loc"])) or None)
+            for each in found
+        ]
+        return RefusedRow(sent=value, errors=problems)
+
+
+def refused_row(
+    code: str,
+    message: str,
+    *,
+    domain: str | None,
+    index: int | None = None,
+    line: int | None = None,
+    field: str | None = None,
+    did_you_mean: str | None = None,
+) -> RowResult:
+    """Return the result of a row that is refused for one reason."""
+    problem = RowProblem(code=code, message=message, field=field, did_you_mean=did_you_mean)
+    return RowResult(outcome=RowOutcome.ERROR, index=index, line=line, domain=domain, errors=[problem])
+
+
+def row_problems(invalid: Invalid) -> Sequence[RowProblem]:
+    """Return the errors of a value that breaks a rule beyond the schema, as errors of its row."""
+    return [
+        RowProblem(code=each["type"], message=each["msg"], field=".".join(map(str, each["loc"][1:])) or None)
+        for each in invalid.errors
+    ]
+
+
 class BulkReply(WriteReply):
     """What a bulk call did with each row; a reply that has more members is a subclass."""
 
     results: Annotated[list[RowResult], Field(description="One result for each row, in their order.")]
-    summary: Annotated[BulkSummary, Field(description="The number of rows by outcome.")]
+    summary: Annotated[BulkSummary, Field(description="How many rows had each outcome.")]
 
 
 def summarize(results: Sequence[RowResult]) -> BulkSummary:
@@ -75,9 +134,9 @@ def summarize(results: Sequence[RowResult]) -> BulkSummary:
     counts = Counter(each.outcome for each in results)
     return BulkSummary(
         total=len(results),
-        created=counts[Outcome.CREATED],
-        updated=counts[Outcome.UPDATED],
-        unchanged=counts[Outcome.UNCHANGED],
-        skipped=counts[Outcome.SKIPPED],
-        errors=counts[Outcome.ERROR],
+        created=counts[RowOutcome.CREATED],
+        updated=counts[RowOutcome.UPDATED],
+        unchanged=counts[RowOutcome.UNCHANGED],
+        skipped=counts[RowOutcome.SKIPPED],
+        errors=counts[RowOutcome.ERROR],
     )

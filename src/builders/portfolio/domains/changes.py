@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
-from builders.kit.http.bulk import Outcome
+from builders.kit.http.bulk import RowOutcome
 from builders.kit.values import clock, ids
 from builders.kit.values.patches import set_members
 from builders.portfolio.domains import announcements
@@ -46,7 +46,7 @@ async def add_domain(
     [written] = await add_domains(
         conn, account_id=account_id, new=[replace(new, acquired_on=new.acquired_on or on)]
     )
-    if written.outcome is not Outcome.CREATED or written.domain is None:
+    if written.outcome is not RowOutcome.CREATED or written.domain is None:
         raise DuplicateDomain(
             f"The portfolio has {new.name.domain} already.",
             domain=new.name.domain,
@@ -95,10 +95,10 @@ async def add_domains(conn: Conn, *, account_id: UUID, new: Sequence[NewDomain])
 
 def _written(created: Domain | None, present: Domain | None) -> WrittenDomain:
     if created is not None:
-        return WrittenDomain(id=created.id, outcome=Outcome.CREATED, domain=created)
+        return WrittenDomain(id=created.id, outcome=RowOutcome.CREATED, domain=created)
     if present is None:  # removed meanwhile
-        return WrittenDomain(id=ids.NIL, outcome=Outcome.SKIPPED)
-    return WrittenDomain(id=present.id, outcome=Outcome.UNCHANGED, domain=present)
+        return WrittenDomain(id=ids.NIL, outcome=RowOutcome.SKIPPED)
+    return WrittenDomain(id=present.id, outcome=RowOutcome.UNCHANGED, domain=present)
 
 
 async def change_domain(conn: Conn, *, account_id: UUID, domain_id: UUID, patch: DomainPatch) -> Domain:
@@ -138,11 +138,11 @@ async def change_domains(
     if not is_quiet:
         pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
         await announcements.publish(conn, account_id=account_id, changes=pairs)
-    outcomes = {True: Outcome.UPDATED, False: Outcome.UNCHANGED}
+    outcomes = {True: RowOutcome.UPDATED, False: RowOutcome.UNCHANGED}
     return [
         WrittenDomain(id=each.id, outcome=outcomes[each.id in changed], domain=after[each.id])
         if each.id in after
-        else WrittenDomain(id=each.id, outcome=Outcome.SKIPPED)
+        else WrittenDomain(id=each.id, outcome=RowOutcome.SKIPPED)
         for each in changes
     ]
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
-from builders.kit.http.bulk import Outcome
+from builders.kit.http.bulk import RowOutcome
 from builders.kit.values.money import Money
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.ledger.records import EntryKind
@@ -204,7 +204,7 @@ class WrittenDomain:
     """What a bulk call did with a domain: created, updated, unchanged; skipped when there is no such domain."""
 
     id: UUID
-    outcome: Outcome
+    outcome: RowOutcome
     domain: Domain | None = None  # after the call; None when skipped
 
 
@@ -243,3 +243,20 @@ class LifecycleState:
 
     lifecycle: Lifecycle | None  # None for a domain without an expiry, and for one that is not held
     changes_at: datetime | None = field(default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiringDomain:
+    """What a report of renewals needs of a domain."""
+
+    id: UUID
+    domain: str
+    unicode: str
+    tld: str
+    status: str  # a PortfolioDomainStatus
+    registrar: str | None
+    expires_at: datetime
+    auto_renew: bool | None
+    epp_statuses: Sequence[str]
+    renewal_price: Decimal | None  # with its currency, as columns: a record for each price takes too long
+    renewal_currency: str | None

@@ -30,3 +30,8 @@ from builders.portfolio.domains.lookups import (
 from builders.portfolio.domains.names import (
     parse_name as parse_name,
 )
+from builders.portfolio.domains.renewal_facts import (
+    list_expiring as list_expiring,
+    list_median_prices as list_median_prices,
+    list_renewal_prices as list_renewal_prices,
+)

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from http import HTTPStatus
@@ -147,3 +147,16 @@ def last_published_day(now: datetime) -> date:
     """Return the last weekday whose rates are published at a time, holidays not considered."""
     day = now.date() if now.time() >= PUBLISHED_AT else now.date() - timedelta(days=1)
     return day - timedelta(days=max(0, day.weekday() - FIRST_WEEKEND_DAY + 1))
+
+
+async def list_rates(
+    conn: Conn, *, base_currency: str, needed: Collection[tuple[str, date]]
+) -> Mapping[tuple[str, date], Decimal]:
+    """Return the rates of currencies on dates, in units of the base currency, in one statement.
+
+    Those without a rate are left out.
+    """
+    if not needed:
+        return {}
+    found = await store.list_rates(conn, base_currency=base_currency, needed=needed)
+    return {(currency, day): rate for currency, day, rate in found}

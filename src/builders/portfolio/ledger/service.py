@@ -18,6 +18,7 @@ from builders.portfolio.ledger.entries import (
 from builders.portfolio.ledger.rates import (
     fetch_rates as fetch_rates,
     find_newest_day as find_newest_day,
+    list_rates as list_rates,
     load_installed_rates as load_installed_rates,
     load_rates as load_rates,
 )

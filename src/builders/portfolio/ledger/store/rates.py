@@ -1,7 +1,8 @@
 """The base currency of a portfolio, and the exchange rates."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -45,6 +46,13 @@ RATES = """rates AS MATERIALIZED (
     LEFT JOIN portfolio_ledger_rates AS quoted
         ON quoted.currency = needed.currency AND quoted.quoted_on = base.quoted_on
 )"""
+LIST_RATES = f"""
+    WITH needed AS (
+        SELECT currency, occurred_on, %(base_currency)s::text AS base_currency
+        FROM unnest(%(currencies)s::text[], %(dates)s::date[]) AS wanted (currency, occurred_on)
+    ), {RATES}
+    SELECT currency, occurred_on, fx_rate FROM rates WHERE fx_rate IS NOT NULL
+"""  # noqa: S608 - of constants
 # The next entries of a portfolio that are in another base currency or wait for rates.
 CONVERT_ENTRIES = f"""
     WITH entry AS MATERIALIZED (
@@ -102,6 +110,19 @@ async def find_base_currency(conn: Conn, *, account_id: UUID) -> str | None:
 async def set_base_currency(conn: Conn, *, account_id: UUID, base_currency: str) -> None:
     """Set the base currency; the entries stay as they are."""
     await conn.execute(SET_BASE_CURRENCY, {"account_id": account_id, "base_currency": base_currency})
+
+
+async def list_rates(
+    conn: Conn, *, base_currency: str, needed: Collection[tuple[str, date]]
+) -> Sequence[tuple[str, date, Decimal]]:
+    """Return currency, date and rate for those of the currencies and dates that have one."""
+    row = {
+        "base_currency": base_currency,
+        "currencies": [currency for currency, _ in needed],
+        "dates": [day for _, day in needed],
+        "euro": EURO,
+    }
+    return await (await conn.execute(LIST_RATES, row)).fetchall()
 
 
 async def convert_entries(

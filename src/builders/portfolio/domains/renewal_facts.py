@@ -1,0 +1,32 @@
+"""What reports need of many domains at once: expiries and renewal prices, without the other fields."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
+from builders.portfolio.domains.records import ExpiringDomain
+from builders.portfolio.domains.store import renewal_facts as store
+
+
+async def list_expiring(conn: Conn, *, account_id: UUID, until: datetime) -> Sequence[ExpiringDomain]:
+    """Return the held domains that expire before a time or have expired, in the sequence of their expiries."""
+    return await store.list_expiring(conn, account_id=account_id, until=until)
+
+
+async def list_renewal_prices(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Money]:
+    """Return the renewal prices of those of the domains that have one."""
+    if not ids:
+        return {}
+    found = await store.list_renewal_prices(conn, account_id=account_id, ids=ids)
+    return {domain_id: Money(price, currency) for domain_id, price, currency in found}
+
+
+async def list_median_prices(conn: Conn, *, account_id: UUID) -> Mapping[tuple[str, str], Money]:
+    """Return the median renewal price of the portfolio by public suffix and registrar, the latter in lower case.
+
+    Of several currencies the one with the most prices counts.
+    """
+    found = await store.list_median_prices(conn, account_id=account_id)
+    return {(tld, registrar): Money(price, currency) for tld, registrar, price, currency in found}

@@ -1,0 +1,57 @@
+"""Expiries and renewal prices of many domains."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.domains.records import ExpiringDomain, PortfolioDomainStatus
+
+HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
+LIST_EXPIRING = """
+    SELECT id, domain, unicode, tld, status, registrar, expires_at, auto_renew, epp_statuses, renewal_price,
+        renewal_currency
+    FROM portfolio_domains
+    WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until)s
+      AND status = ANY(%(held)s::text[])
+    ORDER BY coalesce(expires_at, 'infinity'), id
+"""
+LIST_RENEWAL_PRICES = """
+    SELECT id, renewal_price, renewal_currency FROM portfolio_domains
+    WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[]) AND renewal_price IS NOT NULL
+"""
+# The lower one of two in the middle, so that it is the price of a domain.
+LIST_MEDIAN_PRICES = """
+    SELECT DISTINCT ON (tld, registrar) tld, registrar, price, renewal_currency
+    FROM (
+        SELECT tld, lower(registrar) AS registrar, renewal_currency, count(*) AS domains,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY renewal_price) AS price
+        FROM portfolio_domains
+        WHERE account_id = %(account_id)s AND registrar IS NOT NULL AND renewal_price IS NOT NULL
+        GROUP BY tld, lower(registrar), renewal_currency
+    ) AS median
+    ORDER BY tld, registrar, domains DESC, renewal_currency
+"""
+
+
+async def list_expiring(conn: Conn, *, account_id: UUID, until: datetime) -> Sequence[ExpiringDomain]:
+    """Return the held domains that expire before a time, by expiry and id."""
+    async with conn.cursor(row_factory=class_row(ExpiringDomain)) as cursor:
+        await cursor.execute(LIST_EXPIRING, {"account_id": account_id, "until": until, "held": HELD})
+        return await cursor.fetchall()
+
+
+async def list_renewal_prices(
+    conn: Conn, *, account_id: UUID, ids: Sequence[UUID]
+) -> Sequence[tuple[UUID, Decimal, str]]:
+    """Return id, price and currency of those of the domains that have a renewal price."""
+    row = {"account_id": account_id, "ids": list(ids)}
+    return await (await conn.execute(LIST_RENEWAL_PRICES, row)).fetchall()
+
+
+async def list_median_prices(conn: Conn, *, account_id: UUID) -> Sequence[tuple[str, str, Decimal, str]]:
+    """Return suffix, registrar in lower case, median price and currency."""
+    return await (await conn.execute(LIST_MEDIAN_PRICES, {"account_id": account_id})).fetchall()

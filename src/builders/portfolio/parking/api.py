@@ -1,0 +1,113 @@
+"""/v1/portfolio/parking."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Query
+from starlette.responses import Response, StreamingResponse
+
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import PageQuery
+from builders.kit.http.routes import Router
+from builders.kit.values import clock
+from builders.portfolio.domains.service import DomainNotFound
+from builders.portfolio.parking import replies, schemas, service as parking
+from builders.portfolio.parking.records import MAX_PROVIDER, MAX_REPORT, GroupBy, Period, ReportQuery
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+Reader = Annotated[Caller, needs("portfolio:read")]
+Writer = Annotated[Caller, needs("portfolio:write")]
+_CSV: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The report, a line for each group and currency.",
+        "content": {"text/csv": {"schema": {"type": "string"}}},
+    }
+}
+
+
+def report_query(
+    days: Annotated[int, Query(ge=1, le=MAX_REPORT, description="Days of the report, up to today.")] = 30,
+    domain: Annotated[str | None, Query(description="Only this domain: its name or identifier.")] = None,
+    provider: Annotated[
+        str | None, Query(max_length=MAX_PROVIDER, description="Only revenue of this provider.")
+    ] = None,
+    group_by: Annotated[GroupBy, Query(description="What an item sums up.")] = GroupBy.DOMAIN,
+) -> ReportQuery:
+    """Return which revenue a report contains."""
+    return ReportQuery(
+        period=Period.ending(clock.now().date(), days=days),
+        group_by=group_by,
+        domain=domain,
+        provider=None if provider is None else "-".join(provider.lower().split()),
+    )
+
+
+ReportParameters = Annotated[ReportQuery, Depends(report_query)]
+
+
+@router.get(
+    "/parking",
+    response_model=replies.ParkingReport,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
+)
+async def get_parking(
+    caller: Reader,
+    conn: Reads,
+    query: ReportParameters,
+    page: PageQuery,
+    portfolio: team.PortfolioAccount = None,
+) -> replies.ParkingReport:
+    """Report what parking earned in the last days: by domain, day or provider, against the cost of renewals."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    report = await parking.get_report(
+        conn,
+        account_id=access.portfolio_id,
+        query=query,
+        page=page,
+        shows_finance=team.shows_finance(access),
+    )
+    return replies.report_reply(report)
+
+
+@router.get(
+    "/parking.csv",
+    response_class=Response,
+    responses={**problems(*team.ACCESS_REFUSALS, DomainNotFound), **_CSV},
+)
+async def export_parking(
+    caller: Reader, pool: Pool, query: ReportParameters, portfolio: team.PortfolioAccount = None
+) -> Response:
+    """Export the parking report as CSV, in the currencies that were recorded."""
+    async with pool.connection() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+        selection = await parking.select_revenue(conn, account_id=access.portfolio_id, query=query)
+    lines = parking.stream_csv(pool, selection=selection, shows_finance=team.shows_finance(access))
+    named = {"Content-Disposition": 'attachment; filename="parking.csv"', "Cache-Control": "private, no-store"}
+    return StreamingResponse(lines, media_type="text/csv", headers=named)
+
+
+@router.post(
+    "/parking/revenue",
+    status_code=201,
+    response_model=replies.ParkingRevenueRecorded,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, InFlight, HeavyRequestRunning),
+    dependencies=[heavy(above=LARGE_BODY)],
+)
+async def record_parking_revenue(
+    body: schemas.ParkingRevenueCreate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> replies.ParkingRevenueRecorded:
+    """Record parking revenue: a row, rows, or a CSV file. The same row again changes nothing."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    async with conn.transaction(force_rollback=body.dry_run):
+        results = await parking.record_revenue(
+            conn,
+            account_id=access.portfolio_id,
+            sent=body.sent_revenue(),
+            member_id=access.member_id,
+        )
+    return replies.recorded_reply(results)

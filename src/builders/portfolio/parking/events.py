@@ -1,0 +1,59 @@
+"""Events of parking revenue. They hold no money: members without the permission get them too."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+
+MAX_DOMAINS = 100  # that an event names
+
+
+class RevenueData(BaseModel):
+    """Revenue that one request recorded."""
+
+    domain: Annotated[str | None, Field(description="The domain as an A-label; null for several.")]
+    domains: Annotated[list[str], Field(description=f"The domains, up to {MAX_DOMAINS} of them.")]
+    domain_count: Annotated[int, Field(description="Number of domains.")]
+    providers: Annotated[list[str], Field(description="The parking providers.")]
+    since: Annotated[date, Field(description="First day with revenue that was recorded or changed.")]
+    until: Annotated[date, Field(description="Last day with revenue that was recorded or changed.")]
+    days_created: Annotated[int, Field(description="Recorded amounts: one for each day of a domain.")]
+    days_updated: Annotated[int, Field(description="Amounts that replaced others.")]
+
+
+PARKING_REVENUE_RECORDED = declare(
+    Event(
+        name="portfolio.parking.revenue_recorded",
+        version=1,
+        description="Parking revenue was recorded or corrected; one event for each request that changed any.",
+        example=RevenueData(
+            domain="harbour.example",
+            domains=["harbour.example"],
+            domain_count=1,
+            providers=["above.com"],
+            since=date(2026, 1, 1),
+            until=date(2026, 1, 31),
+            days_created=31,
+            days_updated=0,
+        ),
+    )
+)
+
+
+def revenue_data(
+    *, domains: Sequence[str], providers: Sequence[str], days: Sequence[date], created: int, updated: int
+) -> RevenueData:
+    """Return the data of the event."""
+    return RevenueData(
+        domain=domains[0] if len(domains) == 1 else None,
+        domains=list(domains[:MAX_DOMAINS]),
+        domain_count=len(domains),
+        providers=list(providers),
+        since=min(days),
+        until=max(days),
+        days_created=created,
+        days_updated=updated,
+    )

@@ -1,0 +1,69 @@
+"""The parking report as CSV, written while it is read."""
+
+import csv
+from collections.abc import AsyncIterator, Mapping, Sequence
+from decimal import Decimal
+from io import StringIO
+from uuid import UUID
+
+from builders.kit.db.connections import Database
+from builders.kit.sheets.cells import safe_cell
+from builders.kit.values import ids
+from builders.kit.values.money import Money
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.parking import store
+from builders.portfolio.parking.records import ExportLine, GroupBy, Selection, Sums
+
+HEADER = ("domain", "provider", "from", "to", "visits", "clicks", "revenue", "currency", "rpm", "ctr", "epc")
+BATCH = 500  # domains
+_RATIO = Decimal("0.0001")
+
+
+async def stream_csv(database: Database, *, selection: Selection, shows_finance: bool) -> AsyncIterator[bytes]:
+    """Yield the lines of a report, in the currencies that were recorded; without finance no money.
+
+    No connection is held while the client receives.
+    """
+    yield _encode([HEADER])
+    after: UUID | None = ids.NIL
+    while after is not None:
+        async with database.connection() as conn:
+            if selection.group_by is GroupBy.DOMAIN:
+                lines = await store.export_domains(conn, selection=selection, after=after, limit=BATCH)
+            else:
+                lines = await store.export_groups(conn, selection=selection)
+            keys = {each.domain_id for each in lines if each.domain_id is not None}
+            found = await domains.find_domains_by_id(conn, account_id=selection.account_id, ids=sorted(keys))
+        yield _encode([_cells(each, found, selection, shows_finance=shows_finance) for each in lines])
+        after = lines[-1].domain_id if lines and len(keys) == BATCH else None
+
+
+def _encode(lines: Sequence[Sequence[str]]) -> bytes:
+    text = StringIO()
+    csv.writer(text).writerows(lines)
+    return text.getvalue().encode()
+
+
+def _cells(
+    line: ExportLine, found: Mapping[UUID, Domain], selection: Selection, *, shows_finance: bool
+) -> Sequence[str]:
+    domain = None if line.domain_id is None else found.get(line.domain_id)
+    sums = Sums(
+        visits=line.visits,
+        clicks=line.clicks,
+        revenue=line.amount if shows_finance else None,
+        unconverted=0,
+    )
+    cells = (
+        domain.domain if domain else None,
+        line.provider,
+        line.day or selection.period.since,
+        line.day or selection.period.until,
+        sums.visits,
+        sums.clicks,
+        f"{Money(line.amount, line.currency).quantized().amount:f}" if shows_finance else None,
+        line.currency,
+        *(None if each is None else f"{each.quantize(_RATIO):f}" for each in (sums.rpm, sums.ctr, sums.epc)),
+    )
+    return ["" if each is None else safe_cell(str(each)) for each in cells]

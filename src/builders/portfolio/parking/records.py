@@ -1,0 +1,284 @@
+"""Records of parking revenue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import TypeAlias
+from uuid import UUID
+
+from builders.kit.http.bulk import RefusedRow, RowResult
+from builders.kit.http.pagination import Page
+from builders.kit.sheets.dates import DateFormat
+from builders.kit.values.money import Money
+from builders.kit.values.money_inputs import MoneyInput
+from builders.portfolio.domains.records import Domain
+
+MAX_ROWS = 10_000  # of a request
+MAX_DAYS = 50_000  # of all periods of a request together
+MAX_PERIOD = 366  # days
+MAX_REPORT = 365  # days
+MAX_COUNT = 10**12  # visits or clicks of a row
+MAX_PROVIDER = 50  # characters, as of the next one; both are part of a reference of the ledger
+MAX_REFERENCE = 100
+DEFAULT_PROVIDER = "manual"
+YEAR = 365  # days that a renewal pays for
+
+
+RevenueKey: TypeAlias = tuple[UUID, date, str, str]  # domain, day, provider, reference
+
+
+class SheetFormat(StrEnum):
+    """What kind of file a CSV text is."""
+
+    AUTO = "auto"
+    GENERIC = "generic"  # any header with a column for the domain and one for the revenue
+    ABOVE = "above.com"  # the domain report of above.com, which has no dates
+
+
+class GroupBy(StrEnum):
+    """What an item of the report sums up."""
+
+    DOMAIN = "domain"
+    DAY = "day"
+    PROVIDER = "provider"
+
+
+class RoiFlag(StrEnum):
+    """Whether the revenue pays for the renewal."""
+
+    COVERS_RENEWAL = "covers_renewal"
+    BELOW_RENEWAL = "below_renewal"
+    NO_REVENUE = "no_revenue"
+    UNKNOWN = "unknown"  # no renewal price is known, or it has no exchange rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevenueDefaults:
+    """What holds for the rows of a request that do not say it."""
+
+    since: date | None = None
+    until: date | None = None
+    provider: str | None = None
+    currency: str | None = None  # None: the base currency of the portfolio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRow:
+    """A row of a body that is valid in itself."""
+
+    domain: str
+    amount: MoneyInput
+    currency: str | None
+    since: date | None
+    until: date | None
+    provider: str | None
+    reference: str | None
+    visits: int | None
+    clicks: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentSheet:
+    """A CSV text, and how to read it."""
+
+    text: str
+    format: SheetFormat
+    date_format: DateFormat | None  # None: by its dates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRevenue:
+    """Revenue of a request: rows of the body, or a sheet."""
+
+    content: Sequence[SentRow | RefusedRow] | SentSheet
+    defaults: RevenueDefaults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevenueRow:
+    """Revenue of a domain in a period, as a row of a request gives it."""
+
+    index: int | None  # in the body, from 0
+    line: int | None  # in the file, from 1
+    domain: str  # as sent: a name in either form, or an id
+    money: Money
+    since: date
+    until: date  # the last day
+    provider: str
+    reference: str  # empty for none
+    visits: int | None
+    clicks: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayRevenue:
+    """Revenue of a domain on a day. Domain, day, provider and reference identify it."""
+
+    domain_id: UUID
+    day: date
+    provider: str
+    reference: str
+    money: Money
+    visits: int | None
+    clicks: int | None
+
+    @property
+    def key(self) -> RevenueKey:
+        """Return what identifies it."""
+        return self.domain_id, self.day, self.provider, self.reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRevenue:
+    """Revenue of a day as it is recorded."""
+
+    revenue: DayRevenue
+    entry_id: UUID | None  # of the ledger; None for an amount of zero
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRevenue:
+    """What became of the rows of a request."""
+
+    results: Sequence[RowResult]  # one for each row
+    days_created: int
+    days_updated: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """Days of a report, both included."""
+
+    since: date
+    until: date
+
+    @property
+    def days(self) -> int:
+        """Return the number of days."""
+        return (self.until - self.since).days + 1
+
+    @classmethod
+    def ending(cls, until: date, *, days: int) -> "Period":
+        """Return the period of so many days that ends on a day."""
+        return cls(since=until - timedelta(days=days - 1), until=until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportQuery:
+    """Which revenue a report contains, and how it is grouped."""
+
+    period: Period
+    group_by: GroupBy = GroupBy.DOMAIN
+    domain: str | None = None  # a name in either form, or an id; None: all
+    provider: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The revenue that a report contains."""
+
+    account_id: UUID
+    period: Period
+    group_by: GroupBy
+    domain_id: UUID | None  # None: of all domains
+    provider: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Sums of some days; revenue in the base currency, unrounded."""
+
+    visits: int | None  # None: no row says it
+    clicks: int | None
+    revenue: Decimal | None  # None: not shown to the role
+    unconverted: int  # rows without an exchange rate, whose revenue is not in the sum
+
+    @property
+    def rpm(self) -> Decimal | None:
+        """Return the revenue of 1,000 visits."""
+        return None if self.revenue is None or not self.visits else self.revenue * 1000 / self.visits
+
+    @property
+    def epc(self) -> Decimal | None:
+        """Return the revenue of a click."""
+        return None if self.revenue is None or not self.clicks else self.revenue / self.clicks
+
+    @property
+    def ctr(self) -> Decimal | None:
+        """Return the clicks of a visit."""
+        return None if self.clicks is None or not self.visits else Decimal(self.clicks) / self.visits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSums:
+    """Sums of a group: a domain, a provider or a day."""
+
+    key: str
+    sums: Sums
+    provider: str | None  # None for several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportItem:
+    """A group of a report."""
+
+    domain: Domain | None
+    provider: str | None
+    day: date | None
+    sums: Sums
+    renewal_cost: Decimal | None = None  # for the days of the period, in the base currency, unrounded
+
+    @property
+    def net(self) -> Decimal | None:
+        """Return the revenue less the renewal cost."""
+        revenue = self.sums.revenue
+        return None if revenue is None or self.renewal_cost is None else revenue - self.renewal_cost
+
+    @property
+    def roi_flag(self) -> RoiFlag | None:
+        """Return whether the revenue pays for the renewal; None for a group that is no domain."""
+        if self.domain is None or self.sums.revenue is None:
+            return None
+        if not self.sums.revenue:
+            return RoiFlag.NO_REVENUE
+        if self.net is None:
+            return RoiFlag.UNKNOWN
+        return RoiFlag.COVERS_RENEWAL if self.net >= 0 else RoiFlag.BELOW_RENEWAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTotals:
+    """Sums of a whole report."""
+
+    sums: Sums
+    by_currency: Sequence[Money]  # as recorded
+    domains: int  # with rows in the period
+    renewal_cost: Decimal | None  # of these domains for the days of the period; None: not shown to the role
+    unknown_renewal_price: int  # domains that the renewal cost leaves out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A page of a parking report, with the sums of all pages."""
+
+    base_currency: str
+    selection: Selection
+    page: Page[ReportItem]
+    totals: ReportTotals
+    daily: Sequence[ReportItem]
+    shows_finance: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportLine:
+    """A line of the CSV export: sums in the currency that they were recorded in."""
+
+    domain_id: UUID | None
+    provider: str | None
+    day: date | None
+    currency: str
+    visits: int | None
+    clicks: int | None
+    amount: Decimal

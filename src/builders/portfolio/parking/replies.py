@@ -1,0 +1,230 @@
+"""Replies of parking revenue."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.kit.values.money import Money
+from builders.portfolio.parking.records import GroupBy, Report, ReportItem, ReportTotals, RoiFlag, Sums
+
+_SUMS: JsonDict = {
+    "visits": 130,
+    "clicks": 9,
+    "revenue": {"amount": "38.44", "currency": "USD"},
+    "rpm": "295.6923",
+    "ctr": "0.0692",
+    "epc": "4.2711",
+}
+_REPORT: JsonDict = {
+    "period": {"from": "2025-12-01", "to": "2025-12-31", "days": 31},
+    "group_by": "domain",
+    "base_currency": "USD",
+    "items": [
+        {
+            "domain_id": "0193a1b2-0000-7000-8000-000000000030",
+            "domain": "harbour.com",
+            "provider": "above.com",
+            "day": None,
+            **_SUMS,
+            "renewal_cost_prorated": {"amount": "1.05", "currency": "USD"},
+            "net": {"amount": "37.39", "currency": "USD"},
+            "roi_flag": "covers_renewal",
+            "unconverted": 0,
+        }
+    ],
+    "totals": {
+        **_SUMS,
+        "by_currency": [{"amount": "38.44", "currency": "USD"}],
+        "domains": 1,
+        "renewal_cost_prorated": {"amount": "1.05", "currency": "USD"},
+        "unknown_renewal_price": 0,
+        "net": {"amount": "37.39", "currency": "USD"},
+        "unconverted": 0,
+    },
+    "daily": [{"day": "2025-12-31", **_SUMS, "unconverted": 0}],
+    "redacted": [],
+    "count": 1,
+    "next_cursor": None,
+}
+_RECORDED: JsonDict = {
+    "warnings": [],
+    "results": [
+        {
+            "outcome": "created",
+            "index": 0,
+            "line": None,
+            "domain": "harbour.com",
+            "id": "0193a1b2-0000-7000-8000-000000000030",
+            "errors": [],
+            "warnings": [],
+        }
+    ],
+    "summary": {"total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 0},
+}
+_RATIO = Decimal("0.0001")
+
+
+class ParkingRevenueRecorded(BulkReply):
+    """What was done with each row of revenue."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_RECORDED))
+
+
+def recorded_reply(results: Sequence[RowResult]) -> ParkingRevenueRecorded:
+    """Return what was done with each row."""
+    return ParkingRevenueRecorded(results=list(results), summary=summarize(results))
+
+
+def _ratio(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value.quantize(_RATIO):f}"
+
+
+class ParkingSums(Reply):
+    """Visits, clicks and revenue."""
+
+    visits: Annotated[int | None, Field(description="Visits; null when unknown.")]
+    clicks: Annotated[int | None, Field(description="Clicks; null when unknown.")]
+    revenue: Annotated[
+        Money | None,
+        Field(description="Revenue in the base currency, each amount at the exchange rate of its day."),
+    ]
+    rpm: Annotated[str | None, Field(description="Revenue of 1,000 visits; null without visits.")]
+    ctr: Annotated[str | None, Field(description="Clicks of a visit; null without visits.")]
+    epc: Annotated[str | None, Field(description="Revenue of a click; null without clicks.")]
+    unconverted: Annotated[
+        int, Field(description="Rows without an exchange rate, whose revenue is not in the sum.")
+    ]
+
+
+class ParkingDay(ParkingSums):
+    """Sums of a day."""
+
+    day: Annotated[date, Field(description="The day, in UTC.")]
+
+
+class ParkingItem(ParkingSums):
+    """Sums of a domain, a provider or a day."""
+
+    domain_id: Annotated[UUID | None, Field(description="The domain; null for a group of several.")]
+    domain: Annotated[str | None, Field(description="Its name as an A-label.")]
+    provider: Annotated[str | None, Field(description="The provider; null for several.")]
+    day: Annotated[date | None, Field(description="The day; null for several.")]
+    renewal_cost_prorated: Annotated[
+        Money | None,
+        Field(description="The domain's renewal price for the days of the period; null when it is not known."),
+    ]
+    net: Annotated[Money | None, Field(description="Revenue less the renewal cost; null when that is not known.")]
+    roi_flag: Annotated[
+        RoiFlag | None, Field(description="Whether the revenue pays for the renewal; null for no single domain.")
+    ]
+
+
+class ParkingTotals(ParkingSums):
+    """Sums of all pages of the report."""
+
+    by_currency: Annotated[
+        list[Money] | None, Field(description="Revenue in the currencies that it was recorded in.")
+    ]
+    domains: Annotated[int, Field(description="Domains with revenue rows in the period.")]
+    renewal_cost_prorated: Annotated[
+        Money | None, Field(description="Renewal prices of these domains for the days of the period.")
+    ]
+    unknown_renewal_price: Annotated[
+        int, Field(description="Domains without a known price, which the renewal cost leaves out.")
+    ]
+    net: Annotated[Money | None, Field(description="Revenue less the renewal cost.")]
+
+
+class ParkingReportPeriod(Reply):
+    """The days of the report."""
+
+    since: Annotated[date, Field(serialization_alias="from", description="The first day, in UTC.")]
+    until: Annotated[date, Field(serialization_alias="to", description="The last day.")]
+    days: Annotated[int, Field(description="Number of days.")]
+
+
+class ParkingReport(Reply):
+    """What parking earned in a period."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
+
+    period: Annotated[ParkingReportPeriod, Field(description="The days of the report, up to today.")]
+    group_by: Annotated[GroupBy, Field(description="What an item sums up.")]
+    base_currency: Annotated[str, Field(description="Currency of the report (ISO 4217).")]
+    items: Annotated[
+        list[ParkingItem], Field(description="The groups of this page, the highest revenue first; days by date.")
+    ]
+    totals: Annotated[ParkingTotals, Field(description="Sums of all pages.")]
+    daily: Annotated[list[ParkingDay], Field(description="Sums of each day with revenue rows, for a chart.")]
+    redacted: Annotated[
+        list[Literal["finance"]],
+        Field(description="`finance`: your role does not see money, so every amount is null."),
+    ]
+    count: Annotated[int, Field(description="Number of items on this page.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
+
+
+def report_reply(report: Report) -> ParkingReport:
+    """Return a report as it is shown to the role."""
+    currency, period = report.base_currency, report.selection.period
+    return ParkingReport(
+        period=ParkingReportPeriod(since=period.since, until=period.until, days=period.days),
+        group_by=report.selection.group_by,
+        base_currency=currency,
+        items=[_item(each, currency) for each in report.page.items],
+        totals=_totals(report.totals, currency, shows_finance=report.shows_finance),
+        daily=[ParkingDay(day=each.day, **_sums(each.sums, currency)) for each in report.daily if each.day],
+        redacted=[] if report.shows_finance else ["finance"],
+        count=len(report.page.items),
+        next_cursor=report.page.next_cursor,
+    )
+
+
+def _sums(sums: Sums, currency: str) -> dict[str, Any]:
+    return {
+        "visits": sums.visits,
+        "clicks": sums.clicks,
+        "revenue": _money(sums.revenue, currency),
+        "rpm": _ratio(sums.rpm),
+        "ctr": _ratio(sums.ctr),
+        "epc": _ratio(sums.epc),
+        "unconverted": sums.unconverted,
+    }
+
+
+def _money(amount: Decimal | None, currency: str) -> Money | None:
+    return None if amount is None else Money(amount, currency).quantized()
+
+
+def _item(item: ReportItem, currency: str) -> ParkingItem:
+    return ParkingItem(
+        domain_id=None if item.domain is None else item.domain.id,
+        domain=None if item.domain is None else item.domain.domain,
+        provider=item.provider,
+        day=item.day,
+        **_sums(item.sums, currency),
+        renewal_cost_prorated=_money(item.renewal_cost, currency),
+        net=_money(item.net, currency),
+        roi_flag=item.roi_flag,
+    )
+
+
+def _totals(totals: ReportTotals, currency: str, *, shows_finance: bool) -> ParkingTotals:
+    revenue, cost = totals.sums.revenue, totals.renewal_cost
+    return ParkingTotals(
+        **_sums(totals.sums, currency),
+        by_currency=list(totals.by_currency) if shows_finance else None,
+        domains=totals.domains,
+        renewal_cost_prorated=_money(cost, currency),
+        unknown_renewal_price=totals.unknown_renewal_price,
+        net=None if revenue is None or cost is None else _money(revenue - cost, currency),
+    )

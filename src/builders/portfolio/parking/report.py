@@ -1,0 +1,203 @@
+"""The parking report: what domains earned in a period, against what their renewal costs for it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.parking import store
+from builders.portfolio.parking.records import (
+    YEAR,
+    GroupBy,
+    GroupSums,
+    Report,
+    ReportItem,
+    ReportQuery,
+    ReportTotals,
+    Selection,
+    Sums,
+)
+
+Rates = Mapping[tuple[str, date], Decimal]  # by currency and day
+
+
+@dataclass(frozen=True, slots=True)
+class _DaySums:
+    """Sums of the rows of a day in one currency."""
+
+    day: date
+    currency: str
+    visits: int | None
+    clicks: int | None
+    amount: Decimal
+    rows: int
+
+
+async def get_report(
+    conn: Conn, *, account_id: UUID, query: ReportQuery, page: PageRequest, shows_finance: bool
+) -> Report:
+    """Return a page of a report in the base currency, each amount at the rate of its day.
+
+    Renewal prices are those of the domains, at the rate of today. Raises DomainNotFound.
+    """
+    selection = await select_revenue(conn, account_id=account_id, query=query)
+    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    days = [_DaySums(*each) for each in await store.list_days(conn, selection=selection)]
+    rates = await ledger.list_rates(
+        conn, base_currency=base_currency, needed={(each.currency, each.day) for each in days}
+    )
+    daily = _daily(days, rates, shows_finance=shows_finance)
+    costs = await _list_costs(conn, selection, base_currency)
+    if query.group_by is GroupBy.DAY:
+        found = _page_of_days(daily, page)
+    else:
+        groups = await store.list_groups(
+            conn,
+            selection=selection,
+            rates=rates,
+            after=_position(page),
+            limit=page.limit + 1,
+            shows_finance=shows_finance,
+        )
+        cut = page.cut(groups, _sort_key)
+        found = Page(
+            items=await _items(conn, account_id, cut.items, costs if shows_finance else {}, query.group_by),
+            next_cursor=cut.next_cursor,
+        )
+    return Report(
+        base_currency=base_currency,
+        selection=selection,
+        page=found,
+        totals=_totals(days, daily, costs, shows_finance=shows_finance),
+        daily=daily,
+        shows_finance=shows_finance,
+    )
+
+
+async def select_revenue(conn: Conn, *, account_id: UUID, query: ReportQuery) -> Selection:
+    """Return what a query selects. Raises DomainNotFound."""
+    domain = None
+    if query.domain is not None:
+        domain = await domains.get_domain(conn, account_id=account_id, key=query.domain)
+    return Selection(
+        account_id=account_id,
+        period=query.period,
+        group_by=query.group_by,
+        domain_id=None if domain is None else domain.id,
+        provider=query.provider,
+    )
+
+
+async def _list_costs(conn: Conn, selection: Selection, base_currency: str) -> Mapping[UUID, Decimal | None]:
+    """Return what a renewal of each domain costs for the days of the report; None where its price is not known."""
+    domain_ids = await store.list_domains(conn, selection=selection)
+    prices = await domains.list_renewal_prices(conn, account_id=selection.account_id, ids=domain_ids)
+    today = clock.now().date()
+    needed = {(each.currency, today) for each in prices.values()}
+    rates = await ledger.list_rates(conn, base_currency=base_currency, needed=needed)
+    costs: dict[UUID, Decimal | None] = dict.fromkeys(domain_ids)
+    for domain_id, price in prices.items():
+        rate = rates.get((price.currency, today))
+        costs[domain_id] = None if rate is None else price.amount * rate * selection.period.days / YEAR
+    return costs
+
+
+def _daily(days: Iterable[_DaySums], rates: Rates, *, shows_finance: bool) -> Sequence[ReportItem]:
+    by_day: dict[date, list[_DaySums]] = defaultdict(list)
+    for each in days:
+        by_day[each.day].append(each)
+    return [
+        ReportItem(domain=None, provider=None, day=day, sums=_sum(found, rates, shows_finance=shows_finance))
+        for day, found in by_day.items()
+    ]
+
+
+def _sum(days: Sequence[_DaySums], rates: Rates, *, shows_finance: bool) -> Sums:
+    converted = [each.amount * rate for each in days if (rate := rates.get((each.currency, each.day))) is not None]
+    return Sums(
+        visits=_sum_known(each.visits for each in days),
+        clicks=_sum_known(each.clicks for each in days),
+        revenue=sum(converted, Decimal(0)) if shows_finance else None,
+        unconverted=sum(each.rows for each in days if (each.currency, each.day) not in rates),
+    )
+
+
+def _sum_known(counts: Iterable[int | None]) -> int | None:
+    known = [each for each in counts if each is not None]
+    return sum(known) if known else None
+
+
+def _page_of_days(daily: Sequence[ReportItem], page: PageRequest) -> Page[ReportItem]:
+    after = "" if page.after is None else str(page.after[0])
+    rest = [each for each in daily if str(each.day) > after]
+    return page.cut(rest[: page.limit + 1], lambda each: (str(each.day),))
+
+
+def _position(page: PageRequest) -> tuple[Decimal, str] | None:
+    if page.after is None:
+        return None
+    revenue, key = page.after
+    return Decimal(str(revenue)), str(key)
+
+
+def _sort_key(group: GroupSums) -> tuple[str, str]:
+    return str(group.sums.revenue or 0), group.key
+
+
+async def _items(
+    conn: Conn,
+    account_id: UUID,
+    groups: Sequence[GroupSums],
+    costs: Mapping[UUID, Decimal | None],
+    group_by: GroupBy,
+) -> Sequence[ReportItem]:
+    if group_by is GroupBy.PROVIDER:
+        return [ReportItem(domain=None, provider=each.key, day=None, sums=each.sums) for each in groups]
+    ids = [UUID(each.key) for each in groups]
+    found: Mapping[UUID, Domain] = await domains.find_domains_by_id(conn, account_id=account_id, ids=ids)
+    return [
+        ReportItem(
+            domain=found[domain_id],
+            provider=each.provider,
+            day=None,
+            sums=each.sums,
+            renewal_cost=costs.get(domain_id),
+        )
+        for domain_id, each in zip(ids, groups, strict=True)
+        if domain_id in found  # or it was removed meanwhile
+    ]
+
+
+def _totals(
+    days: Iterable[_DaySums],
+    daily: Sequence[ReportItem],
+    costs: Mapping[UUID, Decimal | None],
+    *,
+    shows_finance: bool,
+) -> ReportTotals:
+    amounts: dict[str, Decimal] = defaultdict(Decimal)
+    for each in days:
+        amounts[each.currency] += each.amount
+    known = [each for each in costs.values() if each is not None]
+    sums = [each.sums for each in daily]
+    return ReportTotals(
+        sums=Sums(
+            visits=_sum_known(each.visits for each in sums),
+            clicks=_sum_known(each.clicks for each in sums),
+            revenue=sum((each.revenue or Decimal(0) for each in sums), Decimal(0)) if shows_finance else None,
+            unconverted=sum(each.unconverted for each in sums),
+        ),
+        by_currency=[Money(amount, currency).quantized() for currency, amount in sorted(amounts.items())],
+        domains=len(costs),
+        renewal_cost=sum(known, Decimal(0)) if shows_finance else None,
+        unknown_renewal_price=len(costs) - len(known),
+    )

@@ -1,0 +1,215 @@
+"""SQL of parking revenue."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row, kwargs_row, scalar_row
+
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
+from builders.portfolio.parking.records import (
+    DayRevenue,
+    ExportLine,
+    GroupBy,
+    GroupSums,
+    Selection,
+    StoredRevenue,
+    Sums,
+)
+
+# Two requests with the same rows write them one after the other.
+LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_parking ' || %(account_id)s::uuid, 0))"
+KEYS = "unnest(%(domain_ids)s::uuid[], %(days)s::date[], %(providers)s::text[], %(references)s::text[])"
+LIST_STORED = f"""
+    SELECT domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id
+    FROM portfolio_parking_revenue
+    JOIN {KEYS} AS wanted (domain_id, day, provider, reference) USING (domain_id, day, provider, reference)
+    WHERE account_id = %(account_id)s
+"""  # noqa: S608 - of constants
+UPSERT = """
+    INSERT INTO portfolio_parking_revenue AS present (
+        account_id, domain_id, day, provider, reference, amount, currency, visits, clicks, entry_id, updated_at
+    )
+    SELECT %(account_id)s, new.*, %(now)s
+    FROM unnest(
+        %(domain_ids)s::uuid[], %(days)s::date[], %(providers)s::text[], %(references)s::text[],
+        %(amounts)s::numeric[], %(currencies)s::text[], %(visits)s::bigint[], %(clicks)s::bigint[],
+        %(entry_ids)s::uuid[]
+    ) AS new
+    ON CONFLICT (account_id, domain_id, day, provider, reference) DO UPDATE
+    SET amount = excluded.amount, currency = excluded.currency, visits = excluded.visits, clicks = excluded.clicks,
+        entry_id = excluded.entry_id, updated_at = excluded.updated_at
+"""
+# What a report contains. Filters that are absent are folded away when the statement is planned.
+REPORTED = """
+    account_id = %(account_id)s AND day BETWEEN %(since)s AND %(until)s
+    AND (%(domain_id)s::uuid IS NULL OR domain_id = %(domain_id)s)
+    AND (%(provider)s::text IS NULL OR provider = %(provider)s)
+"""
+LIST_DAYS = f"""
+    SELECT day, currency, sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks, sum(amount) AS amount,
+        count(*) AS rows
+    FROM portfolio_parking_revenue WHERE {REPORTED} GROUP BY day, currency ORDER BY day, currency
+"""  # noqa: S608 - of constants
+LIST_DOMAINS = f"""
+    SELECT DISTINCT domain_id FROM portfolio_parking_revenue WHERE {REPORTED}
+"""  # noqa: S608 - of constants
+# The highest revenue first. A role that does not see money gets the groups by their key.
+LIST_GROUPS = f"""
+    SELECT * FROM (
+        SELECT CASE WHEN %(by_domain)s THEN domain_id::text ELSE provider END AS key,
+            CASE WHEN count(DISTINCT provider) = 1 THEN min(provider) END AS provider,
+            sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks,
+            coalesce(sum(amount * rate) FILTER (WHERE %(shows_finance)s), 0) AS revenue,
+            count(*) FILTER (WHERE rate IS NULL) AS unconverted
+        FROM portfolio_parking_revenue
+        LEFT JOIN unnest(%(currencies)s::text[], %(days)s::date[], %(rates)s::numeric[])
+            AS quoted (currency, day, rate) USING (currency, day)
+        WHERE {REPORTED} GROUP BY 1
+    ) AS found
+    WHERE (-revenue, key) > (-%(after_revenue)s::numeric, %(after_key)s::text)
+    ORDER BY -revenue, key LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+EXPORT_DOMAINS = f"""
+    WITH batch AS (
+        SELECT DISTINCT domain_id FROM portfolio_parking_revenue
+        WHERE {REPORTED} AND domain_id > %(after)s ORDER BY domain_id LIMIT %(limit)s
+    )
+    SELECT domain_id, provider, NULL::date AS day, currency, sum(visits)::bigint AS visits,
+        sum(clicks)::bigint AS clicks, sum(amount) AS amount
+    FROM portfolio_parking_revenue JOIN batch USING (domain_id)
+    WHERE {REPORTED} GROUP BY domain_id, provider, currency ORDER BY domain_id, provider, currency
+"""  # noqa: S608 - of constants
+EXPORT_GROUPS = f"""
+    SELECT NULL::uuid AS domain_id, provider, CASE WHEN %(by_day)s THEN day END AS day, currency,
+        sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks, sum(amount) AS amount
+    FROM portfolio_parking_revenue
+    WHERE {REPORTED} GROUP BY 3, provider, currency ORDER BY 3, provider, currency
+"""  # noqa: S608 - of constants
+
+
+async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
+    """Let nobody else record revenue of the portfolio until the transaction ends."""
+    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+
+
+async def list_stored(conn: Conn, *, account_id: UUID, days: Sequence[DayRevenue]) -> Sequence[StoredRevenue]:
+    """Return what is recorded for the domains, days, providers and references of some revenue."""
+    async with conn.cursor(row_factory=kwargs_row(_stored)) as cursor:
+        await cursor.execute(LIST_STORED, {"account_id": account_id, **_keys(days)})
+        return await cursor.fetchall()
+
+
+def _keys(days: Sequence[DayRevenue]) -> dict[str, Any]:
+    return {
+        "domain_ids": [each.domain_id for each in days],
+        "days": [each.day for each in days],
+        "providers": [each.provider for each in days],
+        "references": [each.reference for each in days],
+    }
+
+
+def _stored(*, amount: Decimal, currency: str, entry_id: UUID | None, **columns: Any) -> StoredRevenue:
+    return StoredRevenue(revenue=DayRevenue(money=Money(amount, currency), **columns), entry_id=entry_id)
+
+
+async def upsert(conn: Conn, *, account_id: UUID, stored: Sequence[StoredRevenue], now: datetime) -> None:
+    """Add or replace revenue; its keys are different."""
+    days = [each.revenue for each in stored]
+    row = {
+        "account_id": account_id,
+        "now": now,
+        **_keys(days),
+        "amounts": [each.money.quantized().amount for each in days],
+        "currencies": [each.money.currency for each in days],
+        "visits": [each.visits for each in days],
+        "clicks": [each.clicks for each in days],
+        "entry_ids": [each.entry_id for each in stored],
+    }
+    await conn.execute(UPSERT, row)
+
+
+def _reported(selection: Selection) -> dict[str, Any]:
+    return {
+        "account_id": selection.account_id,
+        "domain_id": selection.domain_id,
+        "provider": selection.provider,
+        "since": selection.period.since,
+        "until": selection.period.until,
+    }
+
+
+async def list_days(
+    conn: Conn, *, selection: Selection
+) -> Sequence[tuple[date, str, int | None, int | None, Decimal, int]]:
+    """Return day, currency, visits, clicks, amount and number of rows, for each currency of each day."""
+    row = _reported(selection)
+    return await (await conn.execute(LIST_DAYS, row, prepare=False)).fetchall()
+
+
+async def list_domains(conn: Conn, *, selection: Selection) -> Sequence[UUID]:
+    """Return the domains with revenue in a report."""
+    async with conn.cursor(row_factory=scalar_row) as cursor:
+        row = _reported(selection)
+        await cursor.execute(LIST_DOMAINS, row, prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_groups(
+    conn: Conn,
+    *,
+    selection: Selection,
+    rates: Mapping[tuple[str, date], Decimal],
+    after: tuple[Decimal, str] | None,
+    limit: int,
+    shows_finance: bool,
+) -> Sequence[GroupSums]:
+    """Return up to `limit` domains or providers with their sums, behind a revenue and a key."""
+    after_revenue, after_key = after or (Decimal("Infinity"), "")
+    row = {
+        **_reported(selection),
+        "by_domain": selection.group_by is GroupBy.DOMAIN,
+        "shows_finance": shows_finance,
+        **_rates(rates),
+        "after_revenue": after_revenue,
+        "after_key": after_key,
+        "limit": limit,
+    }
+
+    def group(*, key: str, provider: str | None, revenue: Decimal, **columns: Any) -> GroupSums:
+        sums = Sums(revenue=revenue if shows_finance else None, **columns)
+        return GroupSums(key=key, provider=provider, sums=sums)
+
+    async with conn.cursor(row_factory=kwargs_row(group)) as cursor:
+        await cursor.execute(LIST_GROUPS, row, prepare=False)
+        return await cursor.fetchall()
+
+
+def _rates(rates: Mapping[tuple[str, date], Decimal]) -> dict[str, Any]:
+    return {
+        "currencies": [currency for currency, _ in rates],
+        "days": [day for _, day in rates],
+        "rates": list(rates.values()),
+    }
+
+
+async def export_domains(conn: Conn, *, selection: Selection, after: UUID, limit: int) -> Sequence[ExportLine]:
+    """Return the lines of up to `limit` domains whose ids are greater than `after`, in their order."""
+    row = {**_reported(selection), "after": after, "limit": limit}
+    async with conn.cursor(row_factory=class_row(ExportLine)) as cursor:
+        await cursor.execute(EXPORT_DOMAINS, row, prepare=False)
+        return await cursor.fetchall()
+
+
+async def export_groups(conn: Conn, *, selection: Selection) -> Sequence[ExportLine]:
+    """Return the lines of the days or providers of a report."""
+    row = {
+        **_reported(selection),
+        "by_day": selection.group_by is GroupBy.DAY,
+    }
+    async with conn.cursor(row_factory=class_row(ExportLine)) as cursor:
+        await cursor.execute(EXPORT_GROUPS, row, prepare=False)
+        return await cursor.fetchall()

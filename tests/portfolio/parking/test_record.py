@@ -1,0 +1,221 @@
+"""Revenue is recorded by day, each day once, and booked in the ledger."""
+
+import asyncio
+import json
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, strategies as st
+
+from builders.kit.values import ids
+from builders.kit.values.money import Money
+from builders.portfolio.domains import service as domains
+from builders.portfolio.parking.records import RevenueRow
+from builders.portfolio.parking.revenue import spread
+from tests.cast import Client, Person
+from tests.portfolio.parking.make import (
+    PARKING,
+    REVENUE,
+    add_domains,
+    database_of,
+    day,
+    entries,
+    outcomes,
+    record,
+    valid,
+)
+from tests.portfolio.team.make import code, join, of
+
+
+async def test_a_row_is_booked_once_and_a_changed_one_replaces_it(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    row = {"domain": "HARBOUR.com", "date": day(2), "amount": "1.50", "currency": "USD", "provider": "Sedo"}
+    first = await record(alice, {**row, "visits": 10, "clicks": 1})
+    assert first["summary"] == {"total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 0}
+    assert (first["results"][0]["domain"], first["results"][0]["id"]) == ("harbour.com", str(domain_id))
+    assert outcomes(await record(alice, {**row, "visits": 10, "clicks": 1})) == ["unchanged"]
+    assert len(await entries(alice, domain_id)) == 1
+    changed = await record(alice, {**row, "amount": {"amount": "2.00", "currency": "USD"}})
+    assert outcomes(changed) == ["updated"]
+    before, after = await entries(alice, domain_id)
+    assert (before.is_void, after.is_void) == (True, False)
+    assert (after.kind, after.source, str(after.money)) == ("parking_revenue", "parking", "2.00 USD")
+    assert after.created_by == alice.account.id
+    # Another provider and another reference are amounts of their own; the id names the domain, too.
+    others = [{**row, "provider": "bodis"}, {**row, "external_ref": "a 2"}, {**row, "domain": str(domain_id)}]
+    assert outcomes(await record(alice, {"rows": others})) == ["created", "created", "updated"]
+    assert [amount for _, amount in await valid(alice, domain_id)] == ["1.50 USD"] * 3
+    # An amount of zero cancels.
+    assert outcomes(await record(alice, {**row, "amount": "0"})) == ["updated"]
+    assert len(await valid(alice, domain_id)) == 2
+    assert outcomes(await record(alice, {**row, "amount": "0"})) == ["unchanged"]
+
+
+GOOD = {"domain": "harbour.com", "date": day(1), "amount": "1.00"}
+# Rows of one request, each with the code of its error; None for a row that is recorded.
+ROWS: list[tuple[Any, str | None]] = [
+    (GOOD, None),
+    ({**GOOD, "domain": "www.harbour.com"}, "domain_not_found"),
+    ({**GOOD, "domain": "unknown.com"}, "domain_not_found"),
+    ({**GOOD, "domain": str(ids.new())}, "domain_not_found"),
+    ({**GOOD, "amount": "-1"}, "money_amount"),
+    ({"domain": "harbour.com", "amount": "1"}, "date_missing"),
+    ({**GOOD, "date": day(-3)}, "date_invalid"),
+    ({**GOOD, "date": None, "period": {"from": day(1), "to": day(2)}}, "date_invalid"),
+    ({**GOOD, "amount": "1.001"}, "money_amount"),
+    ({**GOOD, "period": {"from": day(1), "to": day(2)}}, "date_and_period"),
+    (17, "model_attributes_type"),
+    ({**GOOD, "visits": "many"}, "int_type"),
+    (GOOD, None),
+    ({**GOOD, "amount": "2.00"}, "duplicate_row"),
+    ({**GOOD, "date": "1999-12-31"}, "date_invalid"),
+    (
+        {"domain": "harbour.com", "amount": "1", "period": {"from": "2020-01-01", "to": "2021-06-01"}},
+        "date_invalid",
+    ),
+    ({**GOOD, "provider": "bodis", "lables": 1}, None),
+]
+
+
+async def test_one_bad_row_stops_no_other(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    reply = await record(alice, {"rows": [row for row, _ in ROWS], "currency": "EUR"})
+    found = [[error["code"] for error in each["errors"]] for each in reply["results"]]
+    assert found == [[] if expected is None else [expected] for _, expected in ROWS]
+    accepted = [each["outcome"] for each in reply["results"] if not each["errors"]]
+    assert accepted == ["created", "unchanged", "created"]
+    assert [each["index"] for each in reply["results"]] == list(range(len(ROWS)))
+    assert reply["results"][1]["errors"][0]["did_you_mean"] == "harbour.com"
+    assert reply["results"][12]["warnings"][0]["code"] == "duplicate_row"
+    assert [each["field"] for each in reply["warnings"]] == ["rows.16.lables"]
+    assert [amount for _, amount in await valid(alice, domain_id)] == ["1.00 EUR"] * 2
+
+
+async def test_a_period_is_spread_over_its_days(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    body = {"domain": "harbour.com", "amount": "10.00", "period": {"from": day(3), "to": day(1)}, "visits": 4}
+    assert outcomes(await record(alice, body)) == ["created"]
+    assert [amount for _, amount in await valid(alice, domain_id)] == ["3.34 USD", "3.33 USD", "3.33 USD"]
+    longer = {**body, "amount": "12.00", "period": {"from": day(3), "to": day(0)}}
+    assert outcomes(await record(alice, longer)) == ["updated"]
+    assert [amount for _, amount in await valid(alice, domain_id)] == ["3.00 USD"] * 4
+    assert outcomes(await record(alice, longer)) == ["unchanged"]
+
+
+@given(
+    cents=st.integers(0, 10**9),
+    days=st.integers(1, 366),
+    visits=st.none() | st.integers(0, 10**6),
+    currency=st.sampled_from(["USD", "JPY", "KWD"]),
+)
+def test_the_parts_of_a_period_add_up(cents: int, days: int, visits: int | None, currency: str) -> None:
+    money = Money(Decimal(cents), currency).quantized()
+    row = RevenueRow(
+        index=0,
+        line=None,
+        domain="harbour.com",
+        money=money,
+        since=date(2024, 1, 1),
+        until=date(2024, 1, 1) + timedelta(days=days - 1),
+        provider="sedo",
+        reference="",
+        visits=visits,
+        clicks=None,
+    )
+    parts = list(spread(row, ids.NIL))
+    assert len({each.key for each in parts}) == days
+    assert sum((each.money for each in parts), Money.zero(currency)) == money
+    smallest = min(each.money for each in parts)
+    assert parts[0].money == max(each.money for each in parts) <= smallest + Money.of("1", currency)
+    assert sum(each.visits or 0 for each in parts) == (visits or 0)
+    assert all(each.clicks is None for each in parts)
+
+
+async def test_the_same_rows_at_once_are_booked_once(alice: Person) -> None:
+    names = [f"harbour{n}.com" for n in range(6)]
+    found = await add_domains(alice, *names)
+    rows = [{"domain": each, "date": day(1), "amount": "1.00"} for each in names]
+    bodies = [{"rows": rows}, {"rows": rows[::-1]}, {"rows": rows}, {"rows": rows[::-1]}]
+    replies = await asyncio.gather(*(record(alice, each) for each in bodies))
+    assert sum(each["summary"]["created"] for each in replies) == len(names)
+    assert sum(each["summary"]["unchanged"] for each in replies) == 3 * len(names)
+    for domain_id in found.values():
+        assert [amount for _, amount in await valid(alice, domain_id)] == ["1.00 USD"]
+
+
+async def test_a_dry_run_records_nothing(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    body = {"domain": "harbour.com", "date": day(), "amount": "1.00"}
+    assert outcomes(await record(alice, {**body, "dry_run": True})) == ["created"]
+    assert await entries(alice, domain_id) == []
+    assert outcomes(await record(alice, body)) == ["created"]
+
+
+async def test_revenue_goes_with_its_domain(alice: Person) -> None:
+    domain_id = (await add_domains(alice, "harbour.com"))["harbour.com"]
+    body = {"domain": "harbour.com", "date": day(), "amount": "1.00"}
+    await record(alice, body)
+    async with database_of(alice).transaction() as conn:
+        await domains.remove_domain(conn, account_id=alice.account.id, domain_id=domain_id)
+    assert (await alice.get(PARKING)).json()["totals"]["domains"] == 0
+    await add_domains(alice, "harbour.com")
+    assert outcomes(await record(alice, body)) == ["created"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"rows": []},
+        {"domain": "harbour.com"},
+        {"amount": "1.00"},
+        {"domain": "harbour.com", "amount": "1.00", "rows": [{}]},
+        {"csv": "x", "rows": [{}]},
+        {"csv": "Domain\nharbour.com\n", "date": "2026-01-01"},
+        {"csv": "Revenue\n1\n", "date": "2026-01-01"},
+        {"csv": "Name,Total Revenue\nharbour.com,1\n"},
+        {"domain": "harbour.com", "amount": "1", "date": "2026-01-01", "period": {"from": "2026-01-01"}},
+        {"domain": "harbour.com", "amount": "1", "only": True},
+    ],
+)
+async def test_a_body_that_names_no_rows_is_refused(alice: Person, body: dict[str, object]) -> None:
+    assert (await alice.post(REVENUE, json=body)).status_code == 422
+
+
+async def test_who_records_revenue(alice: Person, bob: Person, charlie: Person, anyone: Client) -> None:
+    await add_domains(alice, "harbour.com")
+    body = {"domain": "harbour.com", "date": day(), "amount": "1.00"}
+    assert (await anyone.post(REVENUE, json=body)).status_code == 401
+    assert code(await bob.post(REVENUE, json=body, headers=of(alice))) == (404, "portfolio_not_found")
+    assert outcomes(await record(bob, body)) == outcomes(await record(alice.test, body)) == ["error"]
+    await join(alice, charlie, "viewer")
+    assert code(await charlie.post(REVENUE, json=body, headers=of(alice))) == (403, "forbidden_role")
+    member = f"/v1/portfolio/team/members/{charlie.account.id}"
+    assert (await alice.patch(member, json={"role": "accountant"})).status_code == 200
+    assert outcomes(await record(charlie, body, headers=of(alice))) == ["created"]
+
+
+FIND_EVENTS = """
+    SELECT data FROM kit_outbox
+    WHERE account_id = %(account_id)s AND name = 'portfolio.parking.revenue_recorded' ORDER BY id
+"""
+
+
+async def test_one_event_for_each_request_that_changed_something(alice: Person) -> None:
+    found: dict[str, UUID] = await add_domains(alice, "harbour.com", "lighthouse.com")
+    rows = [{"domain": each, "date": day(1), "amount": "1.00", "provider": "sedo"} for each in found]
+    await record(alice, {"rows": rows})
+    await record(alice, {"rows": rows})
+    await record(alice, {**rows[0], "amount": "3.00"})
+    async with database_of(alice).connection() as conn:
+        cursor = await conn.execute(FIND_EVENTS, {"account_id": alice.account.id})
+        events = [json.loads(data) for (data,) in await cursor.fetchall()]
+    assert [(each["domain"], each["days_created"], each["days_updated"]) for each in events] == [
+        (None, 2, 0),
+        ("harbour.com", 0, 1),
+    ]
+    assert events[0]["domains"] == ["harbour.com", "lighthouse.com"]
+    assert "1.00" not in str(events)
