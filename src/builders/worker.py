@@ -17,6 +17,7 @@ from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
 from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
+from builders.portfolio.notifications import jobs as portfolio_notifications_jobs
 from builders.portfolio.team import jobs as portfolio_team_jobs
 from builders.profile import jobs as profile_jobs
 from builders.sandbox import jobs as sandbox_jobs
@@ -39,6 +40,7 @@ JOBS = [
     invoices_jobs,
     domains_jobs,
     portfolio_team_jobs,
+    portfolio_notifications_jobs,
     portfolio_ledger_jobs,
 ]
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import date
 
+from builders.mail.portfolio_notices import PortfolioEvent, Renewal, RenewalNotice
 from builders.mail.records import (
     ApiKeyCreated,
     DomainUnproved,
@@ -15,8 +16,6 @@ from builders.mail.records import (
     LeadConfirm,
     Letter,
     ReminderStage,
-    Renewal,
-    RenewalNotice,
     SampleNotice,
     SignInCode,
     TeamInvite,
@@ -39,6 +38,11 @@ RENEWALS = RenewalNotice(
         Renewal(domain="old.example", expires_on=date(2026, 11, 19), days=-1, auto_renew=False),
     ),
     link="https://builders.test/renewals?a=1&b=2",
+    events=(PortfolioEvent(title="pier.example: A domain was sold.", on=date(2026, 11, 2)),),
+    more=3,
+    digest=True,
+    portfolio="Ada",
+    sandbox=True,
 )
 WEBHOOK = WebhookDisabled(
     label="main",

@@ -14,7 +14,8 @@ from hypothesis import given, settings as limits, strategies as st
 from builders.kit.process.secret_keys import Keyring, generate_secret
 from builders.kit.values import clock, ids
 from builders.mail import envelope, letters, links
-from builders.mail.records import Letter, RenewalNotice, TeamInvite, WebhookDisabled
+from builders.mail.portfolio_notices import RenewalNotice
+from builders.mail.records import Letter, TeamInvite, WebhookDisabled
 from builders.mail.sealed import LETTERS as KINDS
 from builders.mail.senders import Sender
 from builders.mail.store import Claimed
@@ -89,6 +90,7 @@ def with_fields(letter: Letter, text: str) -> Letter:
     }
     if isinstance(letter, RenewalNotice):
         changes["domains"] = tuple(dataclasses.replace(each, domain=text, price=text) for each in letter.domains)
+        changes["events"] = tuple(dataclasses.replace(each, title=text) for each in letter.events)
     return dataclasses.replace(letter, **changes)
 
 

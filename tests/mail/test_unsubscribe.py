@@ -83,7 +83,7 @@ async def test_to_open_the_link_ends_nothing(
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "no-store"
     assert f'<form method="post" action="{link}">' in answer.text
-    assert f"{reader[0]}***@example.net will get no more notices of renewals." in answer.text
+    assert f"{reader[0]}***@example.net will get no more notices about portfolios and renewals." in answer.text
     assert reader not in answer.text
     assert (await look(await send(RENEWALS, to=reader))).status is Status.QUEUED
 

@@ -20,7 +20,7 @@ router = Router(prefix=optouts.PATH.rstrip("/"), tags=["mail"])
 UnsubscribeToken = Annotated[str, Path(description="Token of the unsubscribe link in an email.")]
 _PAGE: dict[int | str, dict[str, Any]] = {200: {"description": "A page for people.", "content": {"text/html": {}}}}
 _KINDS = {
-    Topic.RENEWALS: "notices of renewals",
+    Topic.RENEWALS: "notices about portfolios and renewals",
     Topic.WEBHOOKS: "notices about webhooks",
     Topic.LEADS: "mail that was asked for with this address",
     Topic.DESTINATIONS: "mail that asks whether to forward to it",

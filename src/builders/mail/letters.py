@@ -14,7 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from builders.mail import addresses
 from builders.mail.links import Links
-from builders.mail.records import InvoiceReminder, Letter, ReminderStage, RenewalNotice
+from builders.mail.portfolio_notices import RenewalNotice
+from builders.mail.records import InvoiceReminder, Letter, ReminderStage
 
 LONGEST_FIELD = 120  # characters of a stranger's text that are shown
 _WIDTH = 72  # of a line of text
@@ -28,7 +29,7 @@ _SUBJECTS: Mapping[str, str] = {
     "lead_confirm": "Please confirm that it was you",
     "verify_destination": "May mail be forwarded to you?",
     "team_invite": "{inviter} invites you to the team {team}",
-    "renewal_notice": "{count} to look at before renewal",
+    "renewal_notice": "{headline}",
     "webhook_disabled": "Your webhook {label} is disabled",
     "invoice_issued": "Invoice {number} of {seller}",
     "invoice_paid": "Invoice {number} is paid: thank you",
@@ -78,6 +79,7 @@ def _fields(letter: Letter) -> dict[str, Any]:
     if isinstance(letter, RenewalNotice):
         count = len(letter.domains)
         shown["count"] = "1 domain" if count == 1 else f"{count} domains"
+        shown["headline"] = letter.headline
         shown["domains"] = [{**row, "fate": _fate(row)} for row in shown["domains"]]
     if isinstance(letter, InvoiceReminder):
         shown["headline"] = _HEADLINES[letter.stage]

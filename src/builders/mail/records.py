@@ -171,28 +171,6 @@ class TeamInvite(Letter):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renewal:
-    """A domain that renews or runs out soon."""
-
-    domain: str
-    expires_on: date
-    days: int  # until then; negative when it is over
-    auto_renew: bool
-    price: str | None = None  # as it is to be read, such as 12.00 USD
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenewalNotice(Letter):
-    """Tells a domainer which domains renew soon, those first that need a hand."""
-
-    name: ClassVar[str] = "renewal_notice"
-    category: ClassVar[Category] = Category.NOTICE
-    topic: ClassVar[Topic | None] = Topic.RENEWALS
-    domains: tuple[Renewal, ...]
-    link: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDisabled(Letter):
     """Tells the owner that a webhook destination gets nothing any more."""
 

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from builders.kit.process.secret_keys import Keyring
+from builders.mail.portfolio_notices import RenewalNotice
 from builders.mail.records import (
     ApiKeyCreated,
     DomainUnproved,
@@ -17,7 +18,6 @@ from builders.mail.records import (
     InvoiceVoided,
     LeadConfirm,
     Letter,
-    RenewalNotice,
     SampleNotice,
     SignInCode,
     TeamInvite,

@@ -17,6 +17,9 @@ from builders.mail.addresses import (
 )
 from builders.mail.events import MAIL_FORGOTTEN, MAIL_UNSUBSCRIBED, MailForgotten, MailUnsubscribed
 from builders.mail.folder import Folder
+from builders.mail.letters import (
+    write as write,
+)
 from builders.mail.links import (
     is_target as is_target,
     message_of as message_of,
@@ -24,6 +27,11 @@ from builders.mail.links import (
     read_token as read_token,
 )
 from builders.mail.optouts import Subscription
+from builders.mail.portfolio_notices import (
+    PortfolioEvent as PortfolioEvent,
+    Renewal as Renewal,
+    RenewalNotice as RenewalNotice,
+)
 from builders.mail.records import Letter, Message, Origin, Status, Topic
 from builders.mail.store import (
     KEPT as KEPT,

@@ -38,7 +38,7 @@ async def test_the_defaults_are_complete(alice: Person) -> None:
     }
     assert [each["days"] for each in found["expiry"]["thresholds"]] == DEFAULT_DAYS
     assert found["events"]["portfolio.renewal.upcoming"]["enabled"] is True
-    assert found["events"]["portfolio.domain.added"]["enabled"] is False
+    assert found["events"]["portfolio.team.role_changed"]["enabled"] is False
     assert found["quiet_hours"]["enabled"] is found["digest"]["enabled"] is False
     assert (found["quiet_hours"]["start"], found["quiet_hours"]["then"]) == ("22:00", "defer")
     assert found["cost_alert"] == {"monthly_renewals_above": None}
@@ -51,7 +51,7 @@ async def test_a_patch_merges_and_null_resets(alice: Person) -> None:
     found = await patch(
         alice,
         expiry={"thresholds": [7, {"days": 60, "channels": ["email"]}, 7]},
-        events={"portfolio.domain.sold": {"enabled": True, "channels": ["in_app"]}},
+        events={"portfolio.team.invited": {"enabled": True, "channels": ["in_app"]}},
         muted_domains=["Bücher.Example"],
         cost_alert={"monthly_renewals_above": amount},
     )
@@ -65,7 +65,7 @@ async def test_a_patch_merges_and_null_resets(alice: Person) -> None:
     assert [each["code"] for each in found["warnings"]] == ["threshold_merged"]
     assert (found["muted_domains"], found["muted_tags"]) == (["xn--bcher-kva.example"], ["parked"])
     assert found["cost_alert"] == {"monthly_renewals_above": amount}
-    assert found["events"]["portfolio.domain.sold"] == {
+    assert found["events"]["portfolio.team.invited"] == {
         "enabled": True,
         "channels": ["in_app"],
         "min_severity": None,
@@ -74,7 +74,7 @@ async def test_a_patch_merges_and_null_resets(alice: Person) -> None:
         alice,
         **dict.fromkeys(("timezone", "expiry", "muted_tags", "muted_domains", "cost_alert", "digest")),
         quiet_hours={"start": None, "enabled": None, "end": None},
-        events={"portfolio.domain.sold": None},
+        events={"portfolio.team.invited": None},
     )
     before = await read(alice.test)
     assert {**before, "channels": reset["channels"], "warnings": []} == reset
@@ -85,17 +85,17 @@ async def test_unknown_members_are_named_with_what_was_meant(alice: Person) -> N
         alice,
         quiet_hours={"enabled": True, "strt": "21:00"},
         timezon="UTC",
-        events={"portfolio.domain.sol": {"enabled": True}, "portfolio.domain.sold": {"enabld": True}},
+        events={"portfolio.team.invite": {"enabled": True}, "portfolio.team.invited": {"enabld": True}},
     )
 
     warned = {each["field"]: each["did_you_mean"] for each in found["warnings"]}
     assert warned == {
         "timezon": "timezone",
         "quiet_hours.strt": "start",
-        "events.portfolio.domain.sol": "portfolio.domain.sold",
-        "events.portfolio.domain.sold.enabld": "enabled",
+        "events.portfolio.team.invite": "portfolio.team.invited",
+        "events.portfolio.team.invited.enabld": "enabled",
     }
-    assert found["events"]["portfolio.domain.sold"]["enabled"] is False
+    assert found["events"]["portfolio.team.invited"]["enabled"] is False
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import json
 import threading
+from datetime import timedelta
 
 import pytest
 
@@ -7,11 +8,13 @@ from builders.identity.records import Preset
 from builders.kit.db.connections import Database
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import Status
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.kit.outbound.receivers import Receiver, saying
+from tests.portfolio.team.make import join, of
 from tests.webhooks.make import Json, create
 
 PATH = "/v1/portfolio/notifications/test"
@@ -170,3 +173,47 @@ async def test_they_are_sent_beside_the_loop_that_serves_others(
     body = {"channel": "webhook"} if path == PATH else None
     assert (await dana.post(path.format(id=made["id"]), json=body)).status_code == 200
     assert len(sending_threads - {threading.get_ident()}) == len(sending_threads) == 1
+
+
+async def test_a_sample_of_an_expiry_shows_the_email_and_what_would_hold_it_back(
+    alice: Person, charlie: Person, database: Database, settings: Settings
+) -> None:
+    await join(alice, charlie, "viewer")
+    preferences = "/v1/portfolio/notifications/preferences"
+    await alice.patch(preferences, json={"muted_domains": ["quay.example"]})
+    result = await ask(alice, threshold_days=7, domain="Pier.Example")
+
+    assert result["preview"]["subject"] == "Sample: 1 domain to look at before renewal"
+    assert "pier.example" in result["preview"]["body"]
+    assert "in 7 days" in result["preview"]["body"]
+    assert (result["sent"], result["would_be_suppressed_by"], result["webhooks"]) == (True, None, [])
+    await queue.run_pending(database, settings)
+    async with database.connection() as conn:
+        messages = await mail.list_messages(conn, account_id=alice.account.id)
+    sent = {str(each.id): each.status for each in messages}
+    assert sent[result["email"]["message_id"]] is Status.SENT
+    (notice,) = (await alice.get("/v1/portfolio/notifications")).json()["items"]
+    assert notice["id"] == result["in_app"]["notice_id"]
+
+    async def suppressed_by(channel: str = "in_app", **body: object) -> str | None:
+        reply = await ask(alice, channel=channel, **body)
+        assert (reply["email"] is None) == (channel == "in_app")
+        by: str | None = reply["would_be_suppressed_by"]
+        return by
+
+    assert await suppressed_by(domain="quay.example") == "muted"
+    assert await suppressed_by(event="portfolio.team.role_changed") == "disabled"
+    assert await suppressed_by(event="api_key.created") is None
+    await alice.patch(preferences, json={"digest": {"enabled": True}})
+    assert await suppressed_by(threshold_days=7) == "digest"
+    assert await suppressed_by(threshold_days=-1) is None  # critical
+    now = clock.now()
+    start, end = (f"{now + timedelta(hours=hours):%H:%M}" for hours in (-1, 1))
+    quiet = {"enabled": True, "start": start, "end": end, "allow_critical": False}
+    await alice.patch(preferences, json={"quiet_hours": quiet})
+    assert await suppressed_by(threshold_days=-1) == "quiet_hours"
+
+    own = await charlie.post(PATH, json={"channel": "webhook"}, headers=of(alice))
+    assert own.json()["webhooks"] == []
+    foreign = await charlie.post(PATH, json={"webhook_id": notice["id"]}, headers=of(alice))
+    assert (foreign.status_code, foreign.json()["code"]) == (404, "webhook_not_found")

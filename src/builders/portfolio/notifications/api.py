@@ -11,12 +11,13 @@ from builders.kit.http.callers import Caller, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.pagination import Listing
+from builders.kit.http.pagination import Listing, Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.values import ids
 from builders.portfolio.notifications import service as notifications
-from builders.portfolio.notifications.schemas import preferences, samples
+from builders.portfolio.notifications.schemas import notices, preferences, samples
 from builders.portfolio.notifications.schemas.updates import NotificationPreferencesUpdate
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
@@ -40,7 +41,8 @@ SAMPLES = declare(
         counts="Samples to all webhooks and to the account's own address.",
     )
 )
-REFUSALS = problems(webhooks.WebhookNotFound, webhooks.TooManyTests, webhooks.DeliveryInFlight, InFlight)
+_FAILED = (webhooks.WebhookNotFound, webhooks.TooManyTests, webhooks.DeliveryInFlight, InFlight)
+OWN = Permission.SET_OWN_NOTIFICATIONS
 
 
 @router.get(
@@ -52,8 +54,7 @@ async def get_notification_preferences(
     caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
 ) -> preferences.NotificationPreferencesReply:
     """Read your notification preferences in the portfolio, with the defaults of what you have not set."""
-    own = Permission.SET_OWN_NOTIFICATIONS
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=own)
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     return preferences.preferences_reply(await notifications.get_preferences(conn, access=access))
 
 
@@ -70,10 +71,44 @@ async def update_notification_preferences(
     portfolio: team.PortfolioAccount = None,
 ) -> preferences.NotificationPreferencesWritten:
     """Change your notification preferences in the portfolio. Objects merge, arrays replace, null resets."""
-    own = Permission.SET_OWN_NOTIFICATIONS
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=own)
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     changed = await notifications.change_preferences(conn, keyring=keyring, access=access, patch=body.patch())
     return preferences.preferences_written(changed, body)
+
+
+@router.get(
+    "/notifications",
+    response_model=PageReply[notices.PortfolioNoticeReply],
+    responses=problems(*team.ACCESS_REFUSALS),
+    openapi_extra=BEYOND_SPEC,
+)
+async def list_notices(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    unread: Annotated[bool, Query(description="Only notices that are not marked as read.")] = False,
+    portfolio: team.PortfolioAccount = None,
+) -> Page[notices.PortfolioNoticeReply]:
+    """List your notices in the portfolio, newest first."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    found = await notifications.list_notices(conn, access=access, is_unread=unread, page=page)
+    return notices.notice_page(found, shows_finance=team.shows_finance(access))
+
+
+@router.post(
+    "/notifications/read",
+    response_model=notices.NoticesReadReply,
+    responses=problems(*team.ACCESS_REFUSALS, InFlight),
+    openapi_extra=BEYOND_SPEC,
+)
+async def mark_notices_read(
+    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> notices.NoticesReadReply:
+    """Mark notices as read. Repeated, it changes nothing."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    until = None if body.until is None else ids.find(body.until)
+    marked = await notifications.mark_read(conn, access=access, notice_ids=body.known_ids(), until=until)
+    return notices.NoticesReadReply(marked=marked)
 
 
 @router.get("/webhooks/catalog", response_model=Listing[samples.PortfolioEventReply])
@@ -86,7 +121,7 @@ async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
 @router.post(
     "/webhooks/{webhook_id}/test",
     response_model=samples.WebhookTestReply,
-    responses=REFUSALS,
+    responses=problems(*_FAILED),
     dependencies=[heavy(is_alone=False)],
 )
 async def send_sample(
@@ -114,7 +149,7 @@ async def send_sample(
 @router.post(
     "/notifications/test",
     response_model=samples.NotificationTestReply,
-    responses=REFUSALS,
+    responses=problems(*team.ACCESS_REFUSALS, *_FAILED),
     dependencies=[rate_limit(SAMPLES), heavy(is_alone=False)],
 )
 async def send_samples(
@@ -123,16 +158,12 @@ async def send_samples(
     database: Pool,
     keyring: KeyringDep,
     outbound: OutboundDep,
+    portfolio: team.PortfolioAccount = None,
 ) -> samples.NotificationTestReply:
-    """Send samples by email and to webhooks, to check that notices arrive; return the result of each."""
+    """Send samples through every channel, to check that notices arrive; return the result of each."""
+    async with database.connection() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
     sent = await notifications.send_samples(
-        database,
-        outbound=outbound,
-        keyring=keyring,
-        account_id=caller.account_id,
-        live_account_id=caller.live_account_id,
-        channel=body.channel,
-        webhook_id=body.webhook_id,
-        event=body.event,
+        database, outbound=outbound, keyring=keyring, access=access, request=body.request()
     )
     return samples.all_tested(sent)

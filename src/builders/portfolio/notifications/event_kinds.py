@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from builders.kit.events import outbox
 from builders.portfolio.notifications.records import Severity, Topic
 from builders.webhooks import service as webhooks
 from builders.webhooks.records import CatalogEvent
@@ -80,6 +81,12 @@ PUBLISHED: Mapping[str, EventKind] = MappingProxyType(
     }
 )
 EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType({**MADE_HERE, **PUBLISHED})
+
+
+def list_kinds() -> Mapping[str, EventKind]:
+    """Return the kinds of the events that packages declare, by name."""
+    declared = {each.name for each in outbox.list_events()}
+    return {name: kind for name, kind in sorted(EVENT_KINDS.items()) if name in declared}
 
 
 def list_catalog() -> Sequence[CatalogEvent]:

@@ -14,8 +14,9 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import Topic as MailTopic
-from builders.portfolio.notifications import rules, store
+from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.records import OwnPreferences, Preferences, Threshold
+from builders.portfolio.notifications.store import preferences as store
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Access, TeamRole
 from builders.profile import service as profile

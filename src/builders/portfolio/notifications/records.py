@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import time
+from datetime import date, datetime, time
 from enum import StrEnum
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from builders.webhooks.records import TestSend
 MIN_DAYS, MAX_DAYS = -30, 365  # of an expiry threshold
 MAX_THRESHOLDS = 50
 DEFAULT_DAYS = (90, 60, 30, 14, 7, 3, 1, 0, -1)
+SAMPLE_EVENT = "portfolio.notification.test"  # of a sample in the list; it is not published
 
 
 class Channel(StrEnum):
@@ -202,8 +203,92 @@ class MailSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRequest:
+    """Which samples are sent."""
+
+    channel: Channel | None = None  # None: all
+    webhook_id: str | None = None  # the only one
+    event: str | None = None
+    threshold_days: int | None = None
+    domain: str | None = None  # A-label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
     """The results of samples by each channel."""
 
     email: MailSample | None  # None when that channel was not selected
     webhooks: Sequence[TestSend]
+    notice_id: UUID | None  # of the sample in the list
+    suppressed_by: Suppression | None
+    subject: str  # of the email
+    body: str
+
+
+class NoticeKind(StrEnum):
+    """What decides that a notice is made once."""
+
+    EXPIRY = "expiry"
+    COST = "cost"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiringDomain:
+    """A domain as notices about its expiry need it."""
+
+    id: UUID
+    domain: str  # A-label
+    expires_on: date
+    days_left: int  # negative after the expiry
+    auto_renew: bool | None
+    renewal_price: Money | None
+    tags: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNotice:
+    """A notice to be made, unless the member has had one with the same key: what stands before the id."""
+
+    account_id: UUID  # of the portfolio
+    member_id: UUID
+    kind: NoticeKind
+    subject_id: UUID  # of the domain or the event
+    due_on: date
+    days: int
+    id: UUID
+    event: str
+    severity: Severity
+    in_app: bool
+    is_published: bool  # whether webhooks get an event
+    email_at: datetime | None
+    held_by: Suppression | None
+    domain_id: UUID | None = None
+    domain: str | None = None
+    threshold_days: int | None = None
+    expires_on: date | None = None
+    auto_renew: bool | None = None
+    month: date | None = None
+    money: Money | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A notice to a member."""
+
+    id: UUID
+    member_id: UUID
+    event: str
+    severity: Severity
+    domain_id: UUID | None
+    domain: str | None
+    threshold_days: int | None
+    expires_on: date | None
+    auto_renew: bool | None
+    month: date | None
+    money: Money | None
+    held_by: Suppression | None
+    email_at: datetime | None
+    emailed_at: datetime | None
+    created_at: datetime
+    read_at: datetime | None

@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply, by_example
 from builders.kit.values.money import Money
-from builders.portfolio.notifications.event_kinds import EVENT_KINDS
+from builders.portfolio.notifications.event_kinds import EventKind, list_kinds
 from builders.portfolio.notifications.records import (
     EventPreference,
     Frequency,
@@ -73,7 +73,7 @@ _EXAMPLE: JsonDict = {
     "locale": None,
     "channels": _CHANNELS,
     "expiry": {"thresholds": [_THRESHOLD], "include_auto_renew_on": True},
-    "events": {"portfolio.domain.sold": {"enabled": True, "channels": ["in_app"], "min_severity": None}},
+    "events": {"portfolio.team.joined": {"enabled": True, "channels": ["in_app"], "min_severity": None}},
     "quiet_hours": _QUIET,
     "digest": _DIGEST,
     "muted_domains": ["harbour.example"],
@@ -229,7 +229,7 @@ def _members(own: OwnPreferences) -> dict[str, Any]:
         "locale": preferences.locale,
         "channels": {"email": email, "webhook": channels.webhook, "in_app": channels.in_app},
         "expiry": preferences.expiry,
-        "events": {name: _event(name, preferences.events.get(name)) for name in sorted(EVENT_KINDS)},
+        "events": {name: _event(kind, preferences.events.get(name)) for name, kind in list_kinds().items()},
         "quiet_hours": preferences.quiet_hours,
         "digest": preferences.digest,
         "muted_domains": sorted(preferences.muted_domains),
@@ -238,7 +238,7 @@ def _members(own: OwnPreferences) -> dict[str, Any]:
     }
 
 
-def _event(name: str, preference: EventPreference | None) -> EventPreference:
+def _event(kind: EventKind, preference: EventPreference | None) -> EventPreference:
     preference = preference or EventPreference()
-    is_on = EVENT_KINDS[name].is_on if preference.enabled is None else preference.enabled
+    is_on = kind.is_on if preference.enabled is None else preference.enabled
     return EventPreference(enabled=is_on, channels=preference.channels, min_severity=preference.min_severity)

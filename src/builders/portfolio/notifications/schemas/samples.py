@@ -8,7 +8,8 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.fields import IdText
-from builders.portfolio.notifications.records import Channel, Samples
+from builders.portfolio.notifications.records import Channel, SampleRequest, Samples, Suppression
+from builders.portfolio.notifications.schemas.updates import Days, DomainText
 from builders.webhooks.records import TestSend
 
 _RESPONSE: JsonDict = {"status": 204, "duration_ms": 81, "excerpt": ""}
@@ -25,6 +26,11 @@ _MAIL: JsonDict = {
     "status": "queued",
     "message_id": "0193a1b2-0000-7000-8000-000000000010",
     "error": None,
+}
+_IN_APP: JsonDict = {"notice_id": "0193a1b2-0000-7000-8000-000000000011"}
+_PREVIEW: JsonDict = {
+    "subject": "Sample: 1 domain to look at before renewal",
+    "body": "This is a sample of a notice.",
 }
 
 
@@ -60,6 +66,20 @@ class NotificationTest(Body):
     channel: Annotated[Channel | None, Field(description="When absent: all.")] = None
     event: Annotated[str | None, Field(description="When absent: the first event that each webhook lists.")] = None
     webhook_id: Annotated[IdText | None, Field(description="Only to this webhook, even if it is disabled.")] = None
+    threshold_days: Annotated[
+        Days | None, Field(description="A notice about an expiry in so many days; negative: after it.")
+    ] = None
+    domain: Annotated[DomainText | None, Field(description="The domain that the sample names.")] = None
+
+    def request(self) -> SampleRequest:
+        """Return which samples are sent."""
+        return SampleRequest(
+            channel=self.channel,
+            webhook_id=self.webhook_id,
+            event=self.event,
+            threshold_days=self.threshold_days,
+            domain=self.domain,
+        )
 
 
 class ReceiverResponse(Reply):
@@ -101,18 +121,52 @@ class MailTestReply(Reply):
     error: Annotated[str | None, Field(description="`email_unverified`, or null.")]
 
 
+class InAppTestReply(Reply):
+    """The result of a sample in the list of notices."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_IN_APP))
+
+    notice_id: Annotated[UUID, Field(description="Identifier in `GET /v1/portfolio/notifications`.")]
+
+
+class PreviewReply(Reply):
+    """The email of the sample as it is read."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_PREVIEW))
+
+    subject: Annotated[str, Field(description="Subject of the email.")]
+    body: Annotated[str, Field(description="Text of the email.")]
+
+
 class NotificationTestReply(WriteReply):
     """The results of samples by each channel."""
 
     model_config = ConfigDict(
-        json_schema_extra=by_example({"email": _MAIL, "webhooks": [_SAMPLE], "warnings": []})
+        json_schema_extra=by_example(
+            {
+                "sent": True,
+                "email": _MAIL,
+                "webhooks": [_SAMPLE],
+                "in_app": _IN_APP,
+                "would_be_suppressed_by": None,
+                "preview": _PREVIEW,
+                "warnings": [],
+            }
+        )
     )
 
+    sent: Annotated[bool, Field(description="Whether a sample was sent by any channel.")]
     email: Annotated[MailTestReply | None, Field(description="Null when the channel was not selected.")]
     webhooks: Annotated[
         list[WebhookTestReply],
         Field(description="Result for each destination; empty when the channel was not selected."),
     ]
+    in_app: Annotated[InAppTestReply | None, Field(description="Null when the channel was not selected.")]
+    would_be_suppressed_by: Annotated[
+        Suppression | None,
+        Field(description="Why your preferences would not send the email of such a notice at once; else null."),
+    ]
+    preview: Annotated[PreviewReply, Field(description="The email of the sample.")]
 
 
 def webhook_tested(sample: TestSend) -> WebhookTestReply:
@@ -144,11 +198,22 @@ def webhook_tested(sample: TestSend) -> WebhookTestReply:
 
 def all_tested(samples: Samples) -> NotificationTestReply:
     """Return the results of samples by any channel."""
-    mailed = samples.email
-    email = mailed and MailTestReply(
-        to=mailed.to,
-        status="not_sent" if mailed.message_id is None else "queued",
-        message_id=mailed.message_id,
-        error=mailed.error,
+    mailed, email = samples.email, None
+    if mailed is not None:
+        email = MailTestReply(
+            to=mailed.to,
+            status="not_sent" if mailed.message_id is None else "queued",
+            message_id=mailed.message_id,
+            error=mailed.error,
+        )
+    sent = [webhook_tested(each) for each in samples.webhooks]
+    return NotificationTestReply(
+        sent=samples.notice_id is not None
+        or (email is not None and email.status == "queued")
+        or any(each.status == "succeeded" for each in sent),
+        email=email,
+        webhooks=sent,
+        in_app=None if samples.notice_id is None else InAppTestReply(notice_id=samples.notice_id),
+        would_be_suppressed_by=samples.suppressed_by,
+        preview=PreviewReply(subject=samples.subject, body=samples.body),
     )
-    return NotificationTestReply(email=email, webhooks=[webhook_tested(each) for each in samples.webhooks])

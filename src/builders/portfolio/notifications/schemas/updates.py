@@ -11,7 +11,7 @@ from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import domain_names, texts
 from builders.kit.values.money import Money
 from builders.kit.values.texts import checked
-from builders.portfolio.notifications.event_kinds import EVENT_KINDS
+from builders.portfolio.notifications.event_kinds import list_kinds
 from builders.portfolio.notifications.records import (
     MAX_DAYS,
     MAX_THRESHOLDS,
@@ -57,6 +57,7 @@ def _domain(text: str) -> str:
     return found
 
 
+DomainText = Annotated[str, checked(_domain, "domain_form")]
 Days = Annotated[
     StrictInt, Field(ge=MIN_DAYS, le=MAX_DAYS, description="Days before the expiry; negative after it.")
 ]
@@ -172,7 +173,7 @@ class NotificationPreferencesUpdate(PatchBody):
     quiet_hours: Annotated[QuietHoursUpdate | None, Field(description=QUIET_HOURS)] = None
     digest: Annotated[DigestUpdate | None, Field(description=DIGEST)] = None
     muted_domains: Annotated[
-        list[Annotated[str, checked(_domain, "domain_form")]] | None,
+        list[DomainText] | None,
         Field(max_length=MAX_MUTED, description=MUTED_DOMAINS),
     ] = None
     muted_tags: Annotated[list[Tag] | None, Field(max_length=MAX_MUTED, description=MUTED_TAGS)] = None
@@ -180,9 +181,9 @@ class NotificationPreferencesUpdate(PatchBody):
 
     def patch(self) -> dict[str, Any]:
         """Return the known members as JSON values; unknown events are left out."""
-        found = self.sent_members()
+        found, known = self.sent_members(), list_kinds()
         if self.events is not None:
-            found["events"] = {name: each for name, each in found["events"].items() if name in EVENT_KINDS}
+            found["events"] = {name: each for name, each in found["events"].items() if name in known}
         if self.muted_tags is not None:
             found["muted_tags"] = sorted({each.strip().casefold() for each in self.muted_tags})
         if self.muted_domains is not None:
@@ -191,11 +192,12 @@ class NotificationPreferencesUpdate(PatchBody):
 
     def warnings(self) -> Iterator[UnknownField]:
         """Yield the unknown events, and the unknown members of known ones."""
+        known = list_kinds()
         for name, each in (self.events or {}).items():
-            if name in EVENT_KINDS:
+            if name in known:
                 yield from unknown_fields(each, f"events.{name}.")
                 continue
-            meant = next(iter(get_close_matches(name[:80], EVENT_KINDS, n=1)), None)
+            meant = next(iter(get_close_matches(name[:80], known, n=1)), None)
             hint = f" Did you mean {meant!r}?" if meant else ""
             message = f"{name[:80]!r} is not an event of a portfolio; ignored.{hint}"
             yield UnknownField(field=f"events.{name[:80]}", did_you_mean=meant, message=message)

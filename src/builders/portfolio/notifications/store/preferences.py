@@ -1,4 +1,4 @@
-"""SQL of a portfolio's notifications."""
+"""SQL of notification preferences."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime

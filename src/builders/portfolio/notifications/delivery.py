@@ -1,0 +1,89 @@
+"""Emails of notices: what is due for a member becomes one message, now, after quiet hours or as a digest."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date, datetime
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import Account
+from builders.kit.db.connections import Conn
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
+from builders.mail import service as mail
+from builders.mail.service import PortfolioEvent, Renewal, RenewalNotice
+from builders.portfolio.notifications import texts
+from builders.portfolio.notifications.preferences import Recipient, list_recipients
+from builders.portfolio.notifications.records import Channel, Notice, Suppression
+from builders.portfolio.notifications.store import notices as store
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+MAX_ACCOUNTS = 500  # for whom jobs are enqueued in one transaction
+MAX_TAKEN = 5000  # notices in one transaction
+MAX_LINES = 100  # domains, and events, in one email
+
+
+async def list_due_accounts(conn: Conn, *, after: UUID) -> Sequence[UUID]:
+    """Return some portfolios with ids after `after` that have emails due."""
+    return await store.list_due_accounts(conn, now=clock.now(), after=after, limit=MAX_ACCOUNTS)
+
+
+async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
+    """Send the emails of a portfolio that are due, one for each member; return the number of notices taken.
+
+    The notices are marked in the transaction that adds the messages, so that a worker that is killed sends
+    nothing twice. Notices of a member who has left, or has turned email off meanwhile, are not sent.
+    """
+    now = clock.now()
+    due = await store.take_due(conn, account_id=account_id, now=now, limit=MAX_TAKEN)
+    if not due:
+        return 0
+    due_to: dict[UUID, list[Notice]] = defaultdict(list)
+    for notice in due:
+        due_to[notice.member_id].append(notice)
+    recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
+    owner_id = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
+    accounts = await identity.list_accounts_by_id(conn, account_ids={owner_id, *due_to})
+    for recipient in recipients:
+        member, notices = accounts.get(recipient.member_id), due_to.get(recipient.member_id)
+        is_on = Channel.EMAIL in recipient.preferences.channels.enabled
+        if notices and is_on and member is not None and member.email_verified_at is not None:
+            message = _message(recipient, notices, owner=accounts[owner_id], now=now)
+            await mail.send(conn, keyring=keyring, account_id=member.id, to=member.email, letter=message)
+    return len(due)
+
+
+def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account, now: datetime) -> RenewalNotice:
+    shows_finance = Permission.VIEW_FINANCE in team.list_permissions(recipient.role)
+    domains = _renewals(notices, today=now.date(), shows_finance=shows_finance)
+    others = [each for each in notices if each.expires_on is None]
+    events = [
+        PortfolioEvent(title=texts.title_of(each, today=now.date()), on=each.created_at.date()) for each in others
+    ]
+    return RenewalNotice(
+        domains=tuple(domains[:MAX_LINES]),
+        events=tuple(events[:MAX_LINES]),
+        more=max(len(domains) - MAX_LINES, 0) + max(len(events) - MAX_LINES, 0),
+        digest=any(each.held_by is Suppression.DIGEST for each in notices),
+        portfolio=None if recipient.is_owner else owner.name,
+        sandbox=owner.id != recipient.account_id,
+    )
+
+
+def _renewals(notices: Sequence[Notice], *, today: date, shows_finance: bool) -> list[Renewal]:
+    """Return the domains of notices about an expiry, most urgent first; each once, by its latest notice."""
+    expiring = [each for each in notices if each.expires_on is not None]
+    latest = {each.domain_id: each for each in sorted(expiring, key=lambda each: each.id)}
+    found = [
+        Renewal(
+            domain=each.domain or "",
+            expires_on=each.expires_on,
+            days=(each.expires_on - today).days,
+            auto_renew=bool(each.auto_renew),
+            price=str(each.money) if shows_finance and each.money is not None else None,
+        )
+        for each in latest.values()
+        if each.expires_on is not None
+    ]
+    return sorted(found, key=lambda each: (each.auto_renew, each.days, each.domain))

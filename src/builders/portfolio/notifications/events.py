@@ -1,0 +1,77 @@
+"""Events of notices about the renewals of a portfolio."""
+
+from datetime import date
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+from builders.kit.values.money import Money
+from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, OVERDUE, UPCOMING
+from builders.portfolio.notifications.records import Severity
+
+
+class ExpiryNoticeData(BaseModel):
+    """A domain whose expiry has reached a threshold of the portfolio's own account."""
+
+    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    expires_on: Annotated[date, Field(description="The expiry, as a date in UTC.")]
+    days_left: Annotated[int, Field(description="Days until the expiry; negative after it.")]
+    threshold_days: Annotated[int, Field(description="The threshold that was reached.")]
+    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it; null when unknown.")]
+    severity: Annotated[Severity, Field(description="How urgent it is.")]
+
+
+class CostExceededData(BaseModel):
+    """A month whose renewals cost more than the limit of the portfolio's own account."""
+
+    month: Annotated[date, Field(description="First day of the month.")]
+    total: Annotated[Money, Field(description="Renewal prices of the domains that expire in the month.")]
+    limit: Annotated[Money, Field(description="`cost_alert.monthly_renewals_above` of the preferences.")]
+    domains: Annotated[int, Field(description="Number of domains in the sum.")]
+    unknown: Annotated[int, Field(description="Domains of the month without a price or an exchange rate.")]
+
+
+_UPCOMING = ExpiryNoticeData(
+    id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+    domain="harbour.example",
+    expires_on=date(2027, 3, 1),
+    days_left=7,
+    threshold_days=7,
+    auto_renew=False,
+    severity=Severity.WARN,
+)
+RENEWAL_UPCOMING = declare(
+    Event(
+        name=UPCOMING,
+        version=1,
+        description="A domain expires soon: a threshold of the notification preferences is reached.",
+        example=_UPCOMING,
+    )
+)
+RENEWAL_OVERDUE = declare(
+    Event(
+        name=OVERDUE,
+        version=1,
+        description="A domain has expired without a renewal: a threshold of the preferences is reached.",
+        example=_UPCOMING.model_copy(
+            update={"days_left": -1, "threshold_days": -1, "severity": Severity.CRITICAL}
+        ),
+    )
+)
+RENEWAL_COST_EXCEEDED = declare(
+    Event(
+        name=COST_EXCEEDED,
+        version=1,
+        description="The renewals of a month cost more than the limit of the notification preferences.",
+        example=CostExceededData(
+            month=date(2027, 3, 1),
+            total=Money.of("612.50", "USD"),
+            limit=Money.of("500.00", "USD"),
+            domains=49,
+            unknown=1,
+        ),
+    )
+)

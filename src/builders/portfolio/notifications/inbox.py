@@ -1,0 +1,82 @@
+"""The list of notices that a member reads in an application."""
+
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock, ids
+from builders.portfolio.notifications.records import SAMPLE_EVENT, NewNotice, Notice, NoticeKind, Severity
+from builders.portfolio.notifications.store import notices as store
+from builders.portfolio.team.records import Access
+
+RETENTION = timedelta(days=180)
+KEY_RETENTION = timedelta(days=90)  # after the expiry; longer than MIN_DAYS and the retention of events
+PRUNE_BATCH = 5000
+
+
+async def list_notices(conn: Conn, *, access: Access, is_unread: bool, page: PageRequest) -> Page[Notice]:
+    """Return a page of the caller's notices in the portfolio, newest first."""
+    rows: Sequence[Notice] = await store.list_notices(
+        conn,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        is_unread=is_unread,
+        before=page.before_id,
+        limit=page.limit + 1,
+    )
+    return page.cut(rows, lambda each: [str(each.id)])
+
+
+async def mark_read(conn: Conn, *, access: Access, notice_ids: Collection[UUID], until: UUID | None) -> int:
+    """Mark notices of the caller as read: those with the ids, and all up to `until`; return how many changed."""
+    return await store.mark_read(
+        conn,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        notice_ids=notice_ids,
+        until=until,
+        now=clock.now(),
+    )
+
+
+async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
+    """Delete the preferences and notices of a member of a portfolio."""
+    await store.delete_member(conn, account_id=account_id, member_id=member_id)
+
+
+async def prune_notices(database: Database) -> None:
+    """Delete notices past their retention, and keys of expiries past which no notice is made."""
+    now = clock.now()
+    deleted = PRUNE_BATCH
+    while deleted >= PRUNE_BATCH:
+        async with database.transaction() as conn:
+            deleted = await store.prune(
+                conn,
+                created_before=now - RETENTION,
+                due_before=(now - KEY_RETENTION).date(),
+                batch=PRUNE_BATCH,
+            )
+
+
+async def add_sample(conn: Conn, *, access: Access) -> UUID:
+    """Add a sample to the caller's notices; return its id."""
+    now, notice_id = clock.now(), ids.new()
+    sample = NewNotice(
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        kind=NoticeKind.EVENT,
+        subject_id=notice_id,
+        due_on=now.date(),
+        days=0,
+        id=notice_id,
+        event=SAMPLE_EVENT,
+        severity=Severity.INFO,
+        in_app=True,
+        is_published=False,
+        email_at=None,
+        held_by=None,
+    )
+    await store.insert_notices(conn, new=[sample], now=now)
+    return notice_id

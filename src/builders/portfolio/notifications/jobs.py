@@ -1,0 +1,59 @@
+"""Jobs of a portfolio's notifications: notices about events, and the emails that are due."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from procrastinate import JobContext
+from procrastinate.types import JSONValue
+
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import PublishedEvent
+from builders.kit.jobs import queue
+from builders.kit.values import ids
+from builders.portfolio.notifications import service as notifications
+
+
+@dispatcher.subscribe_batches(name="portfolio.notify_members")
+async def notify_members(conn: Conn, events: Sequence[PublishedEvent]) -> None:
+    """Make the notices about a batch of events for the members who want them."""
+    await notifications.notify_of_events(conn, events=events)
+
+
+@dispatcher.subscribe("portfolio.team.member_removed", name="portfolio.delete_member_notices")
+async def delete_member_notices(conn: Conn, event: PublishedEvent) -> None:
+    """Delete the preferences and notices of a member who has left the team."""
+    await notifications.delete_member(
+        conn, account_id=event.account_id, member_id=UUID(event.read()["account_id"])
+    )
+
+
+@queue.app.periodic(cron="*/5 * * * *")
+@queue.app.task(name="portfolio.deliver_notices", queueing_lock="portfolio.deliver_notices", pass_context=True)
+async def deliver_notices(context: JobContext, timestamp: int) -> None:
+    """Enqueue a job for each portfolio with emails of notices that are due."""
+    del timestamp
+    accounts: Sequence[UUID] = [ids.NIL]
+    while accounts:
+        async with queue.database(context).transaction() as conn:
+            accounts = await notifications.list_due_accounts(conn, after=accounts[-1])
+            jobs: list[dict[str, JSONValue]] = [{"account_id": str(each)} for each in accounts]
+            if jobs:
+                await deliver_account_notices.configure(connection=conn).batch_defer_async(*jobs)
+
+
+@queue.app.task(name="portfolio.deliver_account_notices", retry=queue.RETRY, pass_context=True)
+async def deliver_account_notices(context: JobContext, account_id: str) -> None:
+    """Send the emails of notices of a portfolio that are due."""
+    sent = 1
+    while sent:
+        async with queue.database(context).transaction() as conn:
+            sent = await notifications.deliver(conn, keyring=queue.keyring(context), account_id=UUID(account_id))
+
+
+@queue.app.periodic(cron="53 4 * * *")
+@queue.app.task(name="portfolio.prune_notices", queueing_lock="portfolio.prune_notices", pass_context=True)
+async def prune_notices(context: JobContext, timestamp: int) -> None:
+    """Delete old notices, and the keys that decide that none is made twice."""
+    del timestamp
+    await notifications.prune_notices(queue.database(context))

@@ -1,0 +1,142 @@
+"""Making notices: from the expiry of domains, from a limit on costs, and from published events."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.dispatcher import PublishedEvent
+from builders.kit.events.outbox import Event
+from builders.kit.values import clock, ids
+from builders.portfolio.notifications import rules
+from builders.portfolio.notifications.event_kinds import OVERDUE, PUBLISHED, UPCOMING
+from builders.portfolio.notifications.events import RENEWAL_OVERDUE, RENEWAL_UPCOMING, ExpiryNoticeData
+from builders.portfolio.notifications.preferences import Recipient, list_recipients
+from builders.portfolio.notifications.records import (
+    Channel,
+    ExpiringDomain,
+    NewNotice,
+    NoticeKind,
+)
+from builders.portfolio.notifications.store import notices as store
+
+_EVENTS: Mapping[str, Event] = {UPCOMING: RENEWAL_UPCOMING, OVERDUE: RENEWAL_OVERDUE}
+
+
+async def notify_of_expiry(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    recipients: Sequence[Recipient],
+    domains: Sequence[ExpiringDomain],
+    now: datetime,
+) -> int:
+    """Make the notices that are due about the domains; return their number.
+
+    Publishes portfolio.renewal.upcoming and .overdue by the preferences of the portfolio's own account. Each
+    threshold of a domain and its expiry counts once for a member, by a unique key.
+    """
+    new = [each for recipient in recipients for each in _expiry_notices(recipient, domains, now)]
+    made = await store.insert_notices(conn, new=new, now=now)
+    left = {each.id: each.days_left for each in domains}
+    for name, event in _EVENTS.items():
+        published = [each for each in new if each.id in made and each.is_published and each.event == name]
+        data = [(account_id, _expiry_data(each, left[each.subject_id])) for each in published]
+        await outbox.publish_many(conn, event, data)
+    return len(made)
+
+
+def _expiry_notices(recipient: Recipient, domains: Sequence[ExpiringDomain], now: datetime) -> Iterator[NewNotice]:
+    preferences = recipient.preferences
+    for domain in domains:
+        threshold = rules.find_due_threshold(
+            preferences.expiry, days_left=domain.days_left, auto_renew=domain.auto_renew
+        )
+        if threshold is None or rules.is_muted(preferences, domain=domain.domain, tags=domain.tags):
+            continue
+        event = UPCOMING if domain.days_left >= 0 else OVERDUE
+        severity = rules.severity_of(threshold)
+        channels = rules.channels_of(preferences, event=event, severity=severity)
+        if threshold.channels is not None:
+            channels &= set(threshold.channels)
+        if channels:
+            email = rules.schedule_email(preferences, event=event, severity=severity, now=now)
+            yield NewNotice(
+                id=ids.new(),
+                account_id=recipient.account_id,
+                member_id=recipient.member_id,
+                kind=NoticeKind.EXPIRY,
+                subject_id=domain.id,
+                due_on=domain.expires_on,
+                days=threshold.days,
+                event=event,
+                severity=severity,
+                in_app=Channel.IN_APP in channels,
+                is_published=recipient.is_owner and Channel.WEBHOOK in channels,
+                email_at=email.at if Channel.EMAIL in channels else None,
+                held_by=email.by,
+                domain_id=domain.id,
+                domain=domain.domain,
+                threshold_days=threshold.days,
+                expires_on=domain.expires_on,
+                auto_renew=domain.auto_renew,
+                money=domain.renewal_price,
+            )
+
+
+def _expiry_data(notice: NewNotice, days_left: int) -> ExpiryNoticeData:
+    return ExpiryNoticeData(
+        id=notice.subject_id,
+        domain=notice.domain or "",
+        expires_on=notice.due_on,
+        days_left=days_left,
+        threshold_days=notice.days,
+        auto_renew=notice.auto_renew,
+        severity=notice.severity,
+    )
+
+
+async def notify_of_events(conn: Conn, *, events: Sequence[PublishedEvent]) -> int:
+    """Make the notices about published events for the members who want them; return their number. Repeatable."""
+    relevant = [each for each in events if each.name in PUBLISHED]
+    if not relevant:
+        return 0
+    recipients = await list_recipients(conn, account_ids={each.account_id for each in relevant})
+    now = clock.now()
+    new = [
+        notice
+        for event in relevant
+        for recipient in recipients.get(event.account_id, ())
+        if (notice := _event_notice(recipient, event, now)) is not None
+    ]
+    return len(await store.insert_notices(conn, new=new, now=now))
+
+
+def _event_notice(recipient: Recipient, event: PublishedEvent, now: datetime) -> NewNotice | None:
+    """Return the notice about an event; webhooks get the event itself."""
+    preferences, severity = recipient.preferences, PUBLISHED[event.name].severity
+    channels = rules.channels_of(preferences, event=event.name, severity=severity) - {Channel.WEBHOOK}
+    data = event.read()
+    domain, tags = data.get("domain"), data.get("tags") or ()
+    if not channels or (isinstance(domain, str) and rules.is_muted(preferences, domain=domain, tags=tags)):
+        return None
+    email = rules.schedule_email(preferences, event=event.name, severity=severity, now=now)
+    domain_id = data.get("domain_id") or (data.get("id") if isinstance(domain, str) else None)
+    return NewNotice(
+        id=ids.new(),
+        account_id=recipient.account_id,
+        member_id=recipient.member_id,
+        kind=NoticeKind.EVENT,
+        subject_id=event.id,
+        due_on=event.created_at.date(),
+        days=0,
+        event=event.name,
+        severity=severity,
+        in_app=Channel.IN_APP in channels,
+        is_published=False,
+        email_at=email.at if Channel.EMAIL in channels else None,
+        held_by=email.by,
+        domain_id=ids.find(str(domain_id)),
+        domain=domain if isinstance(domain, str) else None,
+    )

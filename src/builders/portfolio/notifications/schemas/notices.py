@@ -1,0 +1,105 @@
+"""Request and response models of the list of notices."""
+
+from datetime import date, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
+from builders.kit.http.fields import CreatedAt, IdText
+from builders.kit.http.pagination import Page
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
+from builders.portfolio.notifications import texts
+from builders.portfolio.notifications.records import Notice, Severity, Suppression
+
+MAX_MARKED = 500
+_NONE: list[str] = []
+_NOTICE: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000012",
+    "event": "portfolio.renewal.upcoming",
+    "severity": "warn",
+    "title": "harbour.example expires in 7 days.",
+    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
+    "domain": "harbour.example",
+    "threshold_days": 7,
+    "expires_on": "2027-03-01",
+    "auto_renew": False,
+    "month": None,
+    "amount": {"amount": "12.00", "currency": "USD"},
+    "email_at": "2027-02-22T06:00:00Z",
+    "held_by": "quiet_hours",
+    "created_at": "2027-02-22T05:10:00Z",
+    "read_at": None,
+    "redacted": [],
+}
+
+
+class PortfolioNoticeReply(Reply):
+    """A notice to you about the portfolio."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_NOTICE))
+
+    id: Annotated[UUID, Field(description="Identifier of the notice.")]
+    event: Annotated[str, Field(description="Name of the event that the notice is about.")]
+    severity: Annotated[Severity, Field(description="How urgent it is.")]
+    title: Annotated[str, Field(description="The notice in a sentence, as of now.")]
+    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null for other notices.")]
+    domain: Annotated[str | None, Field(description="The domain as an A-label; null for other notices.")]
+    threshold_days: Annotated[int | None, Field(description="Threshold of a notice about an expiry; else null.")]
+    expires_on: Annotated[date | None, Field(description="The expiry when the notice was made; else null.")]
+    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it; null when unknown.")]
+    month: Annotated[date | None, Field(description="First day of the month of a cost alert; else null.")]
+    amount: Annotated[
+        Money | None,
+        Field(description="Renewal price of the domain, or renewals of the month; null if unknown."),
+    ]
+    email_at: Annotated[datetime | None, Field(description="When its email will be sent; null when none waits.")]
+    held_by: Annotated[
+        Suppression | None, Field(description="What the email waits, or waited, for; null when for nothing.")
+    ]
+    created_at: CreatedAt
+    read_at: Annotated[datetime | None, Field(description="When it was marked as read; null while unread.")]
+    redacted: Annotated[
+        list[Literal["finance"]], Field(description="`finance` when your role does not see `amount`.")
+    ]
+
+
+class NoticesRead(Body):
+    """Which notices are marked as read: those in `ids`, and all up to `until`."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"until": "0193a1b2-0000-7000-8000-000000000012"}))
+
+    ids: Annotated[list[IdText], Field(max_length=MAX_MARKED, description="Identifiers of notices.")] = _NONE
+    until: Annotated[
+        IdText | None, Field(description="This notice and all older ones; the first of the list for all.")
+    ] = None
+
+    def known_ids(self) -> list[UUID]:
+        """Return the identifiers that are well formed; the others are no notice."""
+        return [found for each in self.ids if (found := ids.find(each)) is not None]
+
+
+class NoticesReadReply(WriteReply):
+    """What was marked as read."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"marked": 3, "warnings": []}))
+
+    marked: Annotated[int, Field(description="Number of notices that were unread before.")]
+
+
+def notice_page(page: Page[Notice], *, shows_finance: bool) -> Page[PortfolioNoticeReply]:
+    """Return a page of notices; money is null for a role that does not see it."""
+    items = [_notice(each, shows_finance=shows_finance) for each in page.items]
+    return Page(items=items, next_cursor=page.next_cursor)
+
+
+def _notice(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply:
+    return PortfolioNoticeReply.from_record(
+        notice,
+        title=texts.title_of(notice, today=clock.now().date()),
+        amount=notice.money if shows_finance else None,
+        redacted=[] if shows_finance else ["finance"],
+    )

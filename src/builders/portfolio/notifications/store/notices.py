@@ -1,0 +1,214 @@
+"""SQL of notices: what was sent to whom, and what is due."""
+
+from collections.abc import Collection, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import kwargs_row
+from psycopg.types.json import Jsonb
+
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
+from builders.kit.values.money import Money
+from builders.portfolio.notifications.records import NewNotice, Notice, Severity, Suppression
+
+# The keys decide; two jobs insert them in the same order and so do not block each other.
+INSERT_NOTICES = """
+    WITH new AS (
+        SELECT * FROM jsonb_to_recordset(%(rows)s) AS row (
+            account_id uuid, id uuid, member_id uuid, kind text, subject_id uuid, due_on date, days smallint,
+            event text, severity text, in_app boolean, email_at timestamptz, held_by text, domain_id uuid,
+            domain text, threshold_days smallint, expires_on date, auto_renew boolean, month date,
+            amount numeric, currency text
+        )
+    ), claimed AS (
+        INSERT INTO portfolio_notifications_keys (account_id, member_id, kind, subject_id, due_on, days)
+        SELECT account_id, member_id, kind, subject_id, due_on, days FROM new
+        ORDER BY account_id, member_id, kind, subject_id, due_on, days
+        ON CONFLICT DO NOTHING
+        RETURNING account_id, member_id, kind, subject_id, due_on, days
+    )
+    INSERT INTO portfolio_notifications_notices (
+        account_id, id, member_id, event, severity, domain_id, domain, threshold_days, expires_on, auto_renew,
+        month, amount, currency, in_app, email_at, held_by, created_at
+    )
+    SELECT account_id, id, member_id, event, severity, domain_id, domain, threshold_days, expires_on,
+           auto_renew, month, amount, currency, in_app, email_at, held_by, %(now)s
+    FROM new JOIN claimed USING (account_id, member_id, kind, subject_id, due_on, days)
+    RETURNING id
+"""
+NOTICE_COLUMNS = """
+    id, member_id, event, severity, domain_id, domain, threshold_days, expires_on, auto_renew, month, amount,
+    currency, held_by, email_at, emailed_at, created_at, read_at
+"""
+LIST_NOTICES = f"""
+    SELECT {NOTICE_COLUMNS} FROM portfolio_notifications_notices
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND id < %(before)s
+    ORDER BY id DESC LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+LIST_UNREAD = f"""
+    SELECT {NOTICE_COLUMNS} FROM portfolio_notifications_notices
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND read_at IS NULL
+      AND id < %(before)s
+    ORDER BY id DESC LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+MARK_READ = """
+    UPDATE portfolio_notifications_notices SET read_at = %(now)s
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND read_at IS NULL
+      AND (id = ANY(%(ids)s::uuid[]) OR id <= %(until)s::uuid)
+"""
+LIST_DUE_ACCOUNTS = """
+    SELECT DISTINCT account_id FROM portfolio_notifications_notices
+    WHERE email_at <= %(now)s AND account_id > %(after)s ORDER BY account_id LIMIT %(limit)s
+"""
+# Notices that another worker sends are left to it.
+TAKE_DUE = f"""
+    UPDATE portfolio_notifications_notices SET emailed_at = %(now)s, email_at = NULL
+    WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM portfolio_notifications_notices
+        WHERE account_id = %(account_id)s AND email_at <= %(now)s
+        ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {NOTICE_COLUMNS}
+"""  # noqa: S608 - of constants
+LIST_RUN = """
+    SELECT account_id FROM portfolio_notifications_runs
+    WHERE account_id = ANY(%(account_ids)s::uuid[]) AND run_on >= %(today)s
+"""
+RECORD_RUN = """
+    INSERT INTO portfolio_notifications_runs (account_id, run_on) VALUES (%(account_id)s, %(today)s)
+    ON CONFLICT (account_id) DO UPDATE SET run_on = greatest(
+        portfolio_notifications_runs.run_on, excluded.run_on
+    )
+"""
+DELETE_MEMBER = """
+    WITH preferences AS (
+        DELETE FROM portfolio_notifications_preferences
+        WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+    )
+    DELETE FROM portfolio_notifications_notices
+    WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+"""
+PRUNE_NOTICES = """
+    DELETE FROM portfolio_notifications_notices WHERE (account_id, id) IN (
+        SELECT account_id, id FROM portfolio_notifications_notices
+        WHERE created_at < %(before)s LIMIT %(batch)s
+    )
+"""
+PRUNE_KEYS = """
+    DELETE FROM portfolio_notifications_keys WHERE ctid IN (
+        SELECT ctid FROM portfolio_notifications_keys WHERE due_on < %(before)s LIMIT %(batch)s
+    )
+"""
+
+
+def _notice(
+    *, severity: str, amount: Decimal | None, currency: str | None, held_by: str | None, **columns: Any
+) -> Notice:
+    return Notice(
+        severity=Severity(severity),
+        money=None if amount is None or currency is None else Money(amount, currency),
+        held_by=None if held_by is None else Suppression(held_by),
+        **columns,
+    )
+
+
+def _row(new: NewNotice) -> dict[str, Any]:
+    return {
+        "account_id": str(new.account_id),
+        "id": str(new.id),
+        "member_id": str(new.member_id),
+        "kind": new.kind,
+        "subject_id": str(new.subject_id),
+        "due_on": new.due_on.isoformat(),
+        "days": new.days,
+        "event": new.event,
+        "severity": new.severity,
+        "in_app": new.in_app,
+        "email_at": new.email_at and new.email_at.isoformat(),
+        "held_by": new.held_by,
+        "domain_id": new.domain_id and str(new.domain_id),
+        "domain": new.domain,
+        "threshold_days": new.threshold_days,
+        "expires_on": new.expires_on and new.expires_on.isoformat(),
+        "auto_renew": new.auto_renew,
+        "month": new.month and new.month.isoformat(),
+        "amount": new.money and str(new.money.amount),
+        "currency": new.money and new.money.currency,
+    }
+
+
+async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime) -> frozenset[UUID]:
+    """Add the notices whose keys are new; return their ids. One statement for any number."""
+    if not new:
+        return frozenset()
+    row = {"rows": Jsonb([_row(each) for each in new]), "now": now}
+    return frozenset(notice_id for (notice_id,) in await (await conn.execute(INSERT_NOTICES, row)).fetchall())
+
+
+async def list_notices(
+    conn: Conn, *, account_id: UUID, member_id: UUID, is_unread: bool, before: UUID, limit: int
+) -> Sequence[Notice]:
+    """Return the notices of a member with smaller ids, newest first."""
+    row = {"account_id": account_id, "member_id": member_id, "before": before, "limit": limit}
+    async with conn.cursor(row_factory=kwargs_row(_notice)) as cursor:
+        await cursor.execute(LIST_UNREAD if is_unread else LIST_NOTICES, row)
+        return await cursor.fetchall()
+
+
+async def mark_read(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    member_id: UUID,
+    notice_ids: Collection[UUID],
+    until: UUID | None,
+    now: datetime,
+) -> int:
+    """Mark notices of a member as read: those with the ids, and all up to `until`; return their number."""
+    row = {
+        "account_id": account_id,
+        "member_id": member_id,
+        "ids": list(notice_ids),
+        "until": until or ids.NIL,
+        "now": now,
+    }
+    return (await conn.execute(MARK_READ, row)).rowcount
+
+
+async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID, limit: int) -> Sequence[UUID]:
+    """Return the portfolios with ids after `after` that have emails due."""
+    found = await conn.execute(LIST_DUE_ACCOUNTS, {"now": now, "after": after, "limit": limit})
+    return [account_id for (account_id,) in await found.fetchall()]
+
+
+async def take_due(conn: Conn, *, account_id: UUID, now: datetime, limit: int) -> Sequence[Notice]:
+    """Mark notices of a portfolio as emailed whose email is due; return them."""
+    async with conn.cursor(row_factory=kwargs_row(_notice)) as cursor:
+        await cursor.execute(TAKE_DUE, {"account_id": account_id, "now": now, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def list_run(conn: Conn, *, account_ids: Collection[UUID], today: date) -> frozenset[UUID]:
+    """Return those of the portfolios that were looked through today."""
+    found = await conn.execute(LIST_RUN, {"account_ids": list(account_ids), "today": today})
+    return frozenset(account_id for (account_id,) in await found.fetchall())
+
+
+async def record_run(conn: Conn, *, account_id: UUID, today: date) -> None:
+    """Record that a portfolio was looked through today."""
+    await conn.execute(RECORD_RUN, {"account_id": account_id, "today": today})
+
+
+async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
+    """Delete the preferences and notices of a member."""
+    await conn.execute(DELETE_MEMBER, {"account_id": account_id, "member_id": member_id})
+
+
+async def prune(conn: Conn, *, created_before: datetime, due_before: date, batch: int) -> int:
+    """Delete some old notices and keys; return the larger number."""
+    notices = await conn.execute(PRUNE_NOTICES, {"before": created_before, "batch": batch})
+    keys = await conn.execute(PRUNE_KEYS, {"before": due_before, "batch": batch})
+    return max(notices.rowcount, keys.rowcount)

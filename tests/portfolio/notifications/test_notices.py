@@ -1,0 +1,188 @@
+"""Notices: made once, listed, marked as read, and sent by email when they are due."""
+
+import asyncio
+import json
+from datetime import timedelta
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import dispatcher, outbox
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.mail import service as mail
+from builders.mail.records import Status
+from tests.cast import Person
+from tests.portfolio.notifications.make import (
+    NOTICES,
+    PREFERENCES,
+    deliver,
+    domain,
+    emails,
+    notices,
+    notify,
+    prefer,
+)
+from tests.portfolio.team.make import TEAM, code, join, of
+
+
+async def published(conn: Conn, account_id: UUID) -> list[tuple[str, dict[str, object]]]:
+    found = await conn.execute(
+        "SELECT name, data FROM kit_outbox WHERE account_id = %s AND name LIKE 'portfolio.renewal.%%' ORDER BY id",
+        [account_id],
+    )
+    return [(name, json.loads(data)) for name, data in await found.fetchall()]
+
+
+async def test_a_threshold_is_one_notice_one_event_and_one_line_of_one_email(
+    alice: Person, database: Database, settings: Settings, conn: Conn
+) -> None:
+    owner = alice.account.id
+    domains = [domain("a.example", 6), domain("b.example", -1, auto_renew=True), domain("c.example", 200)]
+    made = await asyncio.gather(*(notify(database, owner, domains) for _ in range(4)))
+    assert sorted(made) == [0, 0, 0, 2]
+    sent = await asyncio.gather(*(deliver(database, settings, owner) for _ in range(3)))
+    assert sorted(sent) == [0, 0, 2]
+
+    found = await notices(alice)
+    assert [(each["event"], each["domain"], each["threshold_days"], each["severity"]) for each in found] == [
+        ("portfolio.renewal.overdue", "b.example", -1, "critical"),
+        ("portfolio.renewal.upcoming", "a.example", 7, "warn"),
+    ]
+    assert [each["title"] for each in found] == ["b.example expired 1 day ago.", "a.example expires in 6 days."]
+    assert (found[0]["amount"], found[0]["redacted"]) == ({"amount": "12.00", "currency": "USD"}, [])
+    assert {name: data["domain"] for name, data in await published(conn, owner)} == {
+        "portfolio.renewal.upcoming": "a.example",
+        "portfolio.renewal.overdue": "b.example",
+    }
+    await queue.run_pending(database, settings)
+    assert [each.status for each in await emails(database, alice)] == [Status.SENT]
+    text = mail.list_outbox(settings.data_dir)[-1].read_text()
+    assert "a.example" in text
+    assert "List-Unsubscribe-Post" in text
+    assert "/v1/portfolio/notifications/preferences" in text
+
+
+async def test_a_list_has_pages_and_is_marked_as_read(alice: Person, bob: Person, database: Database) -> None:
+    await notify(database, alice.account.id, [domain(f"d{n}.example", n) for n in range(1, 6)])
+    first = (await alice.get(NOTICES, params={"limit": 2})).json()
+    rest = (await alice.get(NOTICES, params={"limit": 9, "cursor": first["next_cursor"]})).json()
+    assert [each["domain"] for each in [*first["items"], *rest["items"]]] == [
+        f"d{n}.example" for n in range(5, 0, -1)
+    ]
+    assert rest["next_cursor"] is None
+
+    read = f"{NOTICES}/read"
+    newest, second = (each["id"] for each in first["items"])
+    assert (await bob.post(read, json={"until": newest, "ids": [newest]})).json()["marked"] == 0
+    assert (await alice.post(read, json={"ids": [newest, "x"]})).json()["marked"] == 1
+    assert len(await notices(alice, params={"unread": True})) == 4
+    assert (await alice.post(read, json={"until": second})).json()["marked"] == 4
+    assert (await alice.post(read, json={"until": newest})).json() == {"marked": 0, "warnings": []}
+    assert await notices(alice, params={"unread": True}) == []
+    assert {each["read_at"] is not None for each in await notices(alice)} == {True}
+    assert await notices(bob) == []
+
+
+async def test_an_email_waits_for_the_end_of_quiet_hours_and_a_digest_is_one_email(
+    alice: Person, bob: Person, database: Database, settings: Settings
+) -> None:
+    now = clock.now()
+    quiet = {
+        "enabled": True,
+        "start": f"{now - timedelta(hours=1):%H:%M}",
+        "end": f"{now + timedelta(hours=1):%H:%M}",
+    }
+    await prefer(alice, quiet_hours=quiet)
+    await prefer(bob, digest={"enabled": True, "hour": (now + timedelta(hours=3)).hour})
+    for person in (alice, bob):
+        await notify(database, person.account.id, [domain("a.example", 30), domain("late.example", 0)])
+        assert await deliver(database, settings, person.account.id) == 1  # late.example is critical
+        held = {each["domain"]: each["held_by"] for each in await notices(person)}
+        assert held == {"a.example": "quiet_hours" if person is alice else "digest", "late.example": None}
+    clock.move(timedelta(hours=1, minutes=2))
+    assert await deliver(database, settings, alice.account.id) == 1
+    assert await deliver(database, settings, bob.account.id) == 0
+    await notify(database, bob.account.id, [domain("b.example", 14)])
+    clock.move(timedelta(hours=2))
+    assert await deliver(database, settings, bob.account.id) == 2
+    assert (len(await emails(database, alice)), len(await emails(database, bob))) == (2, 2)
+
+    await prefer(alice, quiet_hours={"then": "drop", "start": "00:00", "end": "23:59"})
+    await notify(database, alice.account.id, [domain("c.example", 30)])
+    assert (await notices(alice))[0]["email_at"] is None
+
+
+async def test_members_mutes_and_roles(
+    alice: Person, charlie: Person, database: Database, settings: Settings, conn: Conn
+) -> None:
+    owner = alice.account.id
+    await join(alice, charlie, "viewer")
+    await prefer(
+        alice, muted_tags=["Parked"], channels={"email": {"enabled": False}, "webhook": {"enabled": False}}
+    )
+    domains = [domain("a.example", 5), domain("b.example", 5, tags=["parked"])]
+    assert await notify(database, owner, domains) == 1  # notices are off for Charlie
+    await charlie.patch(PREFERENCES, json={"enabled": True}, headers=of(alice))
+    assert await notify(database, owner, domains) == 2
+    assert await deliver(database, settings, owner) == 2
+    assert (await published(conn, owner), await emails(database, alice)) == ([], [])
+    assert len(await emails(database, charlie)) == 1
+    (mine,), theirs = await notices(alice), await notices(charlie, headers=of(alice))
+    assert mine["amount"] is not None
+    assert {(each["amount"], tuple(each["redacted"])) for each in theirs} == {(None, ("finance",))}
+    assert await notices(charlie) == []  # of their own portfolio
+
+    await prefer(alice, muted_tags=None)
+    assert await notify(database, owner, domains) == 1
+    clock.move(timedelta(seconds=1))
+    await notify(database, owner, [domain("late.example", -1)])
+    await alice.delete(f"{TEAM}/members/{charlie.account.id}")
+    assert await deliver(database, settings, owner) == 1
+    assert len(await emails(database, charlie)) == 1  # they left before it was sent
+    async with database.transaction() as transaction:
+        while await dispatcher.dispatch(transaction):
+            pass
+    await queue.run_pending(database, settings)
+    assert code(await charlie.get(NOTICES, headers=of(alice))) == (404, "portfolio_not_found")
+    await join(alice, charlie, "manager")
+    assert await notices(charlie, headers=of(alice)) == []
+    assert (await charlie.get(PREFERENCES, headers=of(alice))).json()["enabled"] is False
+
+
+async def test_other_events_become_notices_for_who_wants_them(
+    alice: Person, charlie: Person, database: Database, settings: Settings
+) -> None:
+    await prefer(alice, events={"portfolio.team.role_changed": {"enabled": True, "channels": ["in_app"]}})
+    await join(alice, charlie)
+    await alice.patch(f"{TEAM}/members/{charlie.account.id}", json={"role": "manager"})
+    async with database.transaction() as conn:
+        since = clock.now() - timedelta(minutes=1)
+        names = [each.name for each in outbox.list_events() if each.name.startswith("portfolio.")]
+        events = await dispatcher.list_since(conn, names=names, since=since, after=None)
+        while await dispatcher.dispatch(conn):
+            pass
+        await dispatcher.enqueue_notifications(conn, "portfolio.notify_members", events)
+    await queue.run_pending(database, settings)
+
+    assert {each["event"]: each["title"] for each in await notices(alice)} == {
+        "portfolio.team.joined": "Someone accepted an invitation to the portfolio's team.",
+        "portfolio.team.role_changed": "The role of a member of the portfolio's team was changed.",
+    }
+    assert len(await notices(alice)) == 2  # although the events were dispatched twice
+    assert await deliver(database, settings, alice.account.id) == 1
+    assert len(await emails(database, alice)) == 1
+
+
+async def test_the_sandbox_has_notices_of_its_own_and_sends_no_email(
+    alice: Person, database: Database, settings: Settings
+) -> None:
+    sandbox = alice.account.sandbox_id
+    await notify(database, sandbox, [domain("a.example", 5)])
+    assert len(await notices(alice.test)) == 1
+    assert await notices(alice) == []
+    assert await deliver(database, settings, sandbox) == 0
+    await prefer(alice.test, channels={"email": {"enabled": True}})
+    await notify(database, sandbox, [domain("b.example", 5)])
+    assert await deliver(database, settings, sandbox) == 1
+    assert len(await emails(database, alice)) == 1
