@@ -159,7 +159,7 @@ async def test_other_events_become_notices_for_who_wants_them(
     async with database.transaction() as conn:
         since = clock.now() - timedelta(minutes=1)
         names = [each.name for each in outbox.list_events() if each.name.startswith("portfolio.")]
-        events = await dispatcher.list_since(conn, names=names, since=since, after=None)
+        events = await dispatcher.list_since(conn, names=names, since=since)
         while await dispatcher.dispatch(conn):
             pass
         await dispatcher.enqueue_notifications(conn, "portfolio.notify_members", events)
