@@ -12,7 +12,7 @@ CREATE TABLE portfolio_notifications_notices (
     expires_on date,
     auto_renew boolean,
     month date, -- of a cost alert: its first day
-    amount numeric(19, 4), -- renewal price of the domain; of a cost alert the sum of the month
+    amount numeric, -- renewal price of the domain; of a cost alert the sum of the month
     currency text,
     in_app boolean NOT NULL, -- whether the list of the member shows it
     email_at timestamptz, -- when the email is due; null when there is none, and when it was sent

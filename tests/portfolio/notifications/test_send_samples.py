@@ -175,12 +175,9 @@ async def test_they_are_sent_beside_the_loop_that_serves_others(
     assert len(sending_threads - {threading.get_ident()}) == len(sending_threads) == 1
 
 
-async def test_a_sample_of_an_expiry_shows_the_email_and_what_would_hold_it_back(
-    alice: Person, charlie: Person, database: Database, settings: Settings
+async def test_a_sample_of_an_expiry_shows_the_email(
+    alice: Person, database: Database, settings: Settings
 ) -> None:
-    await join(alice, charlie, "viewer")
-    preferences = "/v1/portfolio/notifications/preferences"
-    await alice.patch(preferences, json={"muted_domains": ["quay.example"]})
     result = await ask(alice, threshold_days=7, domain="Pier.Example")
 
     assert result["preview"]["subject"] == "Sample: 1 domain to look at before renewal"
@@ -195,25 +192,28 @@ async def test_a_sample_of_an_expiry_shows_the_email_and_what_would_hold_it_back
     (notice,) = (await alice.get("/v1/portfolio/notifications")).json()["items"]
     assert notice["id"] == result["in_app"]["notice_id"]
 
-    async def suppressed_by(channel: str = "in_app", **body: object) -> str | None:
-        reply = await ask(alice, channel=channel, **body)
-        assert (reply["email"] is None) == (channel == "in_app")
+
+async def test_a_sample_names_the_preference_that_would_hold_the_email_back(alice: Person) -> None:
+    async def suppressed_by(preferences: Json, **body: object) -> str | None:
+        await alice.patch("/v1/portfolio/notifications/preferences", json=preferences)
+        reply = await ask(alice, channel="in_app", **body)
+        assert (reply["email"], reply["webhooks"]) == (None, [])
         by: str | None = reply["would_be_suppressed_by"]
         return by
 
-    assert await suppressed_by(domain="quay.example") == "muted"
-    assert await suppressed_by(event="portfolio.team.role_changed") == "disabled"
-    assert await suppressed_by(event="api_key.created") is None
-    await alice.patch(preferences, json={"digest": {"enabled": True}})
-    assert await suppressed_by(threshold_days=7) == "digest"
-    assert await suppressed_by(threshold_days=-1) is None  # critical
-    now = clock.now()
-    start, end = (f"{now + timedelta(hours=hours):%H:%M}" for hours in (-1, 1))
+    assert await suppressed_by({"muted_domains": ["quay.example"]}, domain="quay.example") == "muted"
+    assert await suppressed_by({"locale": "en"}, event="portfolio.team.role_changed") == "disabled"
+    assert await suppressed_by({"locale": "en"}, event="api_key.created") is None
+    assert await suppressed_by({"digest": {"enabled": True}}, threshold_days=7) == "digest"
+    assert await suppressed_by({"locale": "en"}, threshold_days=-1) is None  # critical
+    start, end = (f"{clock.now() + timedelta(hours=hours):%H:%M}" for hours in (-1, 1))
     quiet = {"enabled": True, "start": start, "end": end, "allow_critical": False}
-    await alice.patch(preferences, json={"quiet_hours": quiet})
-    assert await suppressed_by(threshold_days=-1) == "quiet_hours"
+    assert await suppressed_by({"quiet_hours": quiet}, threshold_days=-1) == "quiet_hours"
 
+
+async def test_a_member_sends_no_samples_to_the_webhooks_of_the_owner(alice: Person, charlie: Person) -> None:
+    await join(alice, charlie, "viewer")
     own = await charlie.post(PATH, json={"channel": "webhook"}, headers=of(alice))
     assert own.json()["webhooks"] == []
-    foreign = await charlie.post(PATH, json={"webhook_id": notice["id"]}, headers=of(alice))
+    foreign = await charlie.post(PATH, json={"webhook_id": str(alice.account.id)}, headers=of(alice))
     assert (foreign.status_code, foreign.json()["code"]) == (404, "webhook_not_found")
