@@ -1,5 +1,6 @@
 """What holds for any entries: totals are sums, a void restores, order and repetition change nothing."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -11,11 +12,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
 from builders.kit.values.money import Money, decimals_of
+from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry, Totals, group_of
 from tests.portfolio.ledger.make import FRIDAY, NEWEST, RATES, Books, entry
 
 CURRENCIES = ("USD", "EUR", "GBP", "JPY", "BTC")
-DATES = st.dates(FRIDAY - timedelta(days=2), NEWEST + timedelta(days=2))
+FIRST, LAST = FRIDAY - timedelta(days=2), NEWEST + timedelta(days=2)
+DATES = st.dates(FIRST, LAST)
 DOMAIN = ids.new()
 
 
@@ -83,6 +86,32 @@ def signed_sum(entries: Sequence[Entry]) -> Decimal:
     return sum((each.amount for each in counted if each is not None), Decimal(0))
 
 
+async def check_sums(one: Books, kept: Sequence[NewEntry], expected: Totals) -> None:
+    """Check the totals of the portfolio by month, currency and label."""
+    async with one.database.connection() as conn:
+        period = await ledger.get_period_totals(
+            conn, account_id=one.account_id, since=FIRST.replace(day=15), until=LAST
+        )
+        labelled = await ledger.list_label_totals(
+            conn,
+            account_id=one.account_id,
+            base_currency=expected.base_currency,
+            since=FIRST,
+            until=LAST,
+            labels=[[f"{ids.new()}"], [f"{DOMAIN}"], []],
+        )
+    nothing = Totals.zero(expected.base_currency)
+    assert labelled == [nothing, expected, nothing]
+    assert period.total == sum(period.by_month.values(), start=nothing) == expected
+    assert list(period.by_month) == [date(2024, 2, 1), date(2024, 3, 1)]
+    assert {currency: each.entries for currency, each in period.by_currency.items()} == Counter(
+        each.money.currency for each in kept
+    )
+    dollars = [each for each in kept if each.money.currency == "USD"]
+    in_dollars = replace(period.by_currency.get("USD", Totals.zero("USD")), unconverted=0)
+    assert in_dollars == Model("USD").totals(dollars)
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kept=ENTRIES,
@@ -113,6 +142,8 @@ async def test_totals_are_the_sums_of_the_entries(
     await one.set_base_currency(base_currency)
     expected = Model(base_currency).totals(kept)
     assert [await one.totals(), await other.totals()] == [expected, expected]  # order changes nothing
+
+    await check_sums(one, kept, expected)
 
     for each in (one, other):
         listed = await each.entries()

@@ -9,7 +9,7 @@ from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains import items
 from builders.portfolio.domains.errors import DomainNotFound
-from builders.portfolio.domains.records import Domain, DomainFilters, DomainSort, TagCount
+from builders.portfolio.domains.records import Domain, DomainFilters, DomainSort, LabelGroup, TagCount
 from builders.portfolio.domains.store import domains as store, pages
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Totals
@@ -94,6 +94,11 @@ async def stream_domains(conn: Conn, *, account_id: UUID) -> AsyncIterator[Seque
         if len(batch) < BATCH:
             return
         after = batch[-1].domain
+
+
+async def list_label_groups(conn: Conn, *, account_id: UUID) -> Sequence[LabelGroup]:
+    """Return the ids of all domains of a portfolio, those with the same suffix and tags together."""
+    return await store.list_label_groups(conn, account_id=account_id)
 
 
 async def list_tags(conn: Conn, *, account_id: UUID) -> Sequence[TagCount]:

@@ -228,6 +228,15 @@ class TagCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelGroup:
+    """The domains that have the same public suffix and the same tags."""
+
+    tld: str
+    tags: Sequence[str]
+    domain_ids: Sequence[str]  # as text: there are many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropDates:
     """When a domain that is not renewed leaves each state. None where the rules of its TLD are not known."""
 

@@ -24,6 +24,7 @@ from builders.portfolio.domains.lookups import (
     find_totals as find_totals,
     get_domain as get_domain,
     list_domains as list_domains,
+    list_label_groups as list_label_groups,
     list_tags as list_tags,
     stream_domains as stream_domains,
 )

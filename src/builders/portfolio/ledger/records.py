@@ -1,6 +1,6 @@
 """Records of the ledger."""
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -212,6 +212,18 @@ class Totals:
             base_currency=base_currency, cost=nothing, income=nothing, sale=nothing, entries=0, unconverted=0
         )
 
+    def __add__(self, other: "Totals") -> Self:
+        if other.base_currency != self.base_currency:
+            raise ValueError(f"{self.base_currency} and {other.base_currency} do not mix.")
+        return type(self)(
+            base_currency=self.base_currency,
+            cost=self.cost + other.cost,
+            income=self.income + other.income,
+            sale=self.sale + other.sale,
+            entries=self.entries + other.entries,
+            unconverted=self.unconverted + other.unconverted,
+        )
+
     @property
     def total_cost(self) -> Money:
         """Return what buying and holding the domain cost, less refunds."""
@@ -221,3 +233,31 @@ class Totals:
     def net_position(self) -> Money:
         """Return income and proceeds less costs: the sum of all signed amounts."""
         return Money(self.income + self.sale - self.cost, self.base_currency).quantized()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySum:
+    """The sum of the entries of one kind and source; of a month and currency, or of a label."""
+
+    month: date | None  # its first day
+    currency: str | None
+    label: int | None
+    kind: EntryKind
+    source: EntrySource
+    amount: Decimal | None  # in the currency
+    base_amount: Decimal | None  # in the base currency, of the entries that are converted
+    entries: int
+    converted: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", EntryKind(self.kind))
+        object.__setattr__(self, "source", EntrySource(self.source))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodTotals:
+    """Totals of the entries of a portfolio in a period."""
+
+    total: Totals
+    by_month: Mapping[date, Totals]  # each month of the period by its first day
+    by_currency: Mapping[str, Totals]  # each in its own currency

@@ -22,3 +22,7 @@ from builders.portfolio.ledger.rates import (
     load_installed_rates as load_installed_rates,
     load_rates as load_rates,
 )
+from builders.portfolio.ledger.sums import (
+    get_period_totals as get_period_totals,
+    list_label_totals as list_label_totals,
+)

@@ -1,0 +1,90 @@
+"""Totals of a whole portfolio in a period: by month, by currency and by labels of domains."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import TypeVar
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.ledger import currencies
+from builders.portfolio.ledger.records import EntryGroup, EntrySum, PeriodTotals, Totals, group_of
+from builders.portfolio.ledger.store import sums as store
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+async def get_period_totals(conn: Conn, *, account_id: UUID, since: date, until: date) -> PeriodTotals:
+    """Return the totals of the entries of a period, both days included, by month and by currency."""
+    base_currency = await currencies.get_base_currency(conn, account_id=account_id)
+    found = await store.sum_by_month(
+        conn, account_id=account_id, base_currency=base_currency, since=since, until=until
+    )
+    by_currency = _group((each.currency, each) for each in found if each.currency is not None)
+    months = _group((each.month, each) for each in found if each.month is not None)
+    return PeriodTotals(
+        total=_total(found, base_currency),
+        by_month={month: _total(months.get(month, ()), base_currency) for month in _list_months(since, until)},
+        by_currency={currency: _total(sums, currency, paid=True) for currency, sums in by_currency.items()},
+    )
+
+
+async def list_label_totals(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    base_currency: str,
+    since: date,
+    until: date,
+    labels: Sequence[Sequence[str]],
+) -> Sequence[Totals]:
+    """Return the totals of the entries of a period for each label, which is given by the ids of its domains.
+
+    A domain has one label at most.
+    """
+    found = await store.sum_by_label(
+        conn,
+        account_id=account_id,
+        base_currency=base_currency,
+        since=since,
+        until=until,
+        domain_ids=[domain_id for domain_ids in labels for domain_id in domain_ids],
+        labels=[label for label, domain_ids in enumerate(labels) for _ in domain_ids],
+    )
+    by_label = _group((each.label, each) for each in found)
+    return [_total(by_label.get(label, ()), base_currency) for label in range(len(labels))]
+
+
+def _group(pairs: Iterable[tuple[Key, EntrySum]]) -> Mapping[Key, Sequence[EntrySum]]:
+    groups: dict[Key, list[EntrySum]] = defaultdict(list)
+    for key, each in pairs:
+        groups[key].append(each)
+    return groups
+
+
+def _total(sums: Iterable[EntrySum], currency: str, *, paid: bool = False) -> Totals:
+    """Return the totals in the base currency; with `paid` in the currency that the amounts were paid in."""
+    totals = dict.fromkeys(EntryGroup, Decimal(0))
+    entries = unconverted = 0
+    for each in sums:
+        amount = (each.amount if paid else each.base_amount) or Decimal(0)
+        totals[group_of(each.kind, each.source)] += amount if each.kind.is_income else -amount
+        entries += each.entries
+        unconverted += each.entries - each.converted
+    return Totals(
+        base_currency=currency,
+        cost=-totals[EntryGroup.COST],
+        income=totals[EntryGroup.INCOME],
+        sale=totals[EntryGroup.SALE],
+        entries=entries,
+        unconverted=unconverted,
+    )
+
+
+def _list_months(since: date, until: date) -> Iterable[date]:
+    """Yield the first day of each month of a period."""
+    month = since.replace(day=1)
+    while month <= until:
+        yield month
+        month = (month + timedelta(days=32)).replace(day=1)
