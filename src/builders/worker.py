@@ -16,6 +16,7 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
+from builders.portfolio.domains import jobs as portfolio_domains_jobs
 from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
 from builders.portfolio.notifications import jobs as portfolio_notifications_jobs
 from builders.portfolio.team import jobs as portfolio_team_jobs
@@ -41,6 +42,7 @@ JOBS = [
     domains_jobs,
     portfolio_team_jobs,
     portfolio_notifications_jobs,
+    portfolio_domains_jobs,
     portfolio_ledger_jobs,
 ]
 

@@ -21,6 +21,7 @@ GLOBAL: Mapping[str, str] = {
     "mail_optouts": "an opt-out is of a reader's address, whichever account writes to it",
     "catalog_*": "reference data of the vendor, the same for all",
     "portfolio_ledger_rates": "exchange rates are reference data, the same for all",
+    "portfolio_domains_rdap_*": "servers of the registries, the same for all",
     "portfolio_team_tokens": "a mailed link arrives without its account",
     "profile_tokens": "a mailed link arrives without its account",
     "invoices_series": "numbers have no gaps across all accounts, as tax offices ask",

@@ -39,6 +39,7 @@ CREATE TABLE portfolio_domains (
     rdap_due_at timestamptz, -- when the registry is asked next; null: never
     rdap_checked_at timestamptz,
     rdap_failures smallint NOT NULL DEFAULT 0, -- since the last answer
+    rdap_facts jsonb, -- what the registry said last: a field that still has its value may be overwritten
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
@@ -58,7 +59,7 @@ CREATE INDEX portfolio_domains_registrar ON portfolio_domains (account_id, lower
 -- What falls due, of all accounts alike.
 CREATE INDEX portfolio_domains_lifecycle ON portfolio_domains (lifecycle_due_at) WHERE lifecycle_due_at IS NOT NULL;
 CREATE INDEX portfolio_domains_rdap ON portfolio_domains (rdap_due_at)
-    WHERE rdap_due_at IS NOT NULL AND connection_id IS NULL;
+    WHERE connection_id IS NULL AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired');
 
 -- The tags of `tags`, one in each row: for the filter and for the list of tags.
 CREATE TABLE portfolio_domains_tags (
@@ -69,3 +70,15 @@ CREATE TABLE portfolio_domains_tags (
     FOREIGN KEY (account_id, domain_id) REFERENCES portfolio_domains (account_id, id) ON DELETE CASCADE
 );
 CREATE INDEX portfolio_domains_tags_domain ON portfolio_domains_tags (account_id, domain_id);
+
+-- Reference tables: the registries' RDAP servers by top-level domain (IANA), and which of them are left alone for now.
+CREATE TABLE portfolio_domains_rdap_services (
+    tld text PRIMARY KEY,
+    url text NOT NULL,
+    fetched_at timestamptz NOT NULL
+);
+CREATE TABLE portfolio_domains_rdap_servers (
+    url text PRIMARY KEY,
+    blocked_until timestamptz NOT NULL,
+    refusals smallint NOT NULL -- one after the other
+);

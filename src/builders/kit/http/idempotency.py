@@ -34,6 +34,7 @@ REPLAYED_HEADERS = frozenset(
         *("cache-control", "etag", "last-modified", "link", "location", "vary"),
     )
 )
+SELECTING_HEADERS = ("x-portfolio-account",)  # headers that select what a request changes
 _ANY = frozenset(("", "*/*", "application/json"))  # values of Accept that mean JSON
 MAX_KEY_LENGTH = 255
 
@@ -179,4 +180,7 @@ def _fingerprint(request: Request, body: Any) -> bytes:
     query = request.scope["query_string"]
     if query or accept not in _ANY:
         parts += query, accept.encode("latin-1")
+    for name in SELECTING_HEADERS:
+        if name in request.headers:
+            parts.append(f"{name}: {request.headers[name]}".encode("latin-1"))
     return hashlib.sha256(b"\n".join(parts)).digest()

@@ -209,6 +209,10 @@ class Settings(BaseSettings):
         description="URL of the archive from which exchange rates are fetched that are newer than those installed "
         "with the service. `installed`: none are fetched; `off`: none are loaded.",
     )
+    rdap: str = Field(
+        "https://data.iana.org/rdap/dns.json",
+        description="URL of IANA's list of RDAP servers; `off`: none is asked.",
+    )
     log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
     log_format: Literal["auto", "json", "console"] = Field(
         "auto",
@@ -251,9 +255,7 @@ class Settings(BaseSettings):
     @field_validator(*_LISTS, mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
-        return (
-            tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
-        )
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("seller_address", mode="before")
     @classmethod

@@ -25,7 +25,7 @@ REGISTRY_DOMAINS = frozenset(
     )
 )
 _SUFFIXES = PublicSuffixList(accept_unknown=False, only_icann=True)
-_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:/*", re.IGNORECASE)
+_SCHEME = re.compile(r"^(?:[a-z][a-z0-9+.-]*:)?//+|^mailto:", re.IGNORECASE)
 _MAX_WRITTEN = 2048  # characters of a pasted address
 _MAX_PARENTS = 5  # labels that are dropped to find a name to suggest
 _SHOWN = 80  # characters of a name in a message

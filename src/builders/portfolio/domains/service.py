@@ -1,5 +1,8 @@
 """The public interface of the portfolio's domains."""
 
+from builders.portfolio.domains.announcements import (
+    advance_lifecycles as advance_lifecycles,
+)
 from builders.portfolio.domains.changes import (
     add_domain as add_domain,
     add_domains as add_domains,
@@ -30,6 +33,9 @@ from builders.portfolio.domains.lookups import (
 )
 from builders.portfolio.domains.names import (
     parse_name as parse_name,
+)
+from builders.portfolio.domains.registries import (
+    refresh_rdap as refresh_rdap,
 )
 from builders.portfolio.domains.renewal_facts import (
     list_expiring as list_expiring,

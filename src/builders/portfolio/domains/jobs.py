@@ -1,0 +1,38 @@
+"""Jobs of the portfolio's domains."""
+
+from procrastinate import JobContext
+
+from builders.kit.jobs import queue
+from builders.kit.outbound import client
+from builders.portfolio.domains import service as domains
+
+BATCH = 500  # domains of one transaction
+
+
+@queue.app.periodic(cron="7 * * * *")
+@queue.app.task(
+    name="portfolio.advance_lifecycles", queueing_lock="portfolio.advance_lifecycles", pass_context=True
+)
+async def advance_lifecycles(context: JobContext, timestamp: int) -> None:
+    """Publish the expiries of domains and the states that follow, each once."""
+    del timestamp
+    count = BATCH
+    while count == BATCH:
+        async with queue.database(context).transaction() as conn:
+            count = await domains.advance_lifecycles(conn, limit=BATCH)
+
+
+@queue.app.periodic(cron="*/10 * * * *")
+@queue.app.task(
+    name="portfolio.refresh_rdap",
+    queueing_lock="portfolio.refresh_rdap",
+    lock="portfolio.refresh_rdap",  # one at a time on all workers: the servers of registries are asked slowly
+    pass_context=True,
+)
+async def refresh_rdap(context: JobContext, timestamp: int) -> None:
+    """Ask the registries about domains without a registrar connection."""
+    del timestamp
+    url = queue.settings(context).rdap
+    if url != "off":
+        outbound = await queue.get_shared(context, client.open_client)
+        await domains.refresh_rdap(queue.database(context), outbound=outbound, url=url)

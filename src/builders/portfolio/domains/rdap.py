@@ -1,0 +1,186 @@
+"""What RDAP says of a domain (RFC 9083), and which server to ask (RFC 9224). Pure; raises RdapUnreadable alone.
+
+`registrar expiration` is preferred to `expiration`: registries add a year to theirs as soon as a domain expires,
+and take it back when the registrar deletes the domain in the grace period.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, TypeAlias
+
+from builders.kit.values.domain_names import find_a_label
+from builders.kit.values.patches import UNSET, Patch
+from builders.portfolio.domains.records import (
+    MAX_NAMESERVERS,
+    MAX_STATUSES,
+    MAX_TEXT,
+    Domain,
+    DomainPatch,
+    ExpirySource,
+)
+
+Json: TypeAlias = Any  # what a JSON text can hold
+
+EXPIRIES = ("registrar expiration", "expiration")  # the better one first
+# Of RFC 8056; every other status is the same in words.
+_STATUSES = {"active": "ok", "associated": "linked"}
+_STATUS = re.compile(r"[a-z]+(?: [a-z]+){0,5}")
+_LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
+_YEARS = range(1980, 2200)
+
+
+class RdapUnreadable(Exception):
+    """The text is not an RDAP answer of the expected kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryFacts:
+    """What a registry says of a domain. None and empty: it does not say."""
+
+    expires_at: datetime | None
+    registered_on: date | None
+    registrar: str | None
+    statuses: Sequence[str]  # as EPP writes them
+    nameservers: Sequence[str]
+
+    @property
+    def locked(self) -> bool | None:
+        """Return whether transfers are locked."""
+        return None if not self.statuses else not _LOCKS.isdisjoint(self.statuses)
+
+    def stored(self) -> Mapping[str, Json]:
+        """Return the facts that a user can set too, as JSON."""
+        registered = None if self.registered_on is None else self.registered_on.isoformat()
+        return {
+            "registered_on": registered,
+            "registrar": self.registrar,
+            "locked": self.locked,
+            "nameservers": list(self.nameservers),
+        }
+
+
+def read_services(body: bytes) -> Mapping[str, str]:
+    """Return the base URL of the server of each top-level domain. Raises RdapUnreadable."""
+    services = _member(_parse(body), "services")
+    found: dict[str, str] = {}
+    for service in services if isinstance(services, list) else ():
+        match service:
+            case [list() as names, list() as urls]:
+                url = next((each for each in urls if isinstance(each, str) and each.startswith("https:")), None)
+                url = url or next((each for each in urls if isinstance(each, str)), None)
+                if url is not None:
+                    names_read = [each.lower() for each in names if isinstance(each, str)]
+                    found |= dict.fromkeys(names_read, url if url.endswith("/") else f"{url}/")
+    if not found:
+        raise RdapUnreadable("It lists no servers.")
+    return found
+
+
+def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
+    """Return what the answer says of a domain. Raises RdapUnreadable, also for an answer about another one."""
+    answer = _parse(body)
+    name = _member(answer, "ldhName")
+    if _member(answer, "objectClassName") != "domain" or not isinstance(name, str) or find_a_label(name) != domain:
+        raise RdapUnreadable("It is not about the domain.")
+    events = dict(_read_events(answer))
+    registered = events.get("registration")
+    return RegistryFacts(
+        expires_at=next((events[each] for each in EXPIRIES if each in events), None),
+        registered_on=None if registered is None else registered.date(),
+        registrar=_find_registrar(answer),
+        statuses=list(_read_statuses(answer))[:MAX_STATUSES],
+        nameservers=list(dict.fromkeys(_read_nameservers(answer)))[:MAX_NAMESERVERS],
+    )
+
+
+def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json]) -> DomainPatch:
+    """Return what the registry fills in: nothing that a user or a registrar gave is overwritten.
+
+    `before` is what the registry said last: a field that still has that value came from the registry.
+    """
+    present = {
+        "registered_on": None if domain.registered_on is None else domain.registered_on.isoformat(),
+        "registrar": domain.registrar,
+        "locked": domain.locked,
+        "nameservers": list(domain.nameservers),
+    }
+    fills = {name: value in (None, [], before.get(name)) for name, value in present.items()}
+    is_own_expiry = domain.expiry_source in {None, ExpirySource.RDAP}
+    return DomainPatch(
+        expires_at=_unless_none(facts.expires_at if is_own_expiry else None),
+        expiry_source=ExpirySource.RDAP if is_own_expiry and facts.expires_at else UNSET,
+        registered_on=_unless_none(facts.registered_on if fills["registered_on"] else None),
+        registrar=_unless_none(facts.registrar if fills["registrar"] else None),
+        locked=_unless_none(facts.locked if fills["locked"] else None),
+        nameservers=list(facts.nameservers) if facts.nameservers and fills["nameservers"] else UNSET,
+        epp_statuses=list(facts.statuses) if facts.statuses else UNSET,
+    )
+
+
+def _unless_none(value: Any) -> Patch[Any]:
+    return UNSET if value is None else value
+
+
+def _parse(body: bytes) -> Json:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RdapUnreadable("It is not JSON.") from error
+
+
+def _member(value: Json, name: str) -> Json:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _list(value: Json, name: str) -> Iterator[Json]:
+    found = _member(value, name)
+    yield from found if isinstance(found, list) else ()
+
+
+def _read_events(answer: Json) -> Iterator[tuple[str, datetime]]:
+    for event in _list(answer, "events"):
+        action, moment = _member(event, "eventAction"), _member(event, "eventDate")
+        if isinstance(action, str) and isinstance(moment, str):
+            try:
+                read = datetime.fromisoformat(moment.strip())
+            except ValueError:
+                continue
+            if read.year in _YEARS:
+                yield action.strip().lower(), read.replace(tzinfo=read.tzinfo or UTC).astimezone(UTC)
+
+
+def _read_statuses(answer: Json) -> Iterator[str]:
+    for status in _list(answer, "status"):
+        if isinstance(status, str) and _STATUS.fullmatch(status.strip().lower()):
+            first, *others = status.strip().lower().split()
+            words = "".join((first, *(each.title() for each in others)))
+            yield _STATUSES.get(words, words)
+
+
+def _read_nameservers(answer: Json) -> Iterator[str]:
+    for server in _list(answer, "nameservers"):
+        name = _member(server, "ldhName")
+        host = find_a_label(name) if isinstance(name, str) else None
+        if host is not None:
+            yield host
+
+
+def _find_registrar(answer: Json) -> str | None:
+    for entity in _list(answer, "entities"):
+        if "registrar" in _list(entity, "roles"):
+            for text in _read_names(entity):
+                return text
+    return None
+
+
+def _read_names(entity: Json) -> Iterator[str]:
+    """Yield the formatted names of a jCard (RFC 7095)."""
+    match _member(entity, "vcardArray"):
+        case ["vcard", list() as properties]:
+            for each in properties:
+                match each:
+                    case ["fn", _, _, str() as name] if name.strip().isprintable() and name.strip():
+                        yield name.strip()[:MAX_TEXT]

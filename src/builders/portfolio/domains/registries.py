@@ -1,0 +1,176 @@
+"""Ask registries about domains without a registrar connection, slowly: one request at a time to each server.
+
+Servers come from IANA's list (RFC 9224), fetched once a day. A server that answers 429 or 503 is left alone for as
+long as it says, and longer each time. Own requests and parser: whoisit, the package for this, brings two more HTTP
+clients and a parser of dates that guesses.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from http import HTTPStatus
+
+from builders.identity import service as identity
+from builders.kit.db.connections import Database
+from builders.kit.outbound.client import Outbound, OutboundFailed, Response
+from builders.kit.process import log
+from builders.kit.values import clock
+from builders.portfolio.domains import changes
+from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, patch_of, read_domain, read_services
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.domains.store import domains as store, rdap
+from builders.portfolio.domains.store.rdap import DueDomain, Later
+
+LIST_AGE = timedelta(days=1)
+CLAIM_TIME = timedelta(hours=1)  # a worker that is killed leaves its domains for so long
+RUN_SIZE = 200  # domains of one run
+SERVER_SIZE = 60  # of them at one server, a minute of requests
+PAUSE_S = 1.0  # between two requests to a server
+BLOCK_S = 60  # when a server refuses and does not say for how long; doubled each time
+MAX_BLOCK_S = 86_400
+SOON, LATE = timedelta(days=1), timedelta(days=7)  # until the next question, near the expiry and else
+NEAR = timedelta(days=60)
+FIRST_RETRY = timedelta(hours=1)  # doubled each time, up to LATE
+UNKNOWN_SERVER = timedelta(days=30)
+MAX_LIST_BYTES, MAX_ANSWER_BYTES = 2 * 2**20, 256 * 1024
+_REFUSED = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+_ACCEPT = {"Accept": "application/rdap+json, application/json"}
+
+_log = log.get_logger()
+
+
+async def refresh_rdap(database: Database, *, outbound: Outbound, url: str, pause_s: float = PAUSE_S) -> int:
+    """Ask about the domains that are due, at most RUN_SIZE; return how many were answered."""
+    await _refresh_services(database, outbound, url)
+    by_server = await _claim(database)
+    answered = await asyncio.gather(
+        *(_ask_server(database, outbound, server, due, pause_s) for server, due in by_server.items())
+    )
+    return sum(answered)
+
+
+async def _refresh_services(database: Database, outbound: Outbound, url: str) -> None:
+    """Fetch IANA's list when it is old; keep the old one when that fails."""
+    now = clock.now()
+    async with database.connection() as conn:
+        fetched_at = await rdap.find_fetched_at(conn)
+    if fetched_at is not None and now - fetched_at < LIST_AGE:
+        return
+    try:
+        services = read_services(_body(await outbound.request("GET", url, max_bytes=MAX_LIST_BYTES)))
+    except (OutboundFailed, RdapUnreadable) as error:
+        _log.warning("rdap_servers_not_fetched", error=str(error))
+        return
+    async with database.transaction() as conn:
+        await rdap.replace_services(conn, services=services, now=now)
+
+
+async def _claim(database: Database) -> Mapping[str, Sequence[DueDomain]]:
+    """Take the domains that are due; return those to ask about now, by server.
+
+    Those of sandbox accounts are never asked about, and those of a blocked server when it may be asked again.
+    """
+    now = clock.now()
+    by_server: dict[str, list[DueDomain]] = {}
+    later: list[Later] = []
+    async with database.transaction() as conn:
+        due = await rdap.claim(conn, now=now, due_at=now + CLAIM_TIME, limit=RUN_SIZE)
+        owners = await identity.find_real_accounts(conn, account_ids={each.account_id for each in due})
+        services = await rdap.list_services(conn, tlds=[_tld(each) for each in due])
+        blocked = await rdap.list_blocked(conn, now=now)
+        for each in due:
+            server = services.get(_tld(each))
+            if owners.get(each.account_id) != each.account_id:
+                later.append(Later(domain=each, due_at=None, failures=0))
+            elif server is None:
+                wait = UNKNOWN_SERVER if services else CLAIM_TIME
+                later.append(Later(domain=each, due_at=now + wait, failures=each.failures))
+            elif server in blocked:
+                later.append(Later(domain=each, due_at=blocked[server], failures=each.failures))
+            elif len(of_server := by_server.setdefault(server, [])) < SERVER_SIZE:
+                of_server.append(each)
+            else:
+                later.append(Later(domain=each, due_at=now, failures=each.failures))
+        await rdap.postpone(conn, domains=later)
+    return by_server
+
+
+def _tld(domain: DueDomain) -> str:
+    return domain.domain.rpartition(".")[2]
+
+
+async def _ask_server(
+    database: Database, outbound: Outbound, server: str, due: Sequence[DueDomain], pause_s: float
+) -> int:
+    """Ask a server about domains one by one, until it refuses; return how many it answered."""
+    for at, domain in enumerate(due):
+        if at:
+            await asyncio.sleep(pause_s)
+        try:
+            url = f"{server}domain/{domain.domain}"
+            response = await outbound.request("GET", url, headers=_ACCEPT, max_bytes=MAX_ANSWER_BYTES)
+            if response.status in _REFUSED:
+                await _block(database, server, response, due[at:])
+                return at
+            await _record(database, domain, _read(response, domain))
+        except (OutboundFailed, RdapUnreadable) as error:
+            _log.info("rdap_unanswered", domain=domain.domain, server=server, error=str(error))
+            await _retry(database, domain)
+    if due:
+        async with database.transaction() as conn:
+            await rdap.unblock(conn, url=server)
+    return len(due)
+
+
+def _read(response: Response, domain: DueDomain) -> RegistryFacts | None:
+    """Return what the registry says; None when it does not know the domain. Raises RdapUnreadable."""
+    if response.status == HTTPStatus.NOT_FOUND:
+        return None
+    return read_domain(_body(response), domain=domain.domain)
+
+
+def _body(response: Response) -> bytes:
+    if response.status != HTTPStatus.OK:
+        raise RdapUnreadable(f"The response has the status {response.status}.")
+    return response.body
+
+
+async def _record(database: Database, due: DueDomain, facts: RegistryFacts | None) -> None:
+    """Fill in what the registry says, under the lock of the domain: a user's change in between wins."""
+    now = clock.now()
+    async with database.transaction() as conn:
+        domains = await store.lock(conn, account_id=due.account_id, ids=[due.id])
+        if not domains or domains[0].connection_id is not None:
+            return
+        after = domains[0]
+        if facts is not None:
+            before = await rdap.find_facts(conn, account_id=due.account_id, domain_id=due.id)
+            after = await changes.change_domain(
+                conn, account_id=due.account_id, domain_id=due.id, patch=patch_of(after, facts, before=before)
+            )
+        stored = None if facts is None else facts.stored()
+        await rdap.finish(conn, domain=due, facts=stored, due_at=_next_due(after, now), now=now)
+
+
+def _next_due(domain: Domain, now: datetime) -> datetime:
+    """Return when to ask again: each day near the expiry, else each week."""
+    is_near = domain.expires_at is not None and abs(domain.expires_at - now) < NEAR
+    return now + (SOON if is_near else LATE)
+
+
+async def _retry(database: Database, domain: DueDomain) -> None:
+    wait = min(FIRST_RETRY * 2 ** min(domain.failures, 10), LATE)
+    async with database.transaction() as conn:
+        later = Later(domain=domain, due_at=clock.now() + wait, failures=min(domain.failures + 1, 100))
+        await rdap.postpone(conn, domains=[later])
+
+
+async def _block(database: Database, server: str, response: Response, unasked: Sequence[DueDomain]) -> None:
+    """Leave a server alone for as long as it says, and ask about its domains then."""
+    said = response.headers.get("Retry-After", "").strip()
+    pause_s = min(int(said), MAX_BLOCK_S) if said.isdecimal() and len(said) < 10 else BLOCK_S  # noqa: PLR2004 - digits
+    async with database.transaction() as conn:
+        until = await rdap.block(conn, url=server, pause_s=pause_s, first_s=BLOCK_S, now=clock.now())
+        later = [Later(domain=each, due_at=until, failures=each.failures) for each in unasked]
+        await rdap.postpone(conn, domains=later)
+    _log.info("rdap_server_refused", server=server, status=response.status, until=until.isoformat())

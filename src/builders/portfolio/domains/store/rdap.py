@@ -1,0 +1,157 @@
+"""Domains about which a registry is to be asked, and the registries' servers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from builders.kit.db.connections import Conn
+
+# The conditions are those of the index portfolio_domains_rdap. Claimed rows fall due again by themselves.
+CLAIM = """
+    WITH due AS (
+        SELECT account_id, id FROM portfolio_domains
+        WHERE rdap_due_at <= %(now)s AND connection_id IS NULL
+          AND status IN ('owned', 'leased', 'consigned', 'listed', 'expired')
+        ORDER BY rdap_due_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE portfolio_domains AS domain SET rdap_due_at = %(due_at)s FROM due
+    WHERE domain.account_id = due.account_id AND domain.id = due.id
+    RETURNING domain.account_id, domain.id, domain.domain, domain.rdap_failures AS failures
+"""
+POSTPONE = """
+    UPDATE portfolio_domains AS domain SET rdap_due_at = later.due_at, rdap_failures = later.failures
+    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(due)s::timestamptz[], %(failures)s::int[])
+         AS later (account_id, id, due_at, failures)
+    WHERE domain.account_id = later.account_id AND domain.id = later.id
+"""
+FINISH = """
+    UPDATE portfolio_domains
+    SET rdap_due_at = %(due_at)s, rdap_checked_at = %(now)s, rdap_failures = 0,
+        rdap_facts = coalesce(%(facts)s::jsonb, rdap_facts)
+    WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+FIND_FACTS = "SELECT rdap_facts FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s"
+FIND_FETCHED = "SELECT max(fetched_at) FROM portfolio_domains_rdap_services"
+LIST_SERVICES = "SELECT tld, url FROM portfolio_domains_rdap_services WHERE tld = ANY(%(tlds)s::text[])"
+REPLACE_SERVICES = """
+    WITH new AS (
+        INSERT INTO portfolio_domains_rdap_services AS service (tld, url, fetched_at)
+        SELECT tld, url, %(now)s FROM unnest(%(tlds)s::text[], %(urls)s::text[]) AS row (tld, url)
+        ON CONFLICT (tld) DO UPDATE SET url = excluded.url, fetched_at = excluded.fetched_at
+    )
+    DELETE FROM portfolio_domains_rdap_services WHERE tld <> ALL(%(tlds)s::text[])
+"""
+LIST_BLOCKED = """
+    SELECT url, blocked_until FROM portfolio_domains_rdap_servers WHERE blocked_until > %(now)s
+"""
+# A server that refuses again is left alone twice as long, up to a day; an answer ends the count.
+BLOCK = """
+    INSERT INTO portfolio_domains_rdap_servers AS server (url, blocked_until, refusals)
+    VALUES (%(url)s, %(now)s + %(pause)s::interval, 1)
+    ON CONFLICT (url) DO UPDATE SET
+        blocked_until = %(now)s + least(
+            greatest(%(pause)s::interval, %(first)s::interval * power(2, least(server.refusals, 10))),
+            interval '1 day'
+        ),
+        refusals = least(server.refusals + 1, 100)
+    RETURNING blocked_until
+"""
+UNBLOCK = "DELETE FROM portfolio_domains_rdap_servers WHERE url = %(url)s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueDomain:
+    """A domain about which its registry is to be asked."""
+
+    account_id: UUID
+    id: UUID
+    domain: str
+    failures: int  # since the last answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """When to ask about a domain again."""
+
+    domain: DueDomain
+    due_at: datetime | None  # None: never
+    failures: int
+
+
+async def claim(conn: Conn, *, now: datetime, due_at: datetime, limit: int) -> Sequence[DueDomain]:
+    """Take up to `limit` domains that are due; they fall due again at `due_at` unless their result is written."""
+    async with conn.cursor(row_factory=class_row(DueDomain)) as cursor:
+        await cursor.execute(CLAIM, {"now": now, "due_at": due_at, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def postpone(conn: Conn, *, domains: Sequence[Later]) -> None:
+    """Set when to ask again."""
+    row = {
+        "account_ids": [each.domain.account_id for each in domains],
+        "ids": [each.domain.id for each in domains],
+        "due": [each.due_at for each in domains],
+        "failures": [each.failures for each in domains],
+    }
+    await conn.execute(POSTPONE, row)
+
+
+async def finish(
+    conn: Conn, *, domain: DueDomain, facts: Mapping[str, Any] | None, due_at: datetime, now: datetime
+) -> None:
+    """Record an answer; None: the registry does not know the domain."""
+    row = {
+        "account_id": domain.account_id,
+        "id": domain.id,
+        "facts": None if facts is None else Jsonb(facts),
+        "due_at": due_at,
+        "now": now,
+    }
+    await conn.execute(FINISH, row)
+
+
+async def find_facts(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mapping[str, Any]:
+    """Return what the registry said last; nothing before the first answer."""
+    found = await (await conn.execute(FIND_FACTS, {"account_id": account_id, "id": domain_id})).fetchone()
+    return {} if found is None or found[0] is None else found[0]
+
+
+async def find_fetched_at(conn: Conn) -> datetime | None:
+    """Return when the servers were fetched; None before the first time."""
+    [(fetched_at,)] = await (await conn.execute(FIND_FETCHED)).fetchall()
+    found: datetime | None = fetched_at
+    return found
+
+
+async def list_services(conn: Conn, *, tlds: Sequence[str]) -> Mapping[str, str]:
+    """Return the server of each of the top-level domains that has one."""
+    return dict(await (await conn.execute(LIST_SERVICES, {"tlds": list(tlds)})).fetchall())
+
+
+async def replace_services(conn: Conn, *, services: Mapping[str, str], now: datetime) -> None:
+    """Replace the servers of all top-level domains."""
+    row = {"tlds": list(services), "urls": list(services.values()), "now": now}
+    await conn.execute(REPLACE_SERVICES, row)
+
+
+async def list_blocked(conn: Conn, *, now: datetime) -> Mapping[str, datetime]:
+    """Return the servers that are left alone, each with the end."""
+    return dict(await (await conn.execute(LIST_BLOCKED, {"now": now})).fetchall())
+
+
+async def block(conn: Conn, *, url: str, pause_s: int, first_s: int, now: datetime) -> datetime:
+    """Leave a server alone for `pause_s`, or longer when it refused before; return until when."""
+    row = {"url": url, "now": now, "pause": f"{pause_s} seconds", "first": f"{first_s} seconds"}
+    [(blocked_until,)] = await (await conn.execute(BLOCK, row)).fetchall()
+    found: datetime = blocked_until
+    return found
+
+
+async def unblock(conn: Conn, *, url: str) -> None:
+    """Forget the refusals of a server."""
+    await conn.execute(UNBLOCK, {"url": url})

@@ -1,0 +1,108 @@
+"""The list of a portfolio's domains: pages, orders and filters."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import DomainSort, NewDomain, Ownership, PortfolioDomainStatus
+from tests.cast import Person
+from tests.portfolio.domains.make import DOMAINS, add, names
+
+SOLD, CONSIGNED = PortfolioDomainStatus.SOLD, Ownership.CONSIGNED
+# Days until the expiry, and other members.
+KEPT: dict[str, tuple[int | None, dict[str, Any]]] = {
+    "delta.com": (400, {"tags": ["ports", "sale"], "registrar": "Porkbun"}),
+    "alpha.com": (None, {"tags": ["ports"]}),
+    "charlie.net": (10, {"status": SOLD, "registrar": "PORKBUN"}),
+    "bücher.de": (-3, {"ownership": CONSIGNED, "tags": ["sale"]}),
+    "echo-x.com": (10, {"registrar": "Gandi"}),
+}
+
+
+async def fill(database: Database, account_id: UUID) -> None:
+    now = clock.now()
+    for name, (days, members) in KEPT.items():
+        expires_at = None if days is None else now + timedelta(days=days, minutes=1)
+        new = NewDomain(name=domains.parse_name(name), expires_at=expires_at, **members)
+        async with database.transaction() as conn:
+            await domains.add_domains(conn, account_id=account_id, new=[new])
+
+
+BOOKS = "xn--bcher-kva.de"
+ORDERS = {
+    DomainSort.CREATED: ["delta.com", "alpha.com", "charlie.net", BOOKS, "echo-x.com"],
+    DomainSort.DOMAIN: ["alpha.com", "charlie.net", "delta.com", "echo-x.com", BOOKS],
+    DomainSort.EXPIRES: [BOOKS, "charlie.net", "echo-x.com", "delta.com", "alpha.com"],
+    DomainSort.UPDATED: ["delta.com", "charlie.net", BOOKS, "echo-x.com", "alpha.com"],
+}
+FILTERS: list[tuple[dict[str, Any], set[str]]] = [
+    ({}, set(ORDERS[DomainSort.DOMAIN])),
+    ({"status": "sold"}, {"charlie.net"}),
+    ({"status": "owned", "tag": "Ports"}, {"delta.com", "alpha.com"}),
+    ({"registrar": "porkbun"}, {"delta.com", "charlie.net"}),
+    ({"tag": "sale"}, {"delta.com", BOOKS}),
+    ({"tag": "none"}, set()),
+    ({"expiring_within_days": 30}, {"charlie.net", "echo-x.com"}),
+    ({"expiring_within_days": 3650}, {"charlie.net", "echo-x.com", "delta.com"}),
+    ({"q": "A"}, {"delta.com", "alpha.com", "charlie.net", BOOKS}),
+    ({"q": "büch"}, {BOOKS}),
+    ({"q": "%"}, set()),
+    ({"q": "x_"}, set()),
+]
+
+
+async def test_each_order_and_filter(alice: Person, bob: Person, database: Database) -> None:
+    await fill(database, alice.account.id)
+    await add(bob, "bob.com", tags=["ports"])
+    assert (await alice.patch(f"{DOMAINS}/alpha.com", json={"notes": "x"})).status_code == 200
+
+    for sort, expected in ORDERS.items():
+        for order, wanted in ((sort.value, expected), (f"-{sort.value}", expected[::-1])):
+            found: list[str] = []
+            query: dict[str, Any] = {"sort": order, "limit": 2}
+            while query.get("cursor", "") is not None:
+                page = (await alice.get(DOMAINS, params=query)).json()
+                assert len(page["items"]) <= 2
+                found += [each["domain"] for each in page["items"]]
+                query["cursor"] = page["next_cursor"]
+            assert found == wanted, order
+    assert await names(alice) == ORDERS[DomainSort.CREATED][::-1]
+    for query, expected_names in FILTERS:
+        assert set(await names(alice, **query)) == expected_names, query
+    assert (await alice.get(DOMAINS, params={"limit": 500})).json()["next_cursor"] is None
+    tags = (await alice.get("/v1/portfolio/tags")).json()["items"]
+    assert tags == [{"tag": "ports", "count": 2}, {"tag": "sale", "count": 2}]
+    async with database.connection() as conn:
+        streamed = [each async for each in domains.stream_domains(conn, account_id=alice.account.id)]
+    assert [each.domain for batch in streamed for each in batch] == ORDERS[DomainSort.DOMAIN]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": 0},
+        {"limit": 501},
+        {"sort": "price"},
+        {"status": "gone"},
+        {"expiring_within_days": -1},
+        {"expiring_within_days": 100_000},
+        {"q": ""},
+        {"cursor": "none"},
+    ],
+)
+async def test_a_wrong_query_is_refused(alice: Person, query: dict[str, Any]) -> None:
+    assert (await alice.get(DOMAINS, params=query)).status_code == 422
+
+
+async def test_a_cursor_is_of_its_order(alice: Person, database: Database) -> None:
+    await fill(database, alice.account.id)
+    cursor = (await alice.get(DOMAINS, params={"limit": 1, "sort": "domain"})).json()["next_cursor"]
+
+    refused = await alice.get(DOMAINS, params={"cursor": cursor, "sort": "expires_at"})
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "cursor_invalid")

@@ -1,0 +1,210 @@
+"""RDAP: answers are read, registries are asked slowly, and nobody's own data is overwritten."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies
+
+from builders.kit.db.connections import Database
+from builders.kit.outbound.client import Outbound
+from builders.kit.values import clock
+from builders.portfolio.domains import rdap, service as domains
+from builders.portfolio.domains.rdap import RdapUnreadable
+from builders.portfolio.domains.records import DomainChange, DomainPatch
+from tests.cast import Person
+from tests.kit.outbound.receivers import Reader, Receiver, Writer, calling, receiving
+from tests.portfolio.domains.make import DOMAINS, add
+
+OBJECT: dict[str, Any] = {
+    "objectClassName": "domain",
+    "ldhName": "HARBOUR.COM",
+    "status": ["client transfer prohibited", "active", "Auto Renew Period", "", 5],
+    "events": [
+        {"eventAction": "registration", "eventDate": "2020-02-29T12:00:00Z"},
+        {"eventAction": "expiration", "eventDate": "2191-03-01T00:00:00.000Z"},
+        {"eventAction": "registrar expiration", "eventDate": "2190-03-01T02:00:00+02:00"},
+        {"eventAction": "last changed", "eventDate": "yesterday"},
+        {"eventAction": "transfer", "eventDate": "0000-00-00T00:00:00Z"},
+        None,
+    ],
+    "nameservers": [{"ldhName": "NS1.Porkbun.com"}, {"ldhName": "ns1.porkbun.com."}, {"ldhName": "-"}],
+    "entities": [
+        {"roles": ["registrant"], "vcardArray": ["vcard", [["fn", {}, "text", "REDACTED"]]]},
+        {
+            "roles": ["registrar"],
+            "vcardArray": ["vcard", [["version", {}, "text", "4.0"], ["fn", {}, "text", "Porkbun LLC"]]],
+        },
+    ],
+}
+
+
+def read(**changed: Any) -> rdap.RegistryFacts:
+    return rdap.read_domain(json.dumps({**OBJECT, **changed}).encode(), domain="harbour.com")
+
+
+def test_an_answer_is_read() -> None:
+    facts = read()
+    assert facts.expires_at == datetime(2190, 3, 1, tzinfo=UTC)
+    assert str(facts.registered_on) == "2020-02-29"
+    assert facts.registrar == "Porkbun LLC"
+    assert (facts.statuses, facts.locked) == (["clientTransferProhibited", "ok", "autoRenewPeriod"], True)
+    assert facts.nameservers == ["ns1.porkbun.com"]
+    silent = read(events=[], status=None, nameservers={}, entities="none")
+    assert (silent.expires_at, silent.locked, silent.registrar, silent.nameservers) == (None, None, None, [])
+    assert read(events=OBJECT["events"][:2]).expires_at == datetime(2191, 3, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[" * 100_000, b"[]", b"{}", json.dumps({**OBJECT, "ldhName": "other.com"}).encode()],
+)
+def test_another_answer_is_refused(body: bytes) -> None:
+    with pytest.raises(RdapUnreadable):
+        rdap.read_domain(body, domain="harbour.com")
+    with pytest.raises(RdapUnreadable):
+        rdap.read_services(body)
+
+
+JSON = strategies.recursive(
+    strategies.none() | strategies.booleans() | strategies.integers() | strategies.text(max_size=5),
+    lambda inner: (
+        strategies.lists(inner, max_size=3) | strategies.dictionaries(strategies.text(max_size=3), inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    strategies.fixed_dictionaries(
+        {}, optional=dict.fromkeys(("status", "events", "nameservers", "entities"), JSON)
+    )
+)
+def test_no_answer_breaks_the_reader(changed: dict[str, Any]) -> None:
+    assert read(**changed).statuses is not None
+
+
+class Registry:
+    """A fake of IANA and of a registry: answers by path with a status, headers and JSON."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, tuple[int, str, Any]] = {}
+        self.asked: list[str] = []
+        self.url = ""
+        self.receiver: Receiver
+
+    async def answer(self, reader: Reader, writer: Writer) -> None:
+        del reader
+        path = self.receiver.requests[-1].split(b" ")[1].decode()
+        self.asked.append(path)
+        status, headers, answer = self.answers.get(path, (404, "", {}))
+        body = json.dumps(answer).encode()
+        head = f"HTTP/1.1 {status} X\r\n{headers}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode() + body)
+        writer.close()
+
+    def knows(self, domain: str, **changed: Any) -> None:
+        self.answers[f"/domain/{domain}"] = (200, "", {**OBJECT, "ldhName": domain, **changed})
+
+
+@pytest.fixture
+async def registry(database: Database) -> AsyncIterator[tuple[Registry, Outbound]]:
+    """The registry of `.com`, which no other test's domains wait for."""
+    fake = Registry()
+    async with database.connection() as conn:
+        for statement in (
+            "UPDATE portfolio_domains SET rdap_due_at = NULL",
+            "DELETE FROM portfolio_domains_rdap_services",
+            "DELETE FROM portfolio_domains_rdap_servers",
+        ):
+            await conn.execute(statement)
+    async with receiving(fake.answer) as fake.receiver, calling(fake.receiver) as outbound:
+        fake.url = fake.receiver.url
+        fake.answers["/dns.json"] = (200, "", {"services": [[["com", "NET"], [fake.url]], [["de"], [3]], 7]})
+        yield fake, outbound
+
+
+Refresh = Callable[[], Any]
+
+
+@pytest.fixture
+def refresh(registry: tuple[Registry, Outbound], database: Database) -> Refresh:
+    fake, outbound = registry
+    return lambda: domains.refresh_rdap(database, outbound=outbound, url=f"{fake.url}dns.json", pause_s=0)
+
+
+async def test_a_registry_fills_in_what_nobody_gave(
+    alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh, database: Database
+) -> None:
+    fake, _ = registry
+    await add(alice, "harbour.com")
+    given_by_alice: dict[str, Any] = {"registrar": "Gandi", "locked": False, "nameservers": ["ns.mine.com"]}
+    await add(alice, "mine.com", expires_at="2180-01-01", **given_by_alice)
+    await add(alice, "connected.com")
+    await add(alice, "unknown.com")
+    await add(alice, "harbour.de")
+    await add(alice.test, "harbour.com")
+    await add(alice, "sold.com", status="sold")
+    async with database.transaction() as conn:
+        found = await domains.get_domain(conn, account_id=alice.account.id, key="connected.com")
+        patch = DomainPatch(connection_id=found.id)
+        await domains.change_domains(
+            conn, account_id=alice.account.id, changes=[DomainChange(id=found.id, patch=patch)]
+        )
+    for name in ("harbour.com", "mine.com", "connected.com", "sold.com"):
+        fake.knows(name)
+
+    assert await refresh() == 3
+
+    assert sorted(fake.asked) == ["/dns.json", "/domain/harbour.com", "/domain/mine.com", "/domain/unknown.com"]
+    filled = (await alice.get(f"{DOMAINS}/harbour.com")).json()
+    assert (filled["expires_at"], filled["expiry_source"]) == ("2190-03-01T00:00:00Z", "rdap")
+    assert (filled["registrar"], filled["locked"], filled["registered_on"]) == ("Porkbun LLC", True, "2020-02-29")
+    assert filled["nameservers"] == ["ns1.porkbun.com"]
+    assert filled["epp_statuses"] == ["clientTransferProhibited", "ok", "autoRenewPeriod"]
+    own = (await alice.get(f"{DOMAINS}/mine.com")).json()
+    assert (own["expires_at"], own["expiry_source"]) == ("2180-01-01T00:00:00Z", "manual")
+    assert {name: own[name] for name in given_by_alice} == given_by_alice
+    assert await refresh() == 0  # nothing is due
+    with clock.moved(timedelta(days=8)):
+        await alice.patch(f"{DOMAINS}/harbour.com", json={"registrar": "Mine"})
+        moved = [{"eventAction": "expiration", "eventDate": "2192-03-01T00:00:00Z"}]
+        fake.knows("harbour.com", events=moved, status=["active"], entities=[])
+        assert await refresh() == 3
+        again = (await alice.get(f"{DOMAINS}/harbour.com")).json()
+    assert (again["expires_at"], again["locked"], again["registrar"]) == ("2192-03-01T00:00:00Z", False, "Mine")
+
+
+async def test_a_registry_that_refuses_is_left_alone(
+    alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh
+) -> None:
+    fake, _ = registry
+    fake.answers["/dns.json"] = (500, "", {})
+    for name in ("a.com", "b.com", "c.com"):
+        await add(alice, name)
+        fake.answers[f"/domain/{name}"] = (429, "Retry-After: 120\r\n", {})
+    assert await refresh() == 0
+    assert fake.asked == ["/dns.json"]
+    fake.answers["/dns.json"] = (200, "", {"services": [[["com"], [fake.url]]]})
+    with clock.moved(timedelta(hours=2)):
+        assert await refresh() == 0
+        assert len(fake.asked) == 3
+        assert await refresh() == 0
+        assert len(fake.asked) == 3
+        with clock.moved(timedelta(seconds=121)):
+            assert await refresh() == 0  # refused again: longer now
+        with clock.moved(timedelta(seconds=230)):
+            assert await refresh() == 0
+        assert len(fake.asked) == 4
+        for name in ("a.com", "b.com", "c.com"):
+            fake.knows(name)
+        fake.answers["/domain/a.com"] = (500, "", {})
+        with clock.moved(timedelta(seconds=250)):
+            assert await refresh() == 3
+        fake.knows("a.com")
+        with clock.moved(timedelta(minutes=70)):
+            assert await refresh() == 1
+    found = (await alice.get(DOMAINS)).json()["items"]
+    assert {each["expiry_source"] for each in found} == {"rdap"}
