@@ -1,4 +1,4 @@
-"""A client that says to an ASGI application exactly what it is told to, malformed or not."""
+"""A client that sends an ASGI application exactly the given request, malformed or not."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,14 +11,14 @@ from starlette.types import ASGIApp, Message, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """The first header of this name."""
+        """Return the first header of this name."""
         found = (value.decode() for key, value in self.headers if key == name.encode())
         return next(found, None)
 
@@ -38,9 +38,9 @@ async def ask(
     version: str = "1.1",
     without_host: bool = False,
 ) -> Answer:
-    """Sends one request, its body in as many parts as are given; the path is decoded as uvicorn does it.
+    """Send one request, its body in the given parts; the path is decoded as uvicorn does it.
 
-    `at_start` is called when the answer begins.
+    `at_start` is called when the response starts.
     """
     has_host = without_host or any(name.lower() == "host" for name, _ in headers)
     scope = _scope(method, target, [*headers, *([] if has_host else [("Host", "builders.test")])], scheme)

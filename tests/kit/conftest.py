@@ -22,15 +22,15 @@ from tests.kit.scratch import serve
 
 
 @pytest.fixture
-async def edge(settings: Settings) -> AsyncIterator[RequestMiddleware]:
-    """A service of the test's own routes; it writes no request lines."""
+async def middleware(settings: Settings) -> AsyncIterator[RequestMiddleware]:
+    """Yield a service of the test's own routes that writes no request lines."""
     async with serve(settings, make_router(), body_limit=LIMIT) as scratch:
-        yield scratch.edge
+        yield scratch.middleware
 
 
 @pytest.fixture
 def logged() -> Iterator[StringIO]:
-    """What is logged meanwhile."""
+    """Yield a stream with what is logged meanwhile."""
     access_log.flush()  # lines of requests before, whose timer went with their event loop
     stream = StringIO()
     log.configure(level="info", stream=stream)
@@ -40,7 +40,7 @@ def logged() -> Iterator[StringIO]:
 
 @pytest.fixture(scope="module")
 def empty(server: str) -> Iterator[str]:
-    """A database of this module alone, with nothing in it."""
+    """Yield an empty database for this module alone."""
     name = f"own_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -51,14 +51,14 @@ def empty(server: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def own(empty: str, settings: Settings) -> Settings:
-    """Settings with a migrated database of this module alone, for what looks at whole tables."""
+    """Return settings with a migrated database for this module alone, for tests that read whole tables."""
     migrations.migrate(empty)
     return settings.model_copy(update={"database_url": SecretStr(empty)})
 
 
 @pytest.fixture
 async def own_database(own: Settings) -> AsyncIterator[Database]:
-    """A pool on the module's database."""
+    """Yield a pool on the module's database."""
     assert own.database_url is not None
     pool = Database(own.database_url.get_secret_value(), own)
     await pool.open()
@@ -68,7 +68,7 @@ async def own_database(own: Settings) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test declares is forgotten after it."""
+    """Restore the registries after the test."""
     monkeypatch.setattr(outbox, "_registry", dict(outbox._registry))
     monkeypatch.setattr(
         dispatcher, "_subscribers", {name: dict(each) for name, each in dispatcher._subscribers.items()}
@@ -81,7 +81,7 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def jobs_conn(own_database: Database) -> AsyncIterator[Conn]:
-    """A connection to the module's database, whose job queue is empty."""
+    """Yield a connection to the module's database, whose job queue is empty."""
     async with own_database.connection() as conn:
         await conn.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
         yield conn
@@ -89,6 +89,6 @@ async def jobs_conn(own_database: Database) -> AsyncIterator[Conn]:
 
 @pytest.fixture
 def recorder(registers: None) -> Recorder:
-    """What the task `recorder.task` did."""
+    """Return a task that records its calls."""
     assert registers is None
     return Recorder()

@@ -1,4 +1,4 @@
-"""Little services of a test's own: kit routes behind the edge, on a database, with tables for the test alone."""
+"""Small services for one test: routes of the kit behind the middleware, on a database, and temporary tables."""
 
 import asyncio
 import time
@@ -25,27 +25,27 @@ from tests.kit.http.plain_routes import authenticate
 class Scratch:
     """A service; `api` holds its state."""
 
-    edge: RequestMiddleware
+    middleware: RequestMiddleware
     api: FastAPI
     database: Database
 
 
 @asynccontextmanager
 async def serve(settings: Settings, router: Router, **changed: object) -> AsyncIterator[Scratch]:
-    """The routes on a pool of their own, with some settings changed; the key `reader` is known."""
+    """Serve the routes with their own pool and some settings changed; the key `reader` is valid."""
     if "database_url" in changed:
         changed["database_url"] = SecretStr(str(changed["database_url"]))
     own = settings.model_copy(update=changed)
     assert own.database_url is not None
     api = application.make_app()
-    front = PathRouter(api, [router])
+    path_router = PathRouter(api, [router])
     api.state.database = Database(own.database_url.get_secret_value(), own)
     api.state.authenticate = authenticate
     api.state.keyring = secret_keys.Keyring([secret_keys.generate_secret()])
     await api.state.database.open()
     try:
         yield Scratch(
-            RequestMiddleware(front, body_limit=own.body_limit, log_requests=False), api, api.state.database
+            RequestMiddleware(path_router, body_limit=own.body_limit, log_requests=False), api, api.state.database
         )
     finally:
         await api.state.database.close()
@@ -53,7 +53,7 @@ async def serve(settings: Settings, router: Router, **changed: object) -> AsyncI
 
 @asynccontextmanager
 async def table(conninfo: str, columns: str) -> AsyncIterator[tuple[sql.Identifier, Conn]]:
-    """A table in a schema of its own, and a connection in autocommit beside the service's."""
+    """Create a table in its own schema; yield it with a connection in autocommit."""
     schema = f"scratch_{uuid.uuid4().hex[:12]}"
     async with await AsyncConnection.connect(conninfo, autocommit=True) as conn:
         await conn.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
@@ -66,8 +66,8 @@ async def table(conninfo: str, columns: str) -> AsyncIterator[tuple[sql.Identifi
 
 
 async def until(true: Callable[[], Awaitable[bool]], *, within_s: float = 20) -> None:
-    """Asks again and again until it is true."""
-    give_up = time.monotonic() + within_s
+    """Wait until the condition is true."""
+    deadline = time.monotonic() + within_s
     while not await true():
-        assert time.monotonic() < give_up, f"waited {within_s} s in vain"
+        assert time.monotonic() < deadline, f"waited {within_s} s in vain"
         await asyncio.sleep(0.02)

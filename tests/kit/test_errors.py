@@ -21,7 +21,7 @@ REFUSALS = sorted(
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda each: each.__name__)
-def test_a_refusal_has_a_status_a_code_and_words(refusal: type[Problem]) -> None:
+def test_a_problem_has_a_status_a_code_and_a_title(refusal: type[Problem]) -> None:
     assert 400 <= refusal.status < 600
     assert refusal.status != 422  # that is Invalid's, in another form
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", refusal.code)
@@ -29,7 +29,7 @@ def test_a_refusal_has_a_status_a_code_and_words(refusal: type[Problem]) -> None
     assert re.fullmatch(r"[A-Z][^.\n]{5,70}", refusal.title()), refusal.title()
 
 
-def test_every_code_is_of_one_refusal() -> None:
+def test_every_code_belongs_to_one_problem() -> None:
     codes = [refusal.code for refusal in REFUSALS]
     assert len(REFUSALS) > 20
     assert sorted({code for code in codes if codes.count(code) > 1}) == []
@@ -39,7 +39,7 @@ def read(answer: Any) -> tuple[int, str, Any]:
     return answer.status_code, answer.headers["content-type"], json.loads(answer.body)
 
 
-def test_a_refusal_is_problem_json() -> None:
+def test_a_problem_is_written_as_problem_json() -> None:
     refused = DatabaseUnavailable(
         "Gone fishing.", retry_after=5, next_action="Wait.", headers={"X-Pond": "near"}, fish=[1, 2]
     )
@@ -65,13 +65,13 @@ def test_a_refusal_is_problem_json() -> None:
     assert (answer.headers["retry-after"], answer.headers["x-pond"]) == ("5", "near")
 
 
-def test_a_refusal_outside_of_a_request_has_no_id() -> None:
+def test_a_problem_outside_a_request_has_no_request_id() -> None:
     _, _, body = read(BadRequest("No.").response())
     assert body["request_id"] is None
     assert not {"next_action", "retry_after"} & body.keys()
 
 
-def test_the_members_of_one_refusal_are_not_those_of_the_next() -> None:
+def test_members_of_one_problem_do_not_appear_in_the_next() -> None:
     headers = {"X-Pond": "near"}
     assert BadRequest("No.", headers=headers, retry_after=1).headers == {"X-Pond": "near", "Retry-After": "1"}
     assert headers == {"X-Pond": "near"}
@@ -99,7 +99,7 @@ def test_an_invalid_value_is_an_http_validation_error() -> None:
     )
 
 
-def test_the_code_of_an_invalid_request_is_the_type_that_its_errors_share() -> None:
+def test_the_code_of_an_invalid_request_is_the_common_type_of_its_errors() -> None:
     def code(*kinds: str) -> str:
         answer = Invalid.many([{"loc": ("body",), "msg": "Wrong.", "type": kind} for kind in kinds]).response()
         found: str = read(answer)[2]["code"]
@@ -109,7 +109,7 @@ def test_the_code_of_an_invalid_request_is_the_type_that_its_errors_share() -> N
     assert code("missing", "string_too_short") == errors.MIXED_CODE
 
 
-def test_the_next_action_of_an_invalid_request_names_what_was_meant() -> None:
+def test_the_next_action_of_an_invalid_request_suggests_the_right_member() -> None:
     found: list[dict[str, Any]] = [
         {
             "loc": ("body", "destination"),
@@ -127,7 +127,7 @@ def test_the_next_action_of_an_invalid_request_names_what_was_meant() -> None:
     )
 
 
-def test_what_was_sent_is_not_echoed() -> None:
+def test_input_values_are_not_echoed() -> None:
     given = {"loc": ("body", "key"), "msg": "Wrong.", "type": "wrong"}
     found = Invalid.many([{**given, "input": "hidden", "ctx": {"hidden": 1}, "url": "hidden"}])
     assert found.errors == [{**given, "loc": ["body", "key"]}]

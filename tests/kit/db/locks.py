@@ -1,4 +1,4 @@
-"""Who waits for whom in the database, so that a test can go on when somebody does."""
+"""The number of sessions that wait for a lock, for tests that continue once one does."""
 
 from builders.kit.db.connections import Conn
 
@@ -8,7 +8,7 @@ WAITING = """
 
 
 async def waiting(conn: Conn) -> int:
-    """How many sessions of the database wait for a lock."""
+    """Return how many sessions of the database wait for a lock."""
     row = await (await conn.execute(WAITING)).fetchone()
     assert row is not None
     return int(row[0])

@@ -1,4 +1,4 @@
-"""A gate between a service and PostgreSQL: shut, it is to the service as if the server were gone."""
+"""A TCP proxy in front of PostgreSQL, which a test can shut or let hang to simulate an outage."""
 
 import asyncio
 from types import TracebackType
@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
 class DatabaseProxy:
-    """Listens on a loopback port, the same one after each opening."""
+    """A proxy on a loopback port, the same one after each opening."""
 
     def __init__(self, conninfo: str) -> None:
         self._target = conninfo
@@ -20,16 +20,16 @@ class DatabaseProxy:
 
     @property
     def conninfo(self) -> str:
-        """The database behind the gate."""
+        """Return the connection string of the proxy."""
         return make_conninfo(self._target, host="127.0.0.1", hostaddr="127.0.0.1", port=self._port)
 
     async def open(self) -> None:
-        """Lets connections through."""
+        """Accept connections."""
         self._server = await asyncio.start_server(self._pass, "127.0.0.1", self._port)
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def shut(self) -> None:
-        """Breaks all connections, and takes no more."""
+        """Break all connections and accept no more."""
         if self._server is not None:
             self._server.close()
         for task in self._passing:
@@ -37,11 +37,11 @@ class DatabaseProxy:
         await asyncio.gather(*self._passing, return_exceptions=True)
 
     def hang(self) -> None:
-        """Pass nothing on, and keep all connections: a server that is stopped."""
+        """Forward nothing but keep all connections, like a stopped server."""
         self._flowing.clear()
 
     def resume(self) -> None:
-        """Pass on what came meanwhile, and what comes."""
+        """Forward what has arrived and what arrives."""
         self._flowing.set()
 
     async def __aenter__(self) -> Self:
@@ -60,7 +60,7 @@ class DatabaseProxy:
         me.add_done_callback(self._passing.discard)
         ends = [writer]
         try:
-            if self._server is not None and self._server.is_serving():  # else it was shut before this one's turn
+            if self._server is not None and self._server.is_serving():  # else it was shut meanwhile
                 there, back = await self._connect()
                 ends.append(back)
                 await asyncio.gather(_pump(reader, back, self._flowing), _pump(there, writer, self._flowing))

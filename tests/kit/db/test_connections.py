@@ -1,4 +1,4 @@
-"""One request is one transaction, committed before the answer; what takes too long is a 503."""
+"""One request is one transaction, committed before the response; database timeouts are 503."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -67,11 +67,11 @@ def make_router(name: sql.Identifier) -> Router:
     return router
 
 
-class House:
+class ScratchService:
     """A service on a table of its own, seen from a connection beside it."""
 
     def __init__(self, scratch: Scratch, name: sql.Identifier, conn: Conn) -> None:
-        self.service, self.database, self.name, self.conn = scratch.edge, scratch.database, name, conn
+        self.service, self.database, self.name, self.conn = scratch.middleware, scratch.database, name, conn
 
     async def ask(self, method: str, path: str) -> Answer:
         return await ask(self.service, method, path)
@@ -93,7 +93,7 @@ class House:
 
 
 @pytest.fixture
-async def house(conninfo: str, settings: Settings) -> AsyncIterator[House]:
+async def scratch(conninfo: str, settings: Settings) -> AsyncIterator[ScratchService]:
     limits = {"pool_size": 2, "pool_timeout_s": 0.3, "statement_timeout_s": 0.5, "lock_timeout_s": 0.2}
     async with (
         table(conninfo, COLUMNS) as (name, conn),
@@ -101,97 +101,97 @@ async def house(conninfo: str, settings: Settings) -> AsyncIterator[House]:
     ):
         async with scratch.database.pool.connection(10), scratch.database.pool.connection(10):
             pass  # both are there now: on a slow machine to connect can take longer than the limit
-        yield House(scratch, name, conn)
+        yield ScratchService(scratch, name, conn)
 
 
 @pytest.mark.parametrize("path", ["/rows/1", "/answered/1"])
-async def test_a_commit_that_fails_is_a_500_and_stores_nothing(house: House, path: str) -> None:
-    await house.ask("POST", "/rows/1")
-    assert await house.rows() == [1]
+async def test_a_commit_that_fails_is_a_500_and_stores_nothing(scratch: ScratchService, path: str) -> None:
+    await scratch.ask("POST", "/rows/1")
+    assert await scratch.rows() == [1]
 
-    again = await house.ask("POST", path)  # the constraint is looked at when the transaction ends
+    again = await scratch.ask("POST", path)  # the constraint is looked at when the transaction ends
 
     assert (again.status, again.json()["code"]) == (500, "internal_error")
     assert again.header("content-type") == "application/problem+json"
-    assert await house.rows() == [1]
+    assert await scratch.rows() == [1]
 
 
 @pytest.mark.parametrize("path", ["/rows/2", "/answered/2"])
-async def test_the_answer_leaves_after_the_commit(house: House, path: str) -> None:
+async def test_the_response_is_sent_after_the_commit(scratch: ScratchService, path: str) -> None:
     seen: list[list[int]] = []
 
     async def look() -> None:
-        seen.append(await house.rows())
+        seen.append(await scratch.rows())
 
-    answer = await ask(house.service, "POST", path, at_start=look)
+    answer = await ask(scratch.service, "POST", path, at_start=look)
 
     assert answer.status == 201
     assert seen == [[2]]
 
 
 @pytest.mark.parametrize(("then", "status"), [("refuse", 404), ("fail", 500)])
-async def test_a_refusal_takes_back_what_was_written(house: House, then: str, status: int) -> None:
-    assert (await house.ask("POST", f"/rows/3?then={then}")).status == status
-    assert await house.rows() == []
+async def test_an_error_response_rolls_back(scratch: ScratchService, then: str, status: int) -> None:
+    assert (await scratch.ask("POST", f"/rows/3?then={then}")).status == status
+    assert await scratch.rows() == []
 
 
 def busy(answer: Answer) -> bool:
-    told = (answer.status, answer.json()["code"], answer.header("retry-after"))
-    return told == (503, "database_busy", "1")
+    refusal = (answer.status, answer.json()["code"], answer.header("retry-after"))
+    return refusal == (503, "database_busy", "1")
 
 
-async def test_a_statement_over_its_time_is_a_503(house: House) -> None:
-    assert busy(await house.ask("GET", "/slow"))
-    assert (await house.ask("GET", "/quick")).status == 200
+async def test_a_statement_over_its_time_limit_is_a_503(scratch: ScratchService) -> None:
+    assert busy(await scratch.ask("GET", "/slow"))
+    assert (await scratch.ask("GET", "/quick")).status == 200
 
 
-async def test_a_lock_that_is_not_to_be_had_is_a_503(house: House) -> None:
-    await house.ask("POST", "/rows/4")
-    async with house.conn.transaction():
-        await house.lock()
-        assert busy(await house.ask("PUT", "/rows/4"))
-    assert (await house.ask("PUT", "/rows/4")).status == 200
+async def test_a_lock_timeout_is_a_503(scratch: ScratchService) -> None:
+    await scratch.ask("POST", "/rows/4")
+    async with scratch.conn.transaction():
+        await scratch.lock()
+        assert busy(await scratch.ask("PUT", "/rows/4"))
+    assert (await scratch.ask("PUT", "/rows/4")).status == 200
 
 
-async def test_an_exhausted_pool_is_a_503_until_a_connection_is_free(house: House) -> None:
-    async with house.database.connection(), house.database.connection():
-        assert busy(await house.ask("GET", "/quick"))
-    assert (await house.ask("GET", "/quick")).status == 200
+async def test_an_exhausted_pool_is_a_503_until_a_connection_is_free(scratch: ScratchService) -> None:
+    async with scratch.database.connection(), scratch.database.connection():
+        assert busy(await scratch.ask("GET", "/quick"))
+    assert (await scratch.ask("GET", "/quick")).status == 200
 
 
-async def test_a_long_queue_for_the_pool_is_cut_at_once(house: House) -> None:
-    async with house.database.connection(), house.database.connection():
-        answers = await asyncio.gather(*(house.ask("GET", "/quick") for _ in range(150)))
+async def test_a_full_queue_for_the_pool_is_refused_at_once(scratch: ScratchService) -> None:
+    async with scratch.database.connection(), scratch.database.connection():
+        answers = await asyncio.gather(*(scratch.ask("GET", "/quick") for _ in range(150)))
     assert all(map(busy, answers))
-    assert (await house.ask("GET", "/quick")).status == 200
+    assert (await scratch.ask("GET", "/quick")).status == 200
 
 
-async def test_a_transaction_that_another_one_overtook_is_told_to_repeat(house: House) -> None:
-    await house.ask("POST", "/rows/5")
+async def test_a_serialization_failure_asks_the_client_to_repeat(scratch: ScratchService) -> None:
+    await scratch.ask("POST", "/rows/5")
 
     async def be_overtaken() -> None:
-        async with house.database.transaction() as conn:
+        async with scratch.database.transaction() as conn:
             await conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            await conn.execute(sql.SQL("SELECT * FROM {}").format(house.name))
-            await house.ask("PUT", "/rows/5")
-            await conn.execute(sql.SQL("UPDATE {} SET note = 'late'").format(house.name))
+            await conn.execute(sql.SQL("SELECT * FROM {}").format(scratch.name))
+            await scratch.ask("PUT", "/rows/5")
+            await conn.execute(sql.SQL("UPDATE {} SET note = 'late'").format(scratch.name))
 
     with pytest.raises(DatabaseBusy):
         await be_overtaken()
 
 
-async def test_a_cancelled_request_gives_its_connection_back(house: House) -> None:
+async def test_a_cancelled_request_returns_its_connection(scratch: ScratchService) -> None:
     for _ in range(3):  # one more than the pool has
-        asking = asyncio.create_task(house.ask("GET", "/endless"))
-        await until(house.is_sleeping)
+        asking = asyncio.create_task(scratch.ask("GET", "/endless"))
+        await until(scratch.is_sleeping)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-    assert not await house.is_sleeping()
-    assert (await house.ask("GET", "/quick")).status == 200
+    assert not await scratch.is_sleeping()
+    assert (await scratch.ask("GET", "/quick")).status == 200
 
 
-async def test_no_time_of_the_servers_zone_and_every_limit_is_set(database: Database) -> None:
+async def test_the_session_uses_utc_and_has_every_time_limit(database: Database) -> None:
     names = ["timezone", "idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout"]
     async with database.connection() as conn:
         found = [

@@ -33,7 +33,7 @@ def running(data: Path) -> Iterator[str]:
         yield embedded.conninfo
 
 
-def test_all_is_well_with_the_embedded_database(data: Path) -> None:
+def test_the_embedded_database_passes_every_check(data: Path) -> None:
     port = _free_port()
 
     findings = doctor.run_checks(data_dir=data, conninfo=None, host="127.0.0.1", port=port, pending=lambda _: [])
@@ -44,7 +44,7 @@ def test_all_is_well_with_the_embedded_database(data: Path) -> None:
     assert [finding for finding in findings if not finding.ok or finding.next_action] == []
 
 
-def test_no_database_is_made_to_look_at_it(tmp_path: Path) -> None:
+def test_a_check_creates_no_database(tmp_path: Path) -> None:
     findings = doctor.run_checks(data_dir=tmp_path / "data", conninfo=None, host="127.0.0.1", port=0)
 
     assert findings[-1] == Finding(
@@ -53,7 +53,7 @@ def test_no_database_is_made_to_look_at_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_old_python_is_told() -> None:
+def test_an_old_python_is_reported() -> None:
     finding = doctor.check_python((3, 10))
 
     assert not finding.ok
@@ -61,7 +61,7 @@ def test_an_old_python_is_told() -> None:
     assert "3.11 or newer" in (finding.next_action or "")
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     finding = doctor.check_data_dir(tmp_path / "file" / "data")
@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "BUILDERS_DATA_DIR" in (finding.next_action or "")
 
 
-def test_a_disk_with_little_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nearly_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=511 * 2**20))
     low = doctor.check_disk_space(tmp_path / "data")
@@ -83,7 +83,7 @@ def test_a_disk_with_little_room_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert "512 MB" in (low.next_action or "")
 
 
-def test_the_disk_where_the_database_went_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_of_a_moved_database_is_checked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "data").mkdir()
@@ -96,7 +96,7 @@ def test_the_disk_where_the_database_went_counts_too(tmp_path: Path, monkeypatch
     )
 
 
-def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_cannot_be_checked_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Path) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -105,7 +105,7 @@ def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path, monkeypatch: pytest
     assert "Input/output error" in doctor.check_disk_space(tmp_path).detail
 
 
-def test_a_taken_port_is_told_and_a_free_one_too() -> None:
+def test_a_used_port_and_a_free_one_are_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         finding = doctor.check_port("127.0.0.1", port)
@@ -117,7 +117,7 @@ def test_a_taken_port_is_told_and_a_free_one_too() -> None:
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_a_port_that_is_taken_by_the_service_itself_is_well(*, ours: bool) -> None:
+def test_a_port_used_by_the_service_itself_passes(*, ours: bool) -> None:
     asked: list[tuple[str, int]] = []
 
     def is_ours(host: str, port: int) -> bool:
@@ -132,7 +132,7 @@ def test_a_port_that_is_taken_by_the_service_itself_is_well(*, ours: bool) -> No
     assert (finding.ok, finding.next_action is None) == (ours, ours)
 
 
-def test_where_the_port_is_free_nobody_is_asked() -> None:
+def test_a_free_port_gets_no_request() -> None:
     def is_ours(host: str, port: int) -> bool:
         raise AssertionError((host, port))
 
@@ -141,14 +141,14 @@ def test_where_the_port_is_free_nobody_is_asked() -> None:
 
 
 @pytest.mark.parametrize("host", ["203.0.113.1", "x" * 64])
-def test_an_address_that_is_not_ours_is_told(host: str) -> None:
+def test_an_address_of_another_machine_is_reported(host: str) -> None:
     finding = doctor.check_port(host, 0)
 
     assert not finding.ok
     assert f"{host} port 0" in finding.detail
 
 
-def test_a_database_that_is_away_is_told() -> None:
+def test_an_unreachable_database_is_reported() -> None:
     [finding] = doctor.check_database(f"postgresql://someone:hidden@127.0.0.1:{_free_port()}/builders")
 
     assert not finding.ok
@@ -157,7 +157,7 @@ def test_a_database_that_is_away_is_told() -> None:
     assert "hidden" not in repr(finding)
 
 
-def test_a_server_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_never_responds_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "CONNECT_TIMEOUT_S", 2)  # the least that libpq waits
     with socket.create_server(("127.0.0.1", 0)) as mute:
         [finding] = doctor.check_database(f"postgresql://someone@127.0.0.1:{mute.getsockname()[1]}/builders")
@@ -174,7 +174,7 @@ def test_a_server_that_never_answers_is_not_waited_for(monkeypatch: pytest.Monke
         ({"passfile": os.devnull}, "Put the password"),
     ],
 )
-def test_what_the_server_refuses_has_its_own_remedy(running: str, wrong: dict[str, str], action: str) -> None:
+def test_each_refusal_of_the_server_has_its_own_advice(running: str, wrong: dict[str, str], action: str) -> None:
     [finding] = doctor.check_database(make_conninfo(running, **wrong))
 
     assert not finding.ok
@@ -189,14 +189,14 @@ def test_what_the_server_refuses_has_its_own_remedy(running: str, wrong: dict[st
         "host=db.example password=pass word",
     ],
 )
-def test_a_garbled_address_is_told_without_its_password(conninfo: str) -> None:
+def test_a_malformed_address_is_reported_without_its_password(conninfo: str) -> None:
     [finding] = doctor.check_database(conninfo)
 
     assert "is not a PostgreSQL connection string" in finding.detail
     assert "word" not in finding.detail + (finding.next_action or "").replace("password", "")
 
 
-def test_an_old_server_is_told(running: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_server_is_reported(running: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "MIN_POSTGRESQL", 19)
 
     version = _find(doctor.check_database(running), "version")
@@ -206,7 +206,7 @@ def test_an_old_server_is_told(running: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "19 or newer" in (version.next_action or "")
 
 
-def test_a_role_that_may_not_make_tables_is_told(running: str) -> None:
+def test_a_role_that_may_not_create_tables_is_reported(running: str) -> None:
     with psycopg.connect(running, autocommit=True) as conn:
         conn.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
         rights = _find(doctor.check_database(make_conninfo(running, user="guest", password="guest")), "rights")
@@ -216,11 +216,11 @@ def test_a_role_that_may_not_make_tables_is_told(running: str) -> None:
     assert "GRANT CREATE" in (rights.next_action or "")
 
 
-def test_a_read_only_copy_is_told() -> None:
+def test_a_read_only_replica_is_reported() -> None:
     assert "primary" in (doctor._check_rights(may_create=True, is_replica=True).next_action or "")
 
 
-def test_many_pending_migrations_are_no_wall(running: str) -> None:
+def test_many_pending_migrations_are_summarised(running: str) -> None:
     names = [f"{n:04}_x.sql" for n in range(65)]
     migrations = _find(doctor.check_database(running, lambda _: names), "migrations")
 
@@ -241,7 +241,7 @@ def test_pending_migrations_are_named(running: str) -> None:
     assert "builders migrate" in (migrations.next_action or "")
 
 
-def test_migrations_that_cannot_be_seen_are_told(running: str) -> None:
+def test_unreadable_migrations_are_reported(running: str) -> None:
     def pending(_: str) -> list[str]:
         raise psycopg.errors.InsufficientPrivilege("permission denied")
 
@@ -251,7 +251,7 @@ def test_migrations_that_cannot_be_seen_are_told(running: str) -> None:
     assert "permission denied" in migrations.detail
 
 
-def test_an_embedded_database_that_cannot_start_is_told_in_its_words(
+def test_a_failed_start_of_the_embedded_database_is_reported_with_its_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "postgres").symlink_to(tmp_path / "gone")

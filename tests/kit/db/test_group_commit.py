@@ -1,4 +1,4 @@
-"""Writes that come together share a commit, and each is answered after it; a bad one fails alone."""
+"""Concurrent writes share a commit and return after it; an invalid one fails alone."""
 
 import asyncio
 import itertools
@@ -82,7 +82,7 @@ async def test_writes_at_once_share_a_statement_and_each_gets_its_own_result(boo
     assert book.batches == [50]
 
 
-async def test_what_comes_during_a_write_is_the_next(book: Book) -> None:
+async def test_rows_that_arrive_during_a_write_form_the_next_batch(book: Book) -> None:
     book.pause = asyncio.Event()
     async with book.commits() as commits:
         first = asyncio.ensure_future(commits.add(0))
@@ -94,14 +94,14 @@ async def test_what_comes_during_a_write_is_the_next(book: Book) -> None:
     assert book.batches == [1, 19]
 
 
-async def test_one_that_comes_alone_is_written_too(book: Book) -> None:
+async def test_a_single_row_is_written(book: Book) -> None:
     async with book.commits() as commits:
         assert await commits.add(1) == "row 1"
         assert await commits.add(2) == "row 2"
     assert book.batches == [1, 1]
 
 
-async def test_the_answer_comes_after_the_commit(book: Book) -> None:
+async def test_the_result_is_returned_after_the_commit(book: Book) -> None:
     async def write(n: int) -> bool:
         await commits.add(n)
         return n in await book.numbers()  # as another connection sees it
@@ -111,7 +111,7 @@ async def test_the_answer_comes_after_the_commit(book: Book) -> None:
     assert max(book.batches) == 7
 
 
-async def test_a_row_that_was_not_written_yet_is_not_answered(book: Book) -> None:
+async def test_an_unwritten_row_has_no_result(book: Book) -> None:
     book.pause = asyncio.Event()
     async with book.commits() as commits:
         adding = asyncio.ensure_future(commits.add(1))
@@ -133,7 +133,7 @@ async def test_a_bad_row_fails_alone(book: Book) -> None:
 
 @trials(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.sampled_from([1, 2, BAD, 10**12]), max_size=20))
-async def test_whichever_rows_are_bad_all_others_are_there(book: Book, rows: list[int]) -> None:
+async def test_whichever_rows_are_bad_all_others_are_written(book: Book, rows: list[int]) -> None:
     await book.empty()
     async with book.commits(max_batch_rows=6) as commits:
         said = await asyncio.gather(*(commits.add(n) for n in rows), return_exceptions=True)
@@ -143,7 +143,7 @@ async def test_whichever_rows_are_bad_all_others_are_there(book: Book, rows: lis
     assert [isinstance(each, Exception) for each in said] == [n not in good for n in rows]
 
 
-async def test_a_result_too_few_is_an_error_for_all_and_hangs_nobody(database: Database) -> None:
+async def test_a_missing_result_fails_the_whole_batch_and_nobody_waits(database: Database) -> None:
     async def write(_: Conn, __: Sequence[int]) -> list[int]:
         return []
 
@@ -152,7 +152,7 @@ async def test_a_result_too_few_is_an_error_for_all_and_hangs_nobody(database: D
     assert [type(each) for each in said] == [ValueError, ValueError]
 
 
-async def test_beyond_the_bound_callers_are_told_to_come_back(book: Book) -> None:
+async def test_a_full_queue_is_a_503(book: Book) -> None:
     book.pause = asyncio.Event()
     async with book.commits(max_queued_rows=5) as commits:
         adding = [asyncio.ensure_future(commits.add(n)) for n in range(5)]
@@ -165,7 +165,7 @@ async def test_beyond_the_bound_callers_are_told_to_come_back(book: Book) -> Non
     assert await book.numbers() == [0, 1, 2, 3, 4]
 
 
-async def test_what_waits_at_the_end_is_written_and_nothing_more_is_taken(book: Book) -> None:
+async def test_closing_writes_queued_rows_and_refuses_new_ones(book: Book) -> None:
     commits = book.commits(max_batch_rows=2)
     adding = [asyncio.ensure_future(commits.add(n)) for n in range(5)]
     closing = asyncio.ensure_future(commits.close())
@@ -175,7 +175,7 @@ async def test_what_waits_at_the_end_is_written_and_nothing_more_is_taken(book: 
         await commits.add(6)
 
 
-async def test_a_caller_who_leaves_is_not_written_and_takes_nobody_with_him(book: Book) -> None:
+async def test_a_cancelled_caller_is_not_written_and_others_are(book: Book) -> None:
     async with book.commits() as commits:
         leaving, staying = asyncio.ensure_future(commits.add(1)), asyncio.ensure_future(commits.add(2))
         await asyncio.sleep(0)
@@ -184,7 +184,7 @@ async def test_a_caller_who_leaves_is_not_written_and_takes_nobody_with_him(book
     assert await book.numbers() == [2]
 
 
-async def test_a_write_that_takes_too_long_is_given_up(book: Book) -> None:
+async def test_a_write_over_its_time_limit_fails(book: Book) -> None:
     book.pause = asyncio.Event()  # that nobody sets
     async with book.commits(timeout_s=0.05, max_batch_rows=1) as commits:
         began = time.monotonic()
@@ -196,7 +196,7 @@ async def test_a_write_that_takes_too_long_is_given_up(book: Book) -> None:
         assert await commits.add(1) == "row 1"
 
 
-async def test_it_outlives_a_database_that_goes_away(
+async def test_writes_work_again_after_a_database_outage(
     conninfo: str, settings: Settings, database: Database
 ) -> None:
     async with made(database) as book, DatabaseProxy(conninfo) as proxy:

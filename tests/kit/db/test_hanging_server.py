@@ -27,7 +27,7 @@ async def proxy(conninfo: str) -> AsyncIterator[DatabaseProxy]:
 
 
 @pytest.fixture
-async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
+async def proxied(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
     """The whole service with its database behind the proxy."""
     behind = {
         "database_url": SecretStr(proxy.conninfo),
@@ -42,7 +42,7 @@ async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Servi
 
 
 @pytest.mark.parametrize("waited_s", [0.0, 1.9, 2.0, 2.5, 3.0])
-async def test_the_waits_for_a_connection_and_for_its_answer_add_up_to_twelve_seconds(
+async def test_waits_for_a_connection_and_a_result_are_at_most_twelve_seconds(
     conninfo: str, settings: Settings, waited_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = {name: Settings.model_fields[name].default for name in ("pool_timeout_s", "database_answer_timeout_s")}
@@ -66,8 +66,8 @@ async def test_the_waits_for_a_connection_and_for_its_answer_add_up_to_twelve_se
         await database.close()
 
 
-async def test_requests_end_within_the_limit_and_the_pool_recovers(house: Service, proxy: DatabaseProxy) -> None:
-    async with await make_person(house, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
+async def test_requests_end_within_the_limit_and_the_pool_recovers(proxied: Service, proxy: DatabaseProxy) -> None:
+    async with await make_person(proxied, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
         proxy.hang()
         async with asyncio.timeout(5):
             answers = await asyncio.gather(

@@ -53,12 +53,12 @@ def test_everything_is_applied_in_order_and_then_nothing(fresh: str) -> None:
     assert ask(fresh, "SELECT name FROM kit_migrations ORDER BY name") == [(name,) for name in sorted(done)]
 
 
-def test_to_look_at_what_is_pending_changes_nothing(fresh: str) -> None:
+def test_listing_pending_migrations_changes_nothing(fresh: str) -> None:
     assert migrations.list_pending(fresh)
     assert ask(fresh, "SELECT relname FROM pg_class WHERE relname LIKE 'kit%'") == []
 
 
-def test_processes_that_begin_at_once_do_not_fight(fresh: str) -> None:
+def test_processes_that_start_together_migrate_once(fresh: str) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     processes = [
         subprocess.Popen(
@@ -88,7 +88,7 @@ def test_a_new_file_is_applied_alone(fresh: str, extra: list[Migration]) -> None
     assert ask(fresh, "SELECT count(*) FROM two") == [(1,)]
 
 
-def test_a_changed_file_is_refused_in_words_and_nothing_else_is_done(fresh: str, extra: list[Migration]) -> None:
+def test_a_changed_file_is_refused_and_nothing_is_applied(fresh: str, extra: list[Migration]) -> None:
     extra.append(Migration("0002_two.sql", "CREATE TABLE two ()"))
     migrations.migrate(fresh)
     extra[:] = [
@@ -102,7 +102,7 @@ def test_a_changed_file_is_refused_in_words_and_nothing_else_is_done(fresh: str,
     assert migrations.list_pending(fresh) == ["0003_three.sql"]
 
 
-def test_a_file_that_fails_leaves_nothing_of_itself_and_all_before_it(fresh: str, extra: list[Migration]) -> None:
+def test_a_failed_file_is_rolled_back_and_earlier_files_stay(fresh: str, extra: list[Migration]) -> None:
     extra += [
         Migration("0002_two.sql", "CREATE TABLE two ()"),
         Migration("0003_three.sql", "CREATE TABLE three (); SELECT 1/0"),
@@ -131,7 +131,7 @@ def test_a_new_version_of_the_queue_brings_its_own_files(
     assert ask(fresh, "SELECT brand_new FROM procrastinate_jobs") == []
 
 
-def test_what_a_later_version_applied_is_left_alone(fresh: str, extra: list[Migration]) -> None:
+def test_migrations_of_a_later_version_are_kept(fresh: str, extra: list[Migration]) -> None:
     """An older version may run beside a newer one: migrations are additive for one release."""
     extra.append(Migration("0002_two.sql", "CREATE TABLE two ()"))
     migrations.migrate(fresh)
@@ -140,7 +140,7 @@ def test_what_a_later_version_applied_is_left_alone(fresh: str, extra: list[Migr
     assert migrations.migrate(fresh) == []
 
 
-def test_a_server_that_is_too_old_is_refused_in_words(fresh: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_too_old_is_refused(fresh: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no such server here; only its answer to the question for its version is made up."""
 
     class Old(psycopg.Connection[Any]):
@@ -157,7 +157,7 @@ def test_a_server_that_is_too_old_is_refused_in_words(fresh: str, monkeypatch: p
 
 
 def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
-    """Or their digests would tell a changed file on the next machine."""
+    """Otherwise their digests would differ on a machine with another locale."""
     digest = (
         "from builders.kit.db import migrations; print(*(each.digest for each in migrations.list_migrations()))"
     )

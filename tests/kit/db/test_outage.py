@@ -1,4 +1,4 @@
-"""The database goes away and comes back; the service says so, and goes on without a restart."""
+"""The database is away for a time: the service reports it and continues without a restart."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from tests.kit.db.proxy import DatabaseProxy
 from tests.kit.scratch import until
 
 POOL_TIMEOUT_S = 0.3
-PATIENCE_S = 5  # for all of these together, on a slow machine
+TIME_LIMIT_S = 5  # for all of these together, on a slow machine
 NEW_KEY = {"label": "ci", "key_kind": "test", "preset": "developer_full"}
 
 
@@ -27,7 +27,7 @@ async def proxy(conninfo: str) -> AsyncIterator[DatabaseProxy]:
 
 
 @pytest.fixture
-async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
+async def proxied(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Service]:
     """The whole service with its database behind the proxy."""
     behind = {
         "database_url": SecretStr(proxy.conninfo),
@@ -41,8 +41,8 @@ async def house(proxy: DatabaseProxy, settings: Settings) -> AsyncIterator[Servi
 
 
 @pytest.fixture
-async def ada(house: Service) -> AsyncIterator[Person]:
-    async with await make_person(house, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
+async def ada(proxied: Service) -> AsyncIterator[Person]:
+    async with await make_person(proxied, name="ada", preset=Preset.DEVELOPER_FULL) as ada:
         yield ada
 
 
@@ -56,7 +56,7 @@ def assert_away(answer: httpx.Response) -> None:
     assert int(answer.headers["Retry-After"]) == answer.json()["retry_after"] > 0
 
 
-async def test_without_the_database_all_that_needs_it_is_a_503_and_the_rest_goes_on(
+async def test_without_the_database_requests_that_need_it_are_503_and_others_work(
     ada: Person, proxy: DatabaseProxy
 ) -> None:
     assert (await ada.get("/v1/api-keys")).status_code == 200
@@ -66,7 +66,7 @@ async def test_without_the_database_all_that_needs_it_is_a_503_and_the_rest_goes
     answers = [await ada.get("/v1/api-keys"), await ada.post("/v1/api-keys", json=NEW_KEY)]
     at_once = await asyncio.gather(*(ada.get("/v1/api-keys/scopes") for _ in range(20)))
 
-    assert time.monotonic() - began < PATIENCE_S
+    assert time.monotonic() - began < TIME_LIMIT_S
     for answer in (*answers, *at_once):
         assert_away(answer)
     assert (await ada.get("/livez")).status_code == (await ada.get("/health")).status_code == 200
@@ -74,7 +74,7 @@ async def test_without_the_database_all_that_needs_it_is_a_503_and_the_rest_goes
     assert (ready.status_code, ready.json()["detail"]) == (503, "database: away")
 
 
-async def test_it_goes_on_when_the_database_is_back(ada: Person, proxy: DatabaseProxy) -> None:
+async def test_the_service_recovers_when_the_database_is_back(ada: Person, proxy: DatabaseProxy) -> None:
     for _ in range(3):
         await proxy.shut()
         assert_away(await ada.get("/v1/api-keys"))
@@ -85,7 +85,7 @@ async def test_it_goes_on_when_the_database_is_back(ada: Person, proxy: Database
         assert {answer.status_code for answer in answers} == {200}
 
 
-async def test_connections_that_a_restart_broke_are_weeded_out_together(ada: Person, proxy: DatabaseProxy) -> None:
+async def test_connections_broken_by_a_restart_are_discarded_together(ada: Person, proxy: DatabaseProxy) -> None:
     await asyncio.gather(*(ada.get("/v1/api-keys") for _ in range(12)))  # the pool of four is full now
     await proxy.shut()
     await proxy.open()
@@ -97,7 +97,7 @@ async def test_connections_that_a_restart_broke_are_weeded_out_together(ada: Per
     assert found[-4:] == [200] * 4
 
 
-async def test_a_write_that_was_cut_off_can_be_repeated_with_its_key(ada: Person, proxy: DatabaseProxy) -> None:
+async def test_an_interrupted_write_can_be_repeated_with_its_key(ada: Person, proxy: DatabaseProxy) -> None:
     key = {"Idempotency-Key": "cut-off"}
     await proxy.shut()
     assert_away(await ada.post("/v1/api-keys", json=NEW_KEY, headers=key))
@@ -111,7 +111,7 @@ async def test_a_write_that_was_cut_off_can_be_repeated_with_its_key(ada: Person
     assert first.json()["id"] == again.json()["id"]
 
 
-async def test_the_service_starts_without_its_database_and_finds_it_later(
+async def test_the_service_starts_without_its_database_and_connects_later(
     proxy: DatabaseProxy, settings: Settings
 ) -> None:
     await proxy.shut()

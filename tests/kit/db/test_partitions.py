@@ -77,7 +77,9 @@ def set_clock(*, year: int, month: int, day: int, hour: int = 12) -> datetime:
     return clock.now()
 
 
-async def test_this_month_and_two_ahead_are_made_over_the_end_of_a_year(grown: Grown, conn: Conn) -> None:
+async def test_partitions_of_this_month_and_two_ahead_are_created_across_a_new_year(
+    grown: Grown, conn: Conn
+) -> None:
     set_clock(year=2027, month=11, day=30)
     await partitions.rotate_partitions(conn)
     assert await grown.months() == ["2027_11", "2027_12", "2028_01", "default"]
@@ -88,7 +90,7 @@ async def test_this_month_and_two_ahead_are_made_over_the_end_of_a_year(grown: G
     assert await grown.months() == ["2027_11", "2027_12", "2028_01", "2028_02", "default"]
 
 
-async def test_a_row_goes_to_its_month_and_otherwise_to_the_default(grown: Grown, conn: Conn) -> None:
+async def test_a_row_goes_to_its_month_or_to_the_default_partition(grown: Grown, conn: Conn) -> None:
     now = set_clock(year=2028, month=2, day=29)
     await partitions.rotate_partitions(conn)
     moments = [
@@ -104,7 +106,7 @@ async def test_a_row_goes_to_its_month_and_otherwise_to_the_default(grown: Grown
     assert await grown.rows() == {"2028_02": [0, 1], "2028_03": [2], "default": [3, 4]}
 
 
-async def test_what_the_default_caught_moves_when_its_month_is_made(grown: Grown, conn: Conn) -> None:
+async def test_rows_of_the_default_partition_move_to_a_new_month(grown: Grown, conn: Conn) -> None:
     """On a new database nothing else would ever be made: rows come before the first turn."""
     now = set_clock(year=2028, month=5, day=15)
     for number, at in enumerate([now, now + timedelta(days=30), now - timedelta(days=30)]):
@@ -116,7 +118,7 @@ async def test_what_the_default_caught_moves_when_its_month_is_made(grown: Grown
     assert await grown.rows() == {"2028_05": [0], "2028_06": [1], "default": [2]}
 
 
-async def test_old_months_are_dropped_when_their_last_day_is_old(grown: Grown, conn: Conn) -> None:
+async def test_a_month_is_dropped_when_its_last_day_is_old(grown: Grown, conn: Conn) -> None:
     for month in (1, 2, 3):
         at = set_clock(year=2028, month=month, day=10)
         await partitions.rotate_partitions(conn)
@@ -132,7 +134,7 @@ async def test_old_months_are_dropped_when_their_last_day_is_old(grown: Grown, c
     assert await grown.rows() == {"2028_02": [2], "2028_03": [3]}
 
 
-async def test_old_rows_of_the_default_are_forgotten_too(grown: Grown, conn: Conn) -> None:
+async def test_old_rows_of_the_default_partition_are_deleted(grown: Grown, conn: Conn) -> None:
     now = set_clock(year=2028, month=5, day=15)
     await grown.write(1, now - KEPT - timedelta(minutes=1))
     await grown.write(2, now - KEPT + timedelta(minutes=1))
@@ -142,7 +144,7 @@ async def test_old_rows_of_the_default_are_forgotten_too(grown: Grown, conn: Con
     assert await grown.rows() == {"default": [2]}
 
 
-async def test_partitions_of_others_are_left_alone(grown: Grown, conn: Conn) -> None:
+async def test_partitions_of_other_tables_are_not_changed(grown: Grown, conn: Conn) -> None:
     set_clock(year=2028, month=5, day=15)
     await conn.execute(
         sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES FROM ('2001-01-01') TO ('2002-01-01')").format(
@@ -153,7 +155,7 @@ async def test_partitions_of_others_are_left_alone(grown: Grown, conn: Conn) -> 
     assert (await grown.months())[-2:] == ["archive", "default"]
 
 
-async def test_several_turns_at_once_do_not_fight(grown: Grown, own_database: Database) -> None:
+async def test_concurrent_rotations_do_not_conflict(grown: Grown, own_database: Database) -> None:
     async def turn() -> None:
         async with own_database.connection() as conn:
             await partitions.rotate_partitions(conn)
@@ -163,7 +165,7 @@ async def test_several_turns_at_once_do_not_fight(grown: Grown, own_database: Da
     assert await grown.months() == ["2028_08", "2028_09", "2028_10", "default"]
 
 
-async def test_a_turn_loses_no_row_that_is_written_meanwhile(grown: Grown, own_database: Database) -> None:
+async def test_a_rotation_loses_no_concurrently_written_row(grown: Grown, own_database: Database) -> None:
     now = set_clock(year=2028, month=9, day=1)
 
     async def write(first: int) -> None:
@@ -183,9 +185,7 @@ async def test_a_turn_loses_no_row_that_is_written_meanwhile(grown: Grown, own_d
     assert await grown.rows() == {"2028_09": list(range(200))}
 
 
-async def test_the_outbox_is_turned_by_the_housekeeping_job(
-    own: Settings, own_database: Database, conn: Conn
-) -> None:
+async def test_the_housekeeping_job_rotates_the_outbox(own: Settings, own_database: Database, conn: Conn) -> None:
     await queue.defer(conn, queue.run_maintenance, timestamp=0)
     await queue.run_pending(own_database, own)
 

@@ -1,4 +1,4 @@
-"""Each event is told to each subscriber, and none of them holds up another."""
+"""Each event is dispatched to each subscriber, and no subscriber delays another."""
 
 import asyncio
 from collections import Counter
@@ -21,15 +21,15 @@ from tests.kit.scratch import until
 pytestmark = pytest.mark.usefixtures("registers")
 
 
-class Told(BaseModel):
+class Changed(BaseModel):
     """What an event says."""
 
     number: int
 
 
-TOLD = Event(name="thing.told", version=1, description="Something was told.", example=Told(number=1))
+CHANGED = Event(name="thing.changed", version=1, description="Something was changed.", example=Changed(number=1))
 HIDDEN = Event(
-    name="thing.hidden", version=1, description="Something inside.", example=Told(number=1), internal=True
+    name="thing.hidden", version=1, description="Something inside.", example=Changed(number=1), internal=True
 )
 
 
@@ -43,17 +43,17 @@ async def conn(own_database: Database) -> AsyncIterator[Conn]:
 
 
 def listen(event: Event, name: str) -> None:
-    """A subscriber that writes down what it hears."""
+    """Subscribe a function that records the events it receives."""
 
-    async def hear(conn: Conn, told: PublishedEvent) -> None:
-        await conn.execute("INSERT INTO heard VALUES (%s, %s)", [name, told.read()["number"]])
+    async def hear(conn: Conn, published: PublishedEvent) -> None:
+        await conn.execute("INSERT INTO heard VALUES (%s, %s)", [name, published.read()["number"]])
 
     dispatcher.subscribe(event.name, name=name)(hear)
 
 
 async def publish(database: Database, event: Event, count: int = 1, *, account: UUID | None = None) -> None:
     async with database.transaction() as conn:
-        happened = [(account or ids.new(), Told(number=number)) for number in range(count)]
+        happened = [(account or ids.new(), Changed(number=number)) for number in range(count)]
         await outbox.publish_many(conn, event, happened)
 
 
@@ -72,18 +72,18 @@ async def heard(conn: Conn) -> Counter[tuple[str, int]]:
     return Counter(await (await conn.execute("SELECT subscriber, number FROM heard")).fetchall())
 
 
-async def test_each_subscriber_hears_of_each_event(own: Settings, own_database: Database, conn: Conn) -> None:
-    listen(TOLD, "ears")
-    listen(TOLD, "other_ears")
-    listen(HIDDEN, "hidden_ears")
-    await publish(own_database, TOLD, 3)
+async def test_each_subscriber_receives_each_event(own: Settings, own_database: Database, conn: Conn) -> None:
+    listen(CHANGED, "first")
+    listen(CHANGED, "second")
+    listen(HIDDEN, "hidden")
+    await publish(own_database, CHANGED, 3)
     await publish(own_database, HIDDEN)
 
     assert await dispatch(own_database) == 4
     await queue.run_pending(own_database, own)
 
-    everyone = [(name, number) for name in ("ears", "other_ears") for number in range(3)]
-    assert await heard(conn) == Counter([*everyone, ("hidden_ears", 0)])
+    everyone = [(name, number) for name in ("first", "second") for number in range(3)]
+    assert await heard(conn) == Counter([*everyone, ("hidden", 0)])
     assert await dispatch(own_database) == 0
 
 
@@ -92,39 +92,39 @@ async def test_a_subscriber_is_given_the_event_as_it_was_published(
 ) -> None:
     given: list[PublishedEvent] = []
 
-    async def keep(_: Conn, told: PublishedEvent) -> None:
-        given.append(told)
+    async def keep(_: Conn, event: PublishedEvent) -> None:
+        given.append(event)
 
-    dispatcher.subscribe(TOLD.name, name="keep")(keep)
+    dispatcher.subscribe(CHANGED.name, name="keep")(keep)
     account = ids.new()
-    await publish(own_database, TOLD, account=account)
+    await publish(own_database, CHANGED, account=account)
     await dispatch(own_database)
     await queue.run_pending(own_database, own)
 
-    [told] = given
-    assert (told.name, told.version, told.account_id, told.data) == (TOLD.name, 1, account, '{"number":0}')
+    [event] = given
+    assert (event.name, event.version, event.account_id, event.data) == (CHANGED.name, 1, account, '{"number":0}')
     found = await conn.execute("SELECT id, created_at FROM kit_outbox")
-    assert await found.fetchall() == [(told.id, told.created_at)]
+    assert await found.fetchall() == [(event.id, event.created_at)]
 
 
-async def test_two_dispatchers_at_once_hand_on_each_event_once(own_database: Database, conn: Conn) -> None:
-    listen(TOLD, "ears")
-    listen(TOLD, "other_ears")
+async def test_two_dispatchers_at_once_dispatch_each_event_once(own_database: Database, conn: Conn) -> None:
+    listen(CHANGED, "first")
+    listen(CHANGED, "second")
     count = 2 * dispatcher.BATCH_SIZE + 100
-    await publish(own_database, TOLD, count)
+    await publish(own_database, CHANGED, count)
 
     done = await asyncio.gather(*(dispatch(own_database) for _ in range(4)))
 
     assert sum(done) == count
     found = await conn.execute("SELECT args ->> 'event_id', args ->> 'subscriber' FROM procrastinate_jobs")
-    told = Counter(await found.fetchall())
-    assert len(told) == 2 * count
-    assert set(told.values()) == {1}
+    calls = Counter(await found.fetchall())
+    assert len(calls) == 2 * count
+    assert set(calls.values()) == {1}
 
 
 async def test_a_dispatcher_does_not_wait_for_another_one(own_database: Database, conn: Conn) -> None:
-    listen(TOLD, "ears")
-    await publish(own_database, TOLD, dispatcher.BATCH_SIZE + 10)
+    listen(CHANGED, "first")
+    await publish(own_database, CHANGED, dispatcher.BATCH_SIZE + 10)
 
     async with own_database.transaction() as first, own_database.transaction() as second:
         assert await dispatcher.dispatch(first) == dispatcher.BATCH_SIZE
@@ -134,11 +134,9 @@ async def test_a_dispatcher_does_not_wait_for_another_one(own_database: Database
     assert await found.fetchone() == (dispatcher.BATCH_SIZE + 10,)
 
 
-async def test_a_dispatch_that_fails_hands_on_nothing_and_loses_nothing(
-    own_database: Database, conn: Conn
-) -> None:
-    listen(TOLD, "ears")
-    await publish(own_database, TOLD, 5)
+async def test_a_failed_dispatch_is_rolled_back_and_repeated(own_database: Database, conn: Conn) -> None:
+    listen(CHANGED, "first")
+    await publish(own_database, CHANGED, 5)
 
     async def fail() -> None:
         async with own_database.transaction() as working:
@@ -153,35 +151,37 @@ async def test_a_dispatch_that_fails_hands_on_nothing_and_loses_nothing(
     assert await dispatch(own_database) == 5
 
 
-async def test_a_failing_subscriber_is_tried_again_and_holds_up_no_other(
+async def test_a_failing_subscriber_is_retried_and_delays_no_other(
     own: Settings, own_database: Database, conn: Conn
 ) -> None:
     tried: list[int] = []
 
-    async def stumble(conn: Conn, told: PublishedEvent) -> None:
-        await conn.execute("INSERT INTO heard VALUES ('stumbling', %s)", [told.read()["number"]])
-        tried.append(told.read()["number"])
+    async def stumble(conn: Conn, event: PublishedEvent) -> None:
+        await conn.execute("INSERT INTO heard VALUES ('stumbling', %s)", [event.read()["number"]])
+        tried.append(event.read()["number"])
         if len(tried) == 1:
             raise ZeroDivisionError
 
-    dispatcher.subscribe(TOLD.name, name="stumble")(stumble)
-    listen(TOLD, "ears")
-    await publish(own_database, TOLD)
+    dispatcher.subscribe(CHANGED.name, name="stumble")(stumble)
+    listen(CHANGED, "first")
+    await publish(own_database, CHANGED)
     await dispatch(own_database)
     await queue.run_pending(own_database, own)
 
-    assert await heard(conn) == Counter([("ears", 0)])  # what the failing one wrote went with it
+    assert await heard(conn) == Counter([("first", 0)])  # what the failing one wrote went with it
     found = await conn.execute("SELECT status::text, attempts, scheduled_at > now() FROM procrastinate_jobs")
     assert await found.fetchall() == [("todo", 1, True)]
 
     await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
     await queue.run_pending(own_database, own)
-    assert await heard(conn) == Counter([("ears", 0), ("stumbling", 0)])
+    assert await heard(conn) == Counter([("first", 0), ("stumbling", 0)])
     assert tried == [0, 0]
 
 
-async def test_an_event_that_nobody_listens_to_is_done_with(own_database: Database, conn: Conn) -> None:
-    await publish(own_database, TOLD, 2)
+async def test_an_event_without_subscribers_is_removed_from_the_pending_list(
+    own_database: Database, conn: Conn
+) -> None:
+    await publish(own_database, CHANGED, 2)
 
     assert await dispatch(own_database) == 2
 
@@ -194,21 +194,21 @@ async def test_an_event_that_nobody_listens_to_is_done_with(own_database: Databa
 async def test_a_worker_that_does_not_know_a_subscriber_leaves_its_jobs_to_one_that_does(
     own: Settings, own_database: Database, conn: Conn
 ) -> None:
-    listen(TOLD, "ears")
-    await publish(own_database, TOLD)
+    listen(CHANGED, "first")
+    await publish(own_database, CHANGED)
     await dispatch(own_database)
-    dispatcher._subscribers[TOLD.name].clear()  # as in a worker of the revision before, in a rolling deploy
+    dispatcher._subscribers[CHANGED.name].clear()  # as in a worker of the revision before, in a rolling deploy
 
     await queue.run_pending(own_database, own)
     assert await heard(conn) == Counter()
 
-    listen(TOLD, "ears")
+    listen(CHANGED, "first")
     await conn.execute("UPDATE procrastinate_jobs SET scheduled_at = NULL")
     await queue.run_pending(own_database, own)
-    assert await heard(conn) == Counter([("ears", 0)])
+    assert await heard(conn) == Counter([("first", 0)])
 
 
-async def test_dispatching_goes_on_over_a_database_that_goes_and_comes_back(
+async def test_dispatching_continues_after_a_database_outage(
     own: Settings, own_database: Database, conn: Conn
 ) -> None:
     assert own.database_url is not None
@@ -217,12 +217,12 @@ async def test_dispatching_goes_on_over_a_database_that_goes_and_comes_back(
         await behind.open()
         running = asyncio.create_task(dispatcher.run(behind))
         for _ in range(2):
-            await publish(own_database, TOLD)
-            await told_all(conn)
+            await publish(own_database, CHANGED)
+            await wait_until_dispatched(conn)
             await proxy.shut()
-            await publish(own_database, TOLD)
+            await publish(own_database, CHANGED)
             await proxy.open()
-            await told_all(conn)
+            await wait_until_dispatched(conn)
         assert not running.done()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -230,11 +230,11 @@ async def test_dispatching_goes_on_over_a_database_that_goes_and_comes_back(
         await behind.close()
 
 
-async def test_dispatching_goes_on_over_a_queue_that_is_locked(
+async def test_dispatching_continues_while_the_queue_is_locked(
     own: Settings, own_database: Database, conn: Conn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert own.database_url is not None
-    listen(TOLD, "ears")
+    listen(CHANGED, "first")
     delayed = asyncio.Event()
 
     class Log:
@@ -244,23 +244,23 @@ async def test_dispatching_goes_on_over_a_queue_that_is_locked(
     monkeypatch.setattr(dispatcher, "_log", Log())
     behind = Database(own.database_url.get_secret_value(), own.model_copy(update={"lock_timeout_s": 0.05}))
     await behind.open()
-    await publish(own_database, TOLD)
+    await publish(own_database, CHANGED)
     running = asyncio.create_task(dispatcher.run(behind))
     async with conn.transaction():
         await conn.execute("LOCK TABLE procrastinate_jobs IN ACCESS EXCLUSIVE MODE")
         await asyncio.wait([asyncio.create_task(delayed.wait()), running], return_when="FIRST_COMPLETED")
     assert not running.done()
-    await told_all(conn)
+    await wait_until_dispatched(conn)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
     await behind.close()
 
 
-async def told_all(conn: Conn) -> None:
-    """Waits until no event is left to tell."""
+async def wait_until_dispatched(conn: Conn) -> None:
+    """Wait until no event is pending."""
 
-    async def is_told() -> bool:
+    async def is_dispatched() -> bool:
         return await (await conn.execute("SELECT FROM kit_outbox_pending")).fetchone() is None
 
-    await until(is_told)
+    await until(is_dispatched)

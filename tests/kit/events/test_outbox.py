@@ -1,4 +1,4 @@
-"""An event exists if and only if what it tells of was committed."""
+"""An event is stored exactly when its transaction commits."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -18,18 +18,18 @@ from builders.kit.values import clock, ids
 pytestmark = pytest.mark.usefixtures("registers")
 
 
-class Told(BaseModel):
-    """What an event says."""
+class Changed(BaseModel):
+    """The data of an event."""
 
     zeta: str = "last first"
     alpha: int = 1
 
 
-TOLD = Event(name="thing.told", version=3, description="Something was told.", example=Told())
+CHANGED = Event(name="thing.changed", version=3, description="Something was changed.", example=Changed())
 
 
 async def kept(conn: Conn) -> list[tuple[str, int, str | None, str]]:
-    """The events that are both kept and to be told."""
+    """Return the events that are stored and pending."""
     found = await conn.execute(
         "SELECT name, version, request_id, data FROM kit_outbox JOIN kit_outbox_pending USING (id, created_at) "
         "ORDER BY id"
@@ -44,19 +44,19 @@ async def conn(own_database: Database) -> AsyncIterator[Conn]:
         yield conn
 
 
-async def test_a_committed_event_is_kept_and_to_be_told(own_database: Database, conn: Conn) -> None:
+async def test_a_committed_event_is_stored_and_pending(own_database: Database, conn: Conn) -> None:
     with bound_contextvars(request_id="request-1"):
         async with own_database.transaction() as writing:
-            await outbox.publish(writing, TOLD, account_id=ids.new(), data=Told())
+            await outbox.publish(writing, CHANGED, account_id=ids.new(), data=Changed())
             assert await kept(conn) == []
 
-    assert await kept(conn) == [("thing.told", 3, "request-1", '{"zeta":"last first","alpha":1}')]
+    assert await kept(conn) == [("thing.changed", 3, "request-1", '{"zeta":"last first","alpha":1}')]
 
 
-async def test_an_event_of_a_transaction_that_failed_never_was(own_database: Database, conn: Conn) -> None:
+async def test_a_rolled_back_event_is_not_stored(own_database: Database, conn: Conn) -> None:
     async def fail() -> None:
         async with own_database.transaction() as writing:
-            await outbox.publish(writing, TOLD, account_id=ids.new(), data=Told())
+            await outbox.publish(writing, CHANGED, account_id=ids.new(), data=Changed())
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -69,10 +69,12 @@ async def test_an_event_of_a_transaction_that_failed_never_was(own_database: Dat
 async def test_many_events_are_published_in_their_order(own_database: Database, conn: Conn) -> None:
     accounts = [ids.new() for _ in range(3)]
     async with own_database.transaction() as writing:
-        await outbox.publish_many(writing, TOLD, [(account, Told(alpha=n)) for n, account in enumerate(accounts)])
-        await outbox.publish_many(writing, TOLD, [])
+        await outbox.publish_many(
+            writing, CHANGED, [(account, Changed(alpha=n)) for n, account in enumerate(accounts)]
+        )
+        await outbox.publish_many(writing, CHANGED, [])
 
-    assert [Told.model_validate_json(data).alpha for *_, data in await kept(conn)] == [0, 1, 2]
+    assert [Changed.model_validate_json(data).alpha for *_, data in await kept(conn)] == [0, 1, 2]
     found = await conn.execute("SELECT account_id, created_at FROM kit_outbox ORDER BY id")
     rows = await found.fetchall()
     assert [account for account, _ in rows] == accounts
@@ -80,9 +82,9 @@ async def test_many_events_are_published_in_their_order(own_database: Database, 
 
 
 def test_a_name_is_declared_once() -> None:
-    assert outbox.declare(TOLD) is outbox.declare(TOLD)
-    with pytest.raises(ValueError, match=r"thing\.told is declared twice"):
-        outbox.declare(Event(name="thing.told", version=4, description="Another.", example=Told()))
+    assert outbox.declare(CHANGED) is outbox.declare(CHANGED)
+    with pytest.raises(ValueError, match=r"thing\.changed is declared twice"):
+        outbox.declare(Event(name="thing.changed", version=4, description="Another.", example=Changed()))
 
 
 class Kind(StrEnum):
@@ -98,8 +100,8 @@ class Part(BaseModel):
     id: UUID
 
 
-class Whole(BaseModel):
-    """What an event says, of each type."""
+class AllTypes(BaseModel):
+    """The data of an event. of each type."""
 
     id: UUID
     at: datetime
@@ -110,8 +112,8 @@ class Whole(BaseModel):
     anything: Any
 
 
-def test_an_event_tells_the_members_of_its_data_and_their_types() -> None:
-    example = Whole(id=ids.new(), at=clock.now(), n=None, kind=Kind.A, parts=[], one_of="x", anything=1)
+def test_an_event_describes_the_members_of_its_data() -> None:
+    example = AllTypes(id=ids.new(), at=clock.now(), n=None, kind=Kind.A, parts=[], one_of="x", anything=1)
     assert Event(name="whole.told", version=1, description="All.", example=example).members() == [
         ("id", "uuid"),
         ("at", "date-time"),
@@ -124,8 +126,8 @@ def test_an_event_tells_the_members_of_its_data_and_their_types() -> None:
 
 
 def test_declared_events_are_listed_by_name() -> None:
-    outbox.declare(TOLD)
-    outbox.declare(Event(name="a.first", version=1, description="First.", example=Told(), internal=True))
+    outbox.declare(CHANGED)
+    outbox.declare(Event(name="a.first", version=1, description="First.", example=Changed(), internal=True))
     names = [event.name for event in outbox.list_events()]
     assert names == sorted(names)
-    assert {"a.first", "thing.told"} <= set(names)
+    assert {"a.first", "thing.changed"} <= set(names)

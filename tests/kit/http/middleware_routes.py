@@ -1,4 +1,4 @@
-"""Routes that answer, fail, wait and never end, for tests of the edge."""
+"""Routes that answer, fail, wait and never end, for tests of the middleware."""
 
 import asyncio
 from typing import Any
@@ -13,7 +13,7 @@ SHARED = Response("always the same")
 
 
 def make_router() -> routes.Router:
-    router = routes.Router(tags=["edge"])
+    router = routes.Router(tags=["middleware"])
 
     @router.get("/id")
     async def own_id() -> dict[str, Any]:

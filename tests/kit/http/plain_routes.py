@@ -213,7 +213,7 @@ def unique_id(route: Any) -> str:  # APIRoute, whose name is all that is asked o
 
 
 def make_plain() -> FastAPI:
-    """FastAPI as it comes; it is told only how our refusals look, which it cannot know."""
+    """Plain FastAPI; only the form of our error responses is configured."""
     app = FastAPI(title="Things", version="1", redirect_slashes=False)
     router = APIRouter(prefix=PREFIX, tags=["things"], generate_unique_id_function=unique_id)
     declare(router)

@@ -1,4 +1,4 @@
-"""The line of a request says what the logger would have said, and is written soon."""
+"""The log line of a request equals the logger's, and is written soon."""
 
 import asyncio
 import json
@@ -64,16 +64,14 @@ async def test_a_line_has_the_time_of_its_request(logged: StringIO) -> None:
     assert event["timestamp"] < log.stamp(clock.epoch())
 
 
-async def test_not_more_are_held_back_than_fit_in_memory(
-    logged: StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_number_of_buffered_lines_is_bounded(logged: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_log, "_MAX_BUFFERED", 3)
     for _ in range(7):
         await note()
     assert len(events(logged)) == 6
 
 
-def test_a_line_whose_loop_ended_is_written_with_the_next_one(logged: StringIO) -> None:
+def test_a_line_of_a_closed_event_loop_is_written_with_the_next_one(logged: StringIO) -> None:
     asyncio.run(note(status=1))
     assert logged.getvalue() == ""
     clock.move(3 * access_log.FLUSH_INTERVAL)
@@ -86,7 +84,7 @@ def test_a_line_whose_loop_ended_is_written_with_the_next_one(logged: StringIO) 
     assert [each["status"] for each in events(logged)] == [1, 2]
 
 
-async def test_nothing_is_held_back_at_a_level_that_shows_nothing(logged: StringIO) -> None:
+async def test_nothing_is_buffered_at_a_level_that_drops_it(logged: StringIO) -> None:
     log.configure(level="warning", stream=logged)
     await note()
     access_log.flush()

@@ -1,4 +1,4 @@
-"""The published interface, and the pages that show it without the internet."""
+"""The OpenAPI document, and pages that show it without internet access."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.cast import Client
 
 
 @pytest.mark.parametrize("page", ["/docs", "/redoc"])
-async def test_a_page_asks_nobody_but_us(anyone: Client, page: str) -> None:
+async def test_a_page_loads_nothing_from_other_origins(anyone: Client, page: str) -> None:
     answer = await anyone.get(page)
 
     assert answer.status_code == 200
@@ -29,7 +29,7 @@ async def test_a_page_asks_nobody_but_us(anyone: Client, page: str) -> None:
     assert "http" not in policy
 
 
-async def test_the_document_is_served_as_it_is_made(anyone: Client, service: Service) -> None:
+async def test_the_document_is_served_unchanged(anyone: Client, service: Service) -> None:
     answer = await anyone.get("/openapi.json")
 
     document = answer.json()
@@ -46,7 +46,7 @@ def test_every_reference_in_the_document_leads_somewhere(service: Service) -> No
     assert names <= document["components"]["schemas"].keys()
 
 
-def test_a_summary_is_the_first_sentence_and_is_not_said_twice(service: Service) -> None:
+def test_a_summary_is_the_first_sentence_and_not_repeated(service: Service) -> None:
     paths = service.openapi()["paths"]
     mint, read = paths["/v1/api-keys"]["post"], paths["/v1/api-keys/{key_id}"]["get"]
     assert mint["summary"] == "Mint an API key"
@@ -55,7 +55,7 @@ def test_a_summary_is_the_first_sentence_and_is_not_said_twice(service: Service)
     assert (read["summary"], read["description"]) == ("Read one API key", "Requires the scope `keys:read`.")
 
 
-def test_an_example_keeps_its_nulls(service: Service) -> None:
+def test_an_example_keeps_null_members(service: Service) -> None:
     [example] = service.openapi()["components"]["schemas"]["ApiKeyItem"]["examples"]
     assert example["expires_at"] is None
 
@@ -78,7 +78,9 @@ def test_a_list_shows_the_example_of_its_item(service: Service) -> None:
         ("/v1/api-keys", "post", {"413", "503"}),
     ],
 )
-def test_what_can_be_refused_for_us_is_said(service: Service, path: str, method: str, statuses: set[str]) -> None:
+def test_refusals_outside_of_handlers_are_documented(
+    service: Service, path: str, method: str, statuses: set[str]
+) -> None:
     answers = service.openapi()["paths"][path][method]["responses"]
     assert {"413", "503"} & answers.keys() == statuses
     for status in statuses:
@@ -97,7 +99,7 @@ def test_what_can_be_refused_for_us_is_said(service: Service, path: str, method:
         ("PUT", "/docs/assets/swagger-ui.css", 405),
     ],
 )
-async def test_refusals_beside_the_routes_have_the_same_form(
+async def test_refusals_outside_of_routes_have_the_same_form(
     anyone: Client, method: str, path: str, status: int
 ) -> None:
     answer = await anyone.request(method, path)
@@ -107,12 +109,12 @@ async def test_refusals_beside_the_routes_have_the_same_form(
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
-async def test_a_page_can_be_asked_for_its_head(anyone: Client) -> None:
+async def test_a_page_answers_head(anyone: Client) -> None:
     answer = await anyone.head("/docs")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
 
 
-def test_what_requests_share_can_be_taken_back() -> None:
+def test_an_attribute_of_the_shared_state_can_be_deleted() -> None:
     state = make_app().state
     state.lamp = 1
     assert (state.lamp, state["lamp"]) == (1, 1)

@@ -76,7 +76,7 @@ async def test_reads_what_json_wrote(value: Any, *, ascii_only: bool) -> None:
 
 
 @given(raw=st.binary(min_size=1, max_size=60) | st.text(max_size=60).map(str.encode).filter(bool))
-async def test_whatever_else_is_sent_is_refused_in_order(raw: bytes) -> None:
+async def test_any_bytes_are_parsed_or_refused(raw: bytes) -> None:
     refused: Invalid | None = None
     try:
         await read(raw)
@@ -107,7 +107,7 @@ async def test_whatever_else_is_sent_is_refused_in_order(raw: bytes) -> None:
         (b'{"a":\t' + b"9" * 300 + b".0e9}", "number_too_large", ["body"]),
     ],
 )
-async def test_what_is_no_json_for_us_is_refused(raw: bytes, kind: str, at: list[str | int]) -> None:
+async def test_json_that_is_not_accepted_is_refused(raw: bytes, kind: str, at: list[str | int]) -> None:
     error = await refusal(raw)
     assert (error["type"], error["loc"]) == (kind, at)
 
@@ -115,7 +115,7 @@ async def test_what_is_no_json_for_us_is_refused(raw: bytes, kind: str, at: list
 @pytest.mark.parametrize(
     "content_type", ["application/json", "APPLICATION/JSON; charset=x", "application/a.b+json"]
 )
-async def test_json_is_known_by_its_type(content_type: str) -> None:
+async def test_json_is_recognised_by_its_media_type(content_type: str) -> None:
     assert await read(b'{"a": 1}', content_type) == {"a": 1}
 
 
@@ -123,11 +123,11 @@ async def test_json_is_known_by_its_type(content_type: str) -> None:
     "content_type",
     [None, "", "text/plain", "text/json", "application/xml", "json", "application/jsonx", "\xff/json"],
 )
-async def test_another_type_is_left_as_it_is(content_type: str | None) -> None:
+async def test_a_body_of_another_media_type_is_not_parsed(content_type: str | None) -> None:
     assert await read(b'{"a": 1}', content_type) == b'{"a": 1}'
 
 
-async def test_no_body_is_not_an_empty_one() -> None:
+async def test_an_absent_body_differs_from_an_empty_one() -> None:
     assert await read(b"") is PydanticUndefined
     assert await read(b"null") is None
 
@@ -146,7 +146,7 @@ def test_unknown_members_are_named_at_any_depth() -> None:
     ]
 
 
-def test_warnings_are_written_into_an_answer_to_a_body() -> None:
+def test_warnings_are_added_to_the_response() -> None:
     reply = WriteReply()
     bodies.add_warnings(reply, Lamp.model_validate({"wats": 3}), "not a body", None)
 
@@ -166,7 +166,7 @@ def test_of_very_many_unknown_members_the_first_are_named() -> None:
     assert [each.field for each in reply.warnings] == [f"nam{n}" for n in range(bodies.MAX_WARNINGS)]
 
 
-def test_a_very_long_name_is_cut_and_not_looked_for() -> None:
+def test_a_very_long_name_is_cut_and_gets_no_suggestion() -> None:
     fields: dict[str, Any] = {"x" * 90: (int, 0)}
     long = create_model("Long", __base__=Body, **fields)
 
@@ -181,14 +181,14 @@ def errors(body: object) -> list[tuple[tuple[int | str, ...], str, str]]:
     return [(each["loc"], each["type"], each["msg"]) for each in caught.value.errors()]
 
 
-def test_a_strict_body_refuses_what_it_does_not_know_and_says_what_was_meant() -> None:
+def test_a_strict_body_refuses_unknown_members_with_a_suggestion() -> None:
     assert errors({"name": "a", "wats": 3, "xyz": 1}) == [
         (("wats",), "unknown_field", "Unknown field. Did you mean 'watts'?"),
         (("xyz",), "unknown_field", "Unknown field."),
     ]
 
 
-def test_a_strict_body_in_a_strict_body_says_so_too() -> None:
+def test_a_nested_strict_body_refuses_unknown_members() -> None:
     assert errors({"name": "a", "parts": [{"color": "red"}, {"colour": "UP"}, {"{colour}": 1}]}) == [
         (("parts", 0, "color"), "unknown_field", "Unknown field. Did you mean 'colour'?"),
         (("parts", 1, "colour"), "string_pattern_mismatch", "String should match pattern '^[a-z]{0,3}$'"),
@@ -196,14 +196,14 @@ def test_a_strict_body_in_a_strict_body_says_so_too() -> None:
     ]
 
 
-def test_other_errors_of_a_strict_body_stay_as_they_are_but_for_what_was_sent() -> None:
+def test_other_errors_of_a_strict_body_lose_only_their_input() -> None:
     with pytest.raises(ValidationError) as caught:
         StrictLamp.model_validate({"watts": "hidden"})
     assert [each["type"] for each in caught.value.errors()] == ["missing", "int_parsing"]
     assert "hidden" not in str(caught.value)
 
 
-def test_of_very_many_errors_the_first_are_told() -> None:
+def test_only_the_first_of_many_errors_are_reported() -> None:
     assert len(errors({f"nam{n}": n for n in range(5000)})) == MAX_ERRORS
     many = [{"loc": ("body", n), "msg": "Wrong.", "type": "wrong", "input": "hidden"} for n in range(5000)]
     refused = Invalid.many(many)

@@ -67,7 +67,7 @@ async def test_a_body_counts_until_it_is_released(budget: BodyBudget, upload: Ca
     assert budget.held == 0
 
 
-async def test_beyond_the_budget_the_body_that_arrives_longest_is_refused(
+async def test_when_the_budget_is_exhausted_the_slowest_body_is_refused(
     budget: BodyBudget, upload: Callable[..., Upload]
 ) -> None:
     slow, slower, fast = upload(), upload(), upload()
@@ -82,9 +82,7 @@ async def test_beyond_the_budget_the_body_that_arrives_longest_is_refused(
     assert budget.held == 800
 
 
-async def test_a_complete_body_is_not_refused_for_another(
-    budget: BodyBudget, upload: Callable[..., Upload]
-) -> None:
+async def test_a_complete_body_is_never_refused(budget: BodyBudget, upload: Callable[..., Upload]) -> None:
     first, second = upload(), upload()
     await first.part(700, more=False)
     await second.part(700, more=False)
@@ -95,9 +93,7 @@ async def test_a_complete_body_is_not_refused_for_another(
     assert budget.held == 700
 
 
-async def test_a_client_that_leaves_gives_its_bytes_back(
-    budget: BodyBudget, upload: Callable[..., Upload]
-) -> None:
+async def test_a_disconnected_client_releases_its_bytes(budget: BodyBudget, upload: Callable[..., Upload]) -> None:
     one = upload()
     await one.part(500)
     await one.leave()
@@ -107,7 +103,7 @@ async def test_a_client_that_leaves_gives_its_bytes_back(
     assert budget.held == 0
 
 
-async def test_somebody_elses_cancellation_stays_one(upload: Callable[..., Upload]) -> None:
+async def test_a_cancellation_by_another_task_is_not_swallowed(upload: Callable[..., Upload]) -> None:
     one = upload()
     await one.part(500)
     one.reading.cancel()
@@ -115,7 +111,7 @@ async def test_somebody_elses_cancellation_stays_one(upload: Callable[..., Uploa
         await one.reading
 
 
-async def test_a_body_over_its_limit_is_refused_where_it_passes_it(upload: Callable[..., Upload]) -> None:
+async def test_a_body_is_refused_when_it_exceeds_its_limit(upload: Callable[..., Upload]) -> None:
     one = upload(limit=100)
     await one.part(60)
     await one.part(60)
@@ -123,6 +119,6 @@ async def test_a_body_over_its_limit_is_refused_where_it_passes_it(upload: Calla
         await one.reading
 
 
-async def test_a_length_over_its_limit_is_refused_before_a_byte(upload: Callable[..., Upload]) -> None:
+async def test_a_content_length_over_the_limit_is_refused_at_once(upload: Callable[..., Upload]) -> None:
     with pytest.raises(BodyTooLarge):
         await upload(limit=100, length=101).reading

@@ -1,4 +1,4 @@
-"""What a compiled handler cannot be given is said when the route is declared, not when it is asked for."""
+"""A handler that cannot be compiled is an error when the route is declared."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any
@@ -104,7 +104,7 @@ def test_a_dependency_without_a_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("policy", [policies.KEY, policies.ACCOUNT])
-def test_a_limit_of_what_is_not_known_is_refused(policy: policies.Policy) -> None:
+def test_an_unknown_policy_is_refused(policy: policies.Policy) -> None:
     async def handler() -> None:
         pass
 
@@ -120,7 +120,7 @@ def _front(handler: Callable[..., Any], **options: Any) -> ASGIApp:
     return PathRouter(app, [router])
 
 
-async def test_an_answer_without_a_model_is_an_error_and_not_lost() -> None:
+async def test_a_result_without_a_response_model_is_an_error() -> None:
     async def handler() -> Any:
         return {"a": 1}
 
@@ -128,7 +128,7 @@ async def test_an_answer_without_a_model_is_an_error_and_not_lost() -> None:
         await ask(_front(handler, response_model=None), "GET", "/things")
 
 
-async def test_an_answer_that_breaks_its_model_is_an_error_and_not_sent() -> None:
+async def test_a_result_that_violates_its_model_is_an_error() -> None:
     async def handler() -> Any:
         return {"a": "not a number"}
 
@@ -136,7 +136,7 @@ async def test_an_answer_that_breaks_its_model_is_an_error_and_not_sent() -> Non
         await ask(_front(handler, response_model=dict[str, int]), "GET", "/things")
 
 
-async def test_an_answer_may_be_nothing() -> None:
+async def test_a_handler_may_return_nothing() -> None:
     async def handler() -> None:
         pass
 
@@ -144,7 +144,7 @@ async def test_an_answer_may_be_nothing() -> None:
     assert (answer.status, answer.body, answer.header("content-type")) == (204, b"", None)
 
 
-async def test_an_answer_may_have_headers_of_its_own() -> None:
+async def test_a_handler_may_return_headers() -> None:
     async def handler() -> Any:
         return ReplyWithHeaders({"a": 1}, {"ETag": '"7"', "Set-Cookie": "a=b"})
 
@@ -153,7 +153,7 @@ async def test_an_answer_may_have_headers_of_its_own() -> None:
     assert (answer.header("etag"), answer.header("set-cookie")) == ('"7"', "a=b")
 
 
-async def test_a_body_that_is_right_only_at_the_second_look_is_taken() -> None:
+async def test_a_body_that_passes_the_second_validation_is_accepted() -> None:
     looks: list[int] = []
 
     def late(value: int) -> int:  # such as: not in the future

@@ -1,4 +1,4 @@
-"""Of what a request offers, the first in order decides."""
+"""The first credential in order decides."""
 
 import pytest
 
@@ -42,10 +42,10 @@ def test_the_key_then_the_bearer_then_the_cookie(
 
 
 @pytest.mark.parametrize("value", ["Basic x", "Bearer", "Bearer ", "Bearer\t", "b.c.d", "Token b", "Bearerb.c.d"])
-def test_an_authorization_of_another_kind_is_refused_and_nothing_else_tried(value: str) -> None:
+def test_another_authorization_scheme_is_refused_without_a_fallback(value: str) -> None:
     with pytest.raises(CredentialsInvalid):
         find(("Authorization", value), COOKIE)
 
 
-def test_what_was_offered_is_not_in_the_repr() -> None:
+def test_credentials_are_not_in_the_repr() -> None:
     assert repr(Credential("bearer", "hidden")) == "Credential(bearer)"

@@ -17,7 +17,7 @@ def _made(scope: str = "catalog") -> str:
 
 
 @given(st.text(max_size=30), st.lists(st.none() | st.integers() | st.text(max_size=20), max_size=5))
-def test_values_come_back_as_they_went(scope: str, values: list[str | int | None]) -> None:
+def test_a_cursor_returns_its_values(scope: str, values: list[str | int | None]) -> None:
     text = cursors.encode(ring, scope=scope, values=values)
     assert set(text) <= set(ALPHABET)
     assert cursors.decode(ring, scope=scope, text=text) == tuple(values)
@@ -47,7 +47,7 @@ def test_a_cursor_cut_short_is_refused() -> None:
 
 
 @given(st.text(max_size=200, alphabet=st.characters(exclude_categories=[])) | st.text(ALPHABET, max_size=200))
-def test_strange_text_is_refused_and_nothing_else_happens(text: str) -> None:
+def test_any_other_text_is_refused(text: str) -> None:
     with pytest.raises(CursorInvalid):
         cursors.decode(ring, scope="catalog", text=text)
 
@@ -58,26 +58,26 @@ def test_a_cursor_of_another_list_is_refused(scope: str) -> None:
         cursors.decode(ring, scope=scope, text=_made())
 
 
-def test_what_is_scope_and_what_is_values_cannot_be_shifted() -> None:
+def test_scope_and_values_cannot_be_confused() -> None:
     signed = {cursors._signed(scope, body) for scope, body in [("a", b"bc"), ("ab", b"c"), ("", b"abc")]}
     assert len(signed) == 3
 
 
-def test_a_cursor_outlives_a_rotation_until_the_old_secret_goes() -> None:
+def test_a_cursor_is_valid_until_the_old_secret_is_removed() -> None:
     text = cursors.encode(Keyring([OLD]), scope="catalog", values=VALUES)
     assert cursors.decode(Keyring([NEW, OLD]), scope="catalog", text=text) == VALUES
     with pytest.raises(CursorInvalid):
         cursors.decode(ring, scope="catalog", text=text)
 
 
-def test_another_purpose_of_the_ring_signs_no_cursor() -> None:
+def test_a_signature_for_another_purpose_is_no_cursor() -> None:
     body = b"[]"
     forged = cursors._text(b"\x01" + ring.sign("link", cursors._signed("catalog", body)) + body)
     with pytest.raises(CursorInvalid):
         cursors.decode(ring, scope="catalog", text=forged)
 
 
-def test_a_long_cursor_is_neither_made_nor_read() -> None:
+def test_a_long_cursor_is_neither_created_nor_accepted() -> None:
     longest = cursors.encode(ring, scope="catalog", values=["x" * 743])
     assert len(longest) == 1024
     assert cursors.decode(ring, scope="catalog", text=longest) == ("x" * 743,)

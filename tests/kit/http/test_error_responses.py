@@ -1,4 +1,4 @@
-"""What fails, hangs or leaves is answered in order, and logged without secrets."""
+"""Errors, timeouts and disconnects get a response and a log line without secrets."""
 
 import asyncio
 import json
@@ -23,11 +23,11 @@ def lines(stream: StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-async def test_an_error_of_ours_is_a_500_without_a_trace_and_a_log_line_with_it(
-    edge: RequestMiddleware, logged: StringIO
+async def test_an_internal_error_is_a_500_and_its_traceback_is_logged(
+    middleware: RequestMiddleware, logged: StringIO
 ) -> None:
     headers = [(ID, "failing-1"), ("X-API-Key", "svc_live_hidden3"), ("Cookie", "svc_access_token=hidden4")]
-    answer = await ask(edge, "GET", "/fails/luck?token=hidden5", headers=headers)
+    answer = await ask(middleware, "GET", "/fails/luck?token=hidden5", headers=headers)
 
     assert (answer.status, answer.header("content-type")) == (500, "application/problem+json")
     assert answer.json() == {
@@ -46,11 +46,11 @@ async def test_an_error_of_ours_is_a_500_without_a_trace_and_a_log_line_with_it(
 
 
 async def plain(app: ASGIApp, target: str = "/") -> Answer:
-    edge = RequestMiddleware(app, body_limit=LIMIT, secret_paths=("/v1/invites/", "/v1/t/"))
-    return await ask(edge, "GET", target, headers=[(ID, "request-1")])
+    middleware = RequestMiddleware(app, body_limit=LIMIT, secret_paths=("/v1/invites/", "/v1/t/"))
+    return await ask(middleware, "GET", target, headers=[(ID, "request-1")])
 
 
-async def test_an_error_after_the_answer_began_is_logged_and_not_answered_again(logged: StringIO) -> None:
+async def test_an_error_after_the_response_started_is_only_logged(logged: StringIO) -> None:
     async def half(_scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"host", b"x")]})
         raise ZeroDivisionError
@@ -61,7 +61,7 @@ async def test_an_error_after_the_answer_began_is_logged_and_not_answered_again(
     assert [line["event"] for line in lines(logged)] == ["request_failed", "request"]
 
 
-async def test_an_answer_without_headers_gets_ours() -> None:
+async def test_a_response_without_headers_gets_the_security_headers() -> None:
     async def bare(_scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 204})
         await send({"type": "http.response.body"})
@@ -69,7 +69,7 @@ async def test_an_answer_without_headers_gets_ours() -> None:
     assert (await plain(bare)).header("x-request-id") == "request-1"
 
 
-async def test_a_client_that_leaves_is_no_error(edge: RequestMiddleware, logged: StringIO) -> None:
+async def test_a_disconnected_client_is_no_error(middleware: RequestMiddleware, logged: StringIO) -> None:
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -79,7 +79,7 @@ async def test_a_client_that_leaves_is_no_error(edge: RequestMiddleware, logged:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": [(b"host", b"x")]}
-    await RequestMiddleware(edge.app, body_limit=LIMIT)(scope, receive, send)
+    await RequestMiddleware(middleware.app, body_limit=LIMIT)(scope, receive, send)
 
     assert sent == []
     [line] = lines(logged)
@@ -119,17 +119,15 @@ async def test_the_service_hides_the_tokens_of_mail_links(logged: StringIO, serv
     assert [line["path"] for line in lines(logged) if line["event"] == "request"] == ["/v1/t/…"]
 
 
-async def test_a_request_that_never_ends_is_ended(
-    edge: RequestMiddleware, monkeypatch: pytest.MonkeyPatch
+async def test_a_request_over_its_time_limit_is_ended(
+    middleware: RequestMiddleware, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiled_routes, "REQUEST_TIMEOUT_S", 0.02)
-    answer = await ask(edge, "GET", "/waits")
+    answer = await ask(middleware, "GET", "/waits")
     assert (answer.status, answer.json()["code"], answer.header("retry-after")) == (503, "request_timeout", "5")
 
 
-async def test_a_body_that_never_comes_is_not_waited_for(
-    edge: RequestMiddleware, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_body_times_out(middleware: RequestMiddleware, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_routes, "REQUEST_TIMEOUT_S", 0.02)
     started: list[Message] = []
 
@@ -140,21 +138,21 @@ async def test_a_body_that_never_comes_is_not_waited_for(
         started.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/size", "query_string": b"", "headers": [(b"host", b"x")]}
-    await edge(scope, receive, send)
+    await middleware(scope, receive, send)
 
     assert started[0]["status"] == 503
 
 
-async def test_a_time_limit_within_a_handler_is_not_taken_for_ours(edge: RequestMiddleware) -> None:
-    assert (await ask(edge, "GET", "/times-out")).json()["code"] == "internal_error"
+async def test_a_timeout_within_a_handler_is_an_internal_error(middleware: RequestMiddleware) -> None:
+    assert (await ask(middleware, "GET", "/times-out")).json()["code"] == "internal_error"
 
 
-def test_a_request_ends_before_its_key_is_given_up_for_dead() -> None:
+def test_a_request_ends_before_its_key_can_be_taken_over() -> None:
     cancelling_s = 10  # psycopg's, of a statement on a server that hangs
     assert compiled_routes.REQUEST_TIMEOUT_S + cancelling_s < idempotency.CLAIM_TIMEOUT.total_seconds()
 
 
-async def test_what_is_no_request_passes_untouched() -> None:
+async def test_other_scopes_pass_unchanged() -> None:
     seen: list[str] = []
 
     async def app(scope: Scope, _receive: Receive, _send: Send) -> None:

@@ -90,7 +90,7 @@ def test_a_write_that_expects_the_version_goes_through(value: str) -> None:
 @pytest.mark.parametrize(
     "value", [tag(6), f"{tag(6)}, {tag(8)}", f"W/{tag(7)}", '""', '"7"', tag("07"), tag(7, OTHER), tag("a,7")]
 )
-def test_a_write_that_expects_another_is_refused(value: str) -> None:
+def test_a_write_that_expects_another_version_is_refused(value: str) -> None:
     with pytest.raises(VersionMismatch) as refusal:
         meant(value).check(of=ONE, version=7)
 
@@ -98,18 +98,18 @@ def test_a_write_that_expects_another_is_refused(value: str) -> None:
     assert refusal.value.members["version"] == 7
 
 
-def test_without_the_header_every_version_will_do() -> None:
+def test_without_the_header_any_version_matches() -> None:
     write_condition(asked()).check(of=ONE, version=7)
     assert isinstance(read_condition(asked()).answer("record", of=ONE, version=7), ReplyWithHeaders)
 
 
-def test_several_lines_are_one_list() -> None:
+def test_repeated_headers_form_one_list() -> None:
     meant('"6"', tag(7)).check(of=ONE, version=7)
     assert isinstance(had('"6"', f"W/{tag(7)}").answer("record", of=ONE, version=7), Response)
 
 
 @pytest.mark.parametrize("value", ["{}", "W/{}", "*", '"1", W/{}'])
-def test_a_read_of_what_the_client_has_is_304(value: str) -> None:
+def test_a_read_of_a_known_version_is_304(value: str) -> None:
     answer = had(value.format(tag(7))).answer("record", of=ONE, version=7)
 
     assert isinstance(answer, Response)
@@ -117,7 +117,7 @@ def test_a_read_of_what_the_client_has_is_304(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", [tag(6), f"W/{tag(8)}", tag(77), tag(7, OTHER), '"7"'])
-def test_a_read_of_something_newer_or_other_is_answered(value: str) -> None:
+def test_a_read_of_another_version_is_200(value: str) -> None:
     answer = had(value).answer("record", of=ONE, version=7)
 
     assert isinstance(answer, ReplyWithHeaders)
@@ -127,7 +127,7 @@ def test_a_read_of_something_newer_or_other_is_answered(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["7", "", ",", "'7'", '"7', 'w/"7"', '"7" "8"', '*, "7"', "**", '"7\x7f"', '"7"x']
 )
-def test_what_is_no_list_of_tags_is_said(value: str) -> None:
+def test_a_malformed_list_of_tags_is_refused(value: str) -> None:
     for header, read in (("If-Match", write_condition), ("If-None-Match", read_condition)):
         with pytest.raises(Invalid) as refusal:
             read(asked((header, value)))
@@ -138,7 +138,7 @@ tags = st.tuples(st.booleans(), st.text("0123456789ab,!~\xe4", max_size=3))
 
 
 @given(sent=st.lists(tags, min_size=1), gaps=st.lists(st.sampled_from([",", ", ", " ,\t", ",,", " , , "])))
-def test_any_list_is_read_as_its_tags(sent: list[tuple[bool, str]], gaps: list[str]) -> None:
+def test_any_list_of_tags_is_parsed(sent: list[tuple[bool, str]], gaps: list[str]) -> None:
     value = ""
     for at, (weak, opaque) in enumerate(sent):
         value += (gaps[at % len(gaps)] if gaps else ",") if at else ""
@@ -153,7 +153,7 @@ def test_any_list_is_read_as_its_tags(sent: list[tuple[bool, str]], gaps: list[s
 
 
 @given(value=st.text(st.characters(max_codepoint=255, exclude_characters="\0\r\n")))
-def test_no_header_does_worse_than_be_refused(value: str) -> None:
+def test_any_header_is_parsed_or_refused(value: str) -> None:
     try:
         tags = meant(value).tags
     except Invalid:
@@ -162,7 +162,7 @@ def test_no_header_does_worse_than_be_refused(value: str) -> None:
     assert tags.any or tags.strong | tags.weak
 
 
-async def test_over_http_it_is_as_said(client: httpx.AsyncClient) -> None:
+async def test_etags_work_over_http(client: httpx.AsyncClient) -> None:
     fresh = await client.get("/things/one")
     same = await client.get("/things/one", headers={"If-None-Match": fresh.headers["ETag"]})
     changed = await client.patch("/things/one", headers={"If-Match": fresh.headers["ETag"]})
@@ -177,7 +177,7 @@ async def test_over_http_it_is_as_said(client: httpx.AsyncClient) -> None:
     assert (wrong.status_code, wrong.json()["detail"][0]["loc"]) == (422, ["header", "If-Match"])
 
 
-def test_the_document_says_so(front: PathRouter) -> None:
+def test_the_document_lists_the_headers(front: PathRouter) -> None:
     path = front.app.openapi()["paths"]["/things/one"]
 
     assert [each["name"] for each in path["get"]["parameters"]] == ["If-None-Match"]

@@ -1,4 +1,4 @@
-"""Small pages, and who wants one."""
+"""Small HTML pages, and which requests get one."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ def body(**options: object) -> str:
     return bytes(page("Title", ["One.", "Two."], **options).body).decode()  # type: ignore[arg-type] # as a test gives them
 
 
-def test_a_page_is_text() -> None:
+def test_a_page_is_html_text() -> None:
     answer = page("Done", ["It is done."])
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -31,7 +31,7 @@ def test_a_page_is_text() -> None:
     assert "prefers-color-scheme: dark" in text
 
 
-def test_a_button_posts_what_it_was_given() -> None:
+def test_a_button_posts_its_fields() -> None:
     text = body(button=Form(action="/v1/x", label="Go on", fields={"token": "abc"}))
     assert '<form method="post" action="/v1/x">' in text
     assert '<input type="hidden" name="token" value="abc">' in text
@@ -46,7 +46,7 @@ def test_everything_is_escaped() -> None:
     assert text.count("&lt;script&gt;") == 7
 
 
-def test_nothing_runs_or_loads_but_its_own_style() -> None:
+def test_the_policy_allows_only_the_inline_style() -> None:
     policy = page("x").headers["content-security-policy"]
     style = re.search(r"(?s)<style>(.*)</style>", body())
     assert style is not None
@@ -67,7 +67,7 @@ def test_status_and_headers_are_as_asked() -> None:
     assert (answer.status_code, answer.headers["set-cookie"]) == (410, "a=b")
 
 
-def test_what_a_form_sends_shows_in_no_repr() -> None:
+def test_form_fields_are_not_in_the_repr() -> None:
     assert "s3cret" not in repr(Form(action="/", label="x", fields={"token": "s3cret"}))
 
 
@@ -94,11 +94,11 @@ def test_what_a_form_sends_shows_in_no_repr() -> None:
         ("x," * 5000, False),
     ],
 )
-def test_who_wants_a_page(accept: str | None, wanted: bool) -> None:
+def test_accept_decides_who_gets_a_page(accept: str | None, wanted: bool) -> None:
     headers = [] if accept is None else [(b"accept", accept.encode())]
     assert wants_html(Request({"type": "http", "headers": headers})) is wanted
 
 
-def test_several_headers_count_as_one() -> None:
+def test_repeated_accept_headers_count_as_one() -> None:
     headers = [(b"accept", b"application/json;q=0.2"), (b"accept", b"text/html")]
     assert wants_html(Request({"type": "http", "headers": headers}))

@@ -1,4 +1,4 @@
-"""A POST repeated with its Idempotency-Key is answered as the first time, and nothing is done twice."""
+"""A POST repeated with its Idempotency-Key gets the first response, and nothing is executed twice."""
 
 import asyncio
 import uuid
@@ -53,7 +53,7 @@ async def test_a_repeated_plan_is_the_same_plan(alice: Person) -> None:
     assert again.headers["x-request-id"] != first.headers["x-request-id"]
 
 
-async def test_a_repeated_key_is_minted_once_and_its_secret_shown_once(alice: Person) -> None:
+async def test_a_repeated_key_creation_makes_one_key_and_shows_its_secret_once(alice: Person) -> None:
     first = await post(alice, KEYS, wanted("once"), key="mint")
     again = await post(alice, KEYS, wanted("once"), key="mint")
 
@@ -64,7 +64,7 @@ async def test_a_repeated_key_is_minted_once_and_its_secret_shown_once(alice: Pe
     assert again.json() == {name: value for name, value in first.json().items() if name != "secret"}
 
 
-async def test_the_stored_answer_holds_no_secret(alice: Person, conn: Conn) -> None:
+async def test_the_stored_response_holds_no_secret(alice: Person, conn: Conn) -> None:
     secret = (await post(alice, KEYS, wanted(), key="kept")).json()["secret"]
 
     [(key, status, body)] = await stored(conn, alice)
@@ -95,9 +95,9 @@ async def test_the_order_of_members_and_quotes_around_the_key_make_no_difference
     assert (await labels(alice))["quoted"] == 1
 
 
-@pytest.mark.parametrize("twins", [2, 10])
-async def test_of_many_at_once_one_is_done(alice: Person, twins: int) -> None:
-    answers = await asyncio.gather(*(post(alice, KEYS, wanted("race"), key="race") for _ in range(twins)))
+@pytest.mark.parametrize("count", [2, 10])
+async def test_of_many_concurrent_requests_one_is_executed(alice: Person, count: int) -> None:
+    answers = await asyncio.gather(*(post(alice, KEYS, wanted("race"), key="race") for _ in range(count)))
 
     assert (await labels(alice))["race"] == 1
     assert sum(answer.status_code == 200 and not is_replay(answer) for answer in answers) == 1
@@ -118,12 +118,12 @@ async def test_after_a_refusal_the_key_is_free_again(alice: Person) -> None:
     assert (await labels(alice))["again"] == 1
 
 
-async def test_a_body_that_is_not_valid_takes_no_key(alice: Person, conn: Conn) -> None:
+async def test_an_invalid_body_does_not_use_the_key(alice: Person, conn: Conn) -> None:
     assert (await post(alice, KEYS, {}, key="early")).status_code == 422
     assert await stored(conn, alice) == []
 
 
-async def test_a_key_is_forgotten_after_a_day(alice: Person) -> None:
+async def test_a_key_expires_after_a_day(alice: Person) -> None:
     await post(alice, KEYS, wanted("monday"), key="daily")
     clock.move(idempotency.RETENTION - timedelta(seconds=5))
     assert is_replay(await post(alice, KEYS, wanted("monday"), key="daily"))
@@ -149,7 +149,7 @@ async def test_the_sandbox_has_keys_of_its_own(alice: Person) -> None:
     assert not is_replay(await post(alice.test, PLAN, MANIFEST, key="both"))
 
 
-async def test_a_claim_whose_process_died_is_taken_over_after_a_minute(alice: Person, conn: Conn) -> None:
+async def test_a_key_of_a_dead_process_is_free_after_a_minute(alice: Person, conn: Conn) -> None:
     await post(alice, KEYS, wanted("dead"), key="dead")
     await conn.execute(
         "UPDATE kit_idempotency SET status = NULL, body = NULL WHERE account_id = %s", [alice.account.id]
@@ -180,7 +180,7 @@ async def test_a_key_may_be_any_text(alice: Person, key: str) -> None:
     assert [is_replay(answer) for answer in answers] == [False, True]
 
 
-async def test_a_get_knows_no_keys(alice: Person, conn: Conn) -> None:
+async def test_a_get_ignores_the_key(alice: Person, conn: Conn) -> None:
     answer = await alice.get(KEYS, headers={"Idempotency-Key": "k" * 300})
 
     assert answer.status_code == 200
@@ -202,7 +202,7 @@ async def test_old_keys_are_pruned_and_young_ones_kept(
     assert [key for key, _, _ in await stored(conn, alice)] == ["young"]
 
 
-async def test_a_replay_has_the_media_type_of_the_first_answer(alice: Person) -> None:
+async def test_a_replay_has_the_media_type_of_the_first_response(alice: Person) -> None:
     headers = {"Idempotency-Key": "text", "Accept": "text/plain"}
     first, again = [await alice.post(PLAN, json=MANIFEST, headers=headers) for _ in range(2)]
 
@@ -230,7 +230,7 @@ async def test_accept_that_asks_for_json_is_the_same_request(alice: Person, acce
     assert is_replay(answer)
 
 
-async def test_an_answer_that_was_kept_without_headers_is_json(alice: Person, conn: Conn) -> None:
+async def test_a_response_stored_without_headers_is_json(alice: Person, conn: Conn) -> None:
     first = await post(alice, PLAN, MANIFEST, key="old")
     await conn.execute("UPDATE kit_idempotency SET headers = NULL WHERE account_id = %s", [alice.account.id])
     again = await post(alice, PLAN, MANIFEST, key="old")

@@ -1,4 +1,4 @@
-"""The work and the stored answer of a repeatable request stand or fall together."""
+"""The changes of a request and its stored response are one transaction."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ class Note(Reply):
     note: str
 
 
-class House:
+class ScratchService:
     """A service whose handlers can be held up in the middle."""
 
     def __init__(self, name: sql.Identifier, conn: Conn) -> None:
@@ -89,12 +89,12 @@ class House:
 
 
 @pytest.fixture
-async def house(conninfo: str, settings: Settings) -> AsyncIterator[House]:
+async def scratch(conninfo: str, settings: Settings) -> AsyncIterator[ScratchService]:
     async with table(conninfo, COLUMNS) as (name, conn):
-        house = House(name, conn)
-        async with serve(settings, house.routes()) as scratch:
-            house.service = scratch.edge
-            yield house
+        made = ScratchService(name, conn)
+        async with serve(settings, made.routes()) as served:
+            made.service = served.middleware
+            yield made
 
 
 @pytest.fixture
@@ -118,67 +118,67 @@ def is_replay(answer: Answer) -> bool:
     ],
 )
 async def test_every_kind_of_handler_is_repeatable(
-    house: House, key: str, way: str, status: int, body: bytes
+    scratch: ScratchService, key: str, way: str, status: int, body: bytes
 ) -> None:
-    first, again = [await house.ask(f"/{way}/a", key=key) for _ in range(2)]
+    first, again = [await scratch.ask(f"/{way}/a", key=key) for _ in range(2)]
 
     assert (first.status, first.body, is_replay(first)) == (status, body, False)
     assert (again.status, again.body, is_replay(again)) == (status, body, True)
     assert again.header("content-type") == first.header("content-type")
-    assert await house.notes() == ["a"]
+    assert await scratch.notes() == ["a"]
 
 
-async def test_a_commit_that_fails_stores_no_answer_and_frees_the_key(house: House, key: str) -> None:
-    await house.ask("/tx/a", key=ids.new().hex)
+async def test_a_failed_commit_stores_no_response_and_frees_the_key(scratch: ScratchService, key: str) -> None:
+    await scratch.ask("/tx/a", key=ids.new().hex)
 
-    assert (await house.ask("/tx/a", key=key)).status == 500  # its note is taken, which the commit finds out
-    other = await house.ask("/tx/b", key=key)
+    assert (await scratch.ask("/tx/a", key=key)).status == 500  # its note is taken, which the commit finds out
+    other = await scratch.ask("/tx/b", key=key)
 
     assert (other.status, is_replay(other)) == (200, False)
-    assert await house.notes() == ["a", "b"]
+    assert await scratch.notes() == ["a", "b"]
 
 
-async def test_a_request_that_was_given_up_for_dead_leaves_nothing(house: House, key: str) -> None:
-    house.go_on.clear()
-    slow = asyncio.create_task(house.ask("/tx/a?spelled=slow", key=key))
-    await house.begun.wait()
+async def test_a_request_whose_key_was_taken_over_leaves_nothing(scratch: ScratchService, key: str) -> None:
+    scratch.go_on.clear()
+    slow = asyncio.create_task(scratch.ask("/tx/a?spelled=slow", key=key))
+    await scratch.begun.wait()
     clock.move(idempotency.CLAIM_TIMEOUT + timedelta(seconds=1))
 
-    heir = await house.ask("/tx/a?spelled=heir", key=key)
-    house.go_on.set()
+    heir = await scratch.ask("/tx/a?spelled=heir", key=key)
+    scratch.go_on.set()
     late = await slow
 
     assert (heir.status, is_replay(heir)) == (200, False)
     assert (late.status, late.json()["code"]) == (409, "idempotency_in_flight")
-    assert await house.notes() == ["heir"]
-    again = await house.ask("/tx/a?spelled=heir", key=key)
+    assert await scratch.notes() == ["heir"]
+    again = await scratch.ask("/tx/a?spelled=heir", key=key)
     assert (again.body, is_replay(again)) == (heir.body, True)
 
 
-async def test_a_request_that_was_cut_off_frees_its_key(house: House, key: str) -> None:
-    house.go_on.clear()
-    cut_off = asyncio.create_task(house.ask("/tx/a", key=key))
-    await house.begun.wait()
+async def test_an_interrupted_request_frees_its_key(scratch: ScratchService, key: str) -> None:
+    scratch.go_on.clear()
+    cut_off = asyncio.create_task(scratch.ask("/tx/a", key=key))
+    await scratch.begun.wait()
     cut_off.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cut_off
-    house.go_on.set()
+    scratch.go_on.set()
 
-    answer = await house.ask("/tx/a", key=key)
+    answer = await scratch.ask("/tx/a", key=key)
 
     assert (answer.status, is_replay(answer)) == (200, False)
-    assert await house.notes() == ["a"]
+    assert await scratch.notes() == ["a"]
 
 
-async def test_while_the_first_is_under_way_its_twin_waits_for_nothing(house: House, key: str) -> None:
-    house.go_on.clear()
-    first = asyncio.create_task(house.ask("/tx/a", key=key))
-    await house.begun.wait()
+async def test_a_repeated_request_does_not_wait_for_a_running_one(scratch: ScratchService, key: str) -> None:
+    scratch.go_on.clear()
+    first = asyncio.create_task(scratch.ask("/tx/a", key=key))
+    await scratch.begun.wait()
 
-    twin, other = await house.ask("/tx/a", key=key), await house.ask("/tx/b", key=key)
+    repeated, other = await scratch.ask("/tx/a", key=key), await scratch.ask("/tx/b", key=key)
 
-    assert (twin.status, twin.json()["code"]) == (409, "idempotency_in_flight")
+    assert (repeated.status, repeated.json()["code"]) == (409, "idempotency_in_flight")
     assert (other.status, other.json()["detail"][0]["type"]) == (422, "key_reused")
-    house.go_on.set()
+    scratch.go_on.set()
     assert (await first).status == 200
-    assert await house.notes() == ["a"]
+    assert await scratch.notes() == ["a"]

@@ -39,7 +39,7 @@ async def many(alice: Person) -> list[str]:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 8, 9, 10, 500])
-async def test_a_walk_meets_each_item_once_and_in_order(alice: Person, many: list[str], limit: int) -> None:
+async def test_pages_hold_each_item_once_in_order(alice: Person, many: list[str], limit: int) -> None:
     found = [page async for page in pages(alice, limit=limit)]
 
     assert [label for page in found for label in page] == many
@@ -47,7 +47,7 @@ async def test_a_walk_meets_each_item_once_and_in_order(alice: Person, many: lis
     assert 0 < len(found[-1]) <= limit
 
 
-async def test_a_walk_meets_each_item_once_while_others_are_added(alice: Person, many: list[str]) -> None:
+async def test_pages_hold_each_item_once_while_others_are_added(alice: Person, many: list[str]) -> None:
     found: list[str] = []
     async for page in pages(alice, limit=2):
         found += page
@@ -69,7 +69,7 @@ async def assert_refused(who: Client, path: str, **query: Any) -> None:
     assert (error["loc"], error["type"]) == (["query", "cursor"], "cursor_invalid")
 
 
-async def test_the_limit_may_change_along_the_way(alice: Person) -> None:
+async def test_the_limit_may_change_between_pages(alice: Person) -> None:
     cursor = await first_cursor(alice)
     assert (await alice.get(KEYS, params={"cursor": cursor, "limit": 7})).status_code == 200
 
@@ -105,7 +105,7 @@ async def test_a_limit_is_from_1_to_500(alice: Person, limit: str) -> None:
 
 
 @given(rows=st.lists(st.integers(), unique=True), limit=st.integers(1, 9))
-def test_cut_says_where_the_next_page_begins(rows: list[int], limit: int) -> None:
+def test_split_page_gives_the_next_cursor(rows: list[int], limit: int) -> None:
     rows.sort()
     walked: list[int] = []
     after: tuple[str | int | None, ...] | None = None

@@ -1,4 +1,4 @@
-"""The path table finds what Starlette's routes find, but that a literal path has its own methods alone."""
+"""The path table finds the routes that Starlette finds, except that a literal path has only its own methods."""
 
 from collections.abc import Iterator
 
@@ -38,8 +38,10 @@ def walk(routes: list[Route], method: str, path: str) -> Iterator[tuple[Match, s
 
 
 @given(table=tables, segments=asked, method=st.sampled_from(METHODS))
-def test_finds_what_starlette_finds(table: set[tuple[str, Template]], segments: list[str], method: str) -> None:
-    # Starlette takes the first that fits, so it is told the most literal ones first; the table is not.
+def test_the_table_finds_what_starlette_finds(
+    table: set[tuple[str, Template]], segments: list[str], method: str
+) -> None:
+    # Starlette takes the first that fits, so it gets the most literal ones first; the table is not.
     literal_first = sorted(table, key=lambda each: [name == "{}" for name in each[1]])
     routes = [Route(spelled(each), nothing, methods=[verb]) for verb, each in literal_first]
     ours: PathTable[str] = PathTable()
@@ -67,7 +69,7 @@ def test_a_path_begins_with_a_slash(path: str) -> None:
     assert table.methods(path) == set()
 
 
-def test_a_place_is_taken_once() -> None:
+def test_a_path_is_registered_once() -> None:
     table: PathTable[int] = PathTable()
     table.add("GET", "/a/{b}", 1)
     table.add("PUT", "/a/{c}", 2)
@@ -84,7 +86,7 @@ def test_a_parameter_is_a_whole_segment(path: str) -> None:
         PathTable[int]().add("GET", path, 1)
 
 
-def test_a_literal_that_leads_nowhere_gives_way_to_the_parameter() -> None:
+def test_a_literal_segment_without_a_route_falls_back_to_the_parameter() -> None:
     table: PathTable[int] = PathTable()
     table.add("GET", "/a/b/c", 1)
     table.add("GET", "/a/{x}/d", 2)

@@ -1,4 +1,4 @@
-"""Who the client of a request is, and what proxies may say of it."""
+"""The client address and scheme of a request behind proxies."""
 
 import re
 import time
@@ -109,24 +109,24 @@ def test_x_forwarded_for_is_read_from_its_right_end(value: str, client: str) -> 
     assert chain(value)[0] == client
 
 
-def test_several_lines_are_one_list() -> None:
+def test_repeated_headers_form_one_list() -> None:
     assert forwarded("for=192.0.2.1", "for=10.1.1.1")[0] == "192.0.2.1"
     assert resolved(("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-For", "10.1.1.1"))[0] == "192.0.2.1"
 
 
 @pytest.mark.parametrize("peer", ["192.0.2.99", "11.0.0.1", "2001:db8:fffe::1", "", None, "testclient"])
-def test_a_peer_who_is_not_trusted_says_nothing(peer: str | None) -> None:
+def test_headers_of_an_untrusted_peer_are_ignored(peer: str | None) -> None:
     said = (("Forwarded", "for=192.0.2.1;proto=https"), ("X-Forwarded-For", "192.0.2.1"))
     assert resolved(*said, ("X-Forwarded-Proto", "https"), peer=peer) == (peer, "http")
 
 
 @pytest.mark.parametrize("peer", ["10.255.0.1", "::ffff:10.0.0.1", "2001:db8:ffff:1::2"])
-def test_a_peer_of_a_trusted_network_is_believed(peer: str) -> None:
+def test_a_peer_of_a_trusted_network_is_trusted(peer: str) -> None:
     assert resolved(("X-Forwarded-For", "192.0.2.1"), peer=peer)[0] == "192.0.2.1"
 
 
 @pytest.mark.parametrize("peer", [None, ""])
-def test_a_peer_on_a_unix_socket_is_believed_when_that_is_set(peer: str | None) -> None:
+def test_a_peer_on_a_unix_socket_is_trusted_if_configured(peer: str | None) -> None:
     assert resolved(("X-Forwarded-For", "192.0.2.1"), peer=peer, proxies=Proxies(("unix",)))[0] == "192.0.2.1"
     assert resolved(("X-Forwarded-For", "192.0.2.1"), proxies=Proxies(("unix",)))[0] == PEER
 
@@ -167,20 +167,20 @@ def test_the_scheme_is_that_of_the_client(headers: list[tuple[str, str]], scheme
         ("for=192.0.2.1", ("garbage", ""), (PEER, "http")),
     ],
 )
-def test_two_kinds_of_headers_have_to_agree(said: str, also: tuple[str, str], found: tuple[str, str]) -> None:
+def test_both_kinds_of_headers_must_agree(said: str, also: tuple[str, str], found: tuple[str, str]) -> None:
     headers = [("Forwarded", said), ("X-Forwarded-For", also[0]), ("X-Forwarded-Proto", also[1])]
     assert resolved(*headers) == found
 
 
 @pytest.mark.parametrize("other", ["for=6.6.6.6;proto=http", "garbage", "for=unknown"])
-def test_the_kind_that_the_proxies_do_not_write_is_not_looked_at(other: str) -> None:
+def test_headers_of_the_other_kind_are_ignored(other: str) -> None:
     proxies = Proxies(("10.0.0.0/8",), kind="x-forwarded")
     ours = [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "https")]
     assert resolved(("Forwarded", other), *ours, proxies=proxies) == ("192.0.2.1", "https")
     assert resolved(*ours, proxies=Proxies(("10.0.0.0/8",), kind="forwarded")) == (PEER, "http")
 
 
-def test_a_chain_without_end_is_not_followed() -> None:
+def test_a_long_chain_is_not_followed() -> None:
     assert chain(", ".join(["192.0.2.1"] + ["10.1.1.1"] * (MAX_HOPS - 1)))[0] == "192.0.2.1"
     assert chain(", ".join(["192.0.2.1"] + ["10.1.1.1"] * MAX_HOPS))[0] == PEER
     assert forwarded(", ".join(["for=192.0.2.1"] + ["for=10.1.1.1"] * MAX_HOPS))[0] == PEER
@@ -189,7 +189,7 @@ def test_a_chain_without_end_is_not_followed() -> None:
 @pytest.mark.parametrize(
     "part", [",", ', ="', ',a="', 'a="\\', "a=b;", ',a="\\",', "for=10.1.1.1,", "a", '"', ",x"]
 )
-def test_hostile_headers_take_no_time(part: str) -> None:
+def test_hostile_headers_are_parsed_quickly(part: str) -> None:
     begin = time.process_time()
     for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"):
         resolved((name, part * 20_000))
@@ -211,7 +211,7 @@ NAMES = st.sampled_from(["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X
 
 
 @given(st.lists(st.tuples(NAMES, LINES), max_size=5))
-def test_whatever_is_sent_the_client_is_an_address_and_the_scheme_one_of_two(
+def test_any_headers_give_an_address_and_a_known_scheme(
     headers: list[tuple[str, str]],
 ) -> None:
     client, scheme = resolved(*headers)
@@ -220,13 +220,13 @@ def test_whatever_is_sent_the_client_is_an_address_and_the_scheme_one_of_two(
 
 
 @given(st.lists(st.tuples(NAMES, LINES), max_size=5))
-def test_whatever_a_stranger_sends_changes_nothing(headers: list[tuple[str, str]]) -> None:
+def test_no_header_of_an_untrusted_peer_changes_the_client(headers: list[tuple[str, str]]) -> None:
     assert resolved(*headers, peer="192.0.2.9") == ("192.0.2.9", "http")
 
 
 @given(LINES, ADDRESSES)
 @example('for=10.1.1.1;x="', "2001:db8::1")
-def test_what_a_client_sends_does_not_hide_what_the_proxy_adds(sent: str, address: str) -> None:
+def test_headers_of_a_client_do_not_hide_those_of_the_proxy(sent: str, address: str) -> None:
     """The proxy appends who came to it; a client's own words before that cannot make it another stranger."""
     node = f'"[{address}]"' if ":" in address else address
     trusted = address.startswith(("10.", "2001:db8:ffff:"))
@@ -250,7 +250,7 @@ def test_the_setting_is_a_list_of_addresses_and_networks(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("text", "factor"), [("off", None), ("0.5", 0.5), ("", 1.0), ("1e6", 1_000_000.0)])
-def test_the_factor_of_limits_is_a_number_or_off(
+def test_the_limit_factor_is_a_number_or_off(
     monkeypatch: pytest.MonkeyPatch, text: str, factor: float | None
 ) -> None:
     monkeypatch.setenv("BUILDERS_LIMITS", text)
@@ -258,7 +258,7 @@ def test_the_factor_of_limits_is_a_number_or_off(
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "1e7", "on", "none"])
-def test_a_factor_that_makes_no_sense_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_a_malformed_factor_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("BUILDERS_LIMITS", text)
     with pytest.raises(ValidationError, match="limits"):
         Settings()

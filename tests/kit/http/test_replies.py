@@ -1,4 +1,4 @@
-"""A reply takes its members from a record, and from what is computed for it."""
+"""A reply takes its members from a record and from computed values."""
 
 from dataclasses import dataclass
 

@@ -64,13 +64,13 @@ async def test_the_handler_gets_a_uuid(front: PathRouter, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-async def test_a_malformed_id_is_the_resources_own_404(front: PathRouter, text: str) -> None:
+async def test_a_malformed_id_is_the_404_of_the_resource(front: PathRouter, text: str) -> None:
     answer = await ask(front, "GET", f"/v1/lamps/{text}")
     assert (answer.status, answer.json()["code"]) == (404, "project_not_found")
     assert answer.json()["detail"] == ProjectNotFound().detail
 
 
-async def test_each_id_of_a_path_has_its_own_refusal_and_the_first_is_first(front: PathRouter) -> None:
+async def test_each_id_of_a_path_has_its_own_404_and_the_first_wins(front: PathRouter) -> None:
     right = await ask(front, "GET", f"/v1/lamps/{ID}/shades/{ID}")
     shade = await ask(front, "GET", f"/v1/lamps/{ID}/shades/x")
     both = await ask(front, "GET", "/v1/lamps/x/shades/x")
@@ -79,7 +79,7 @@ async def test_each_id_of_a_path_has_its_own_refusal_and_the_first_is_first(fron
     assert (both.status, both.json()["code"]) == (404, "project_not_found")
 
 
-async def test_what_is_wrong_elsewhere_in_the_request_comes_first(front: PathRouter) -> None:
+async def test_other_errors_of_the_request_come_first(front: PathRouter) -> None:
     query = await ask(front, "GET", "/v1/lamps/x?deep=perhaps")
     json = [("Content-Type", "application/json")]
     body = await ask(front, "PATCH", "/v1/lamps/x", body=b'{"watts": "many"}', headers=json)

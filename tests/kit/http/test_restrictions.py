@@ -1,4 +1,4 @@
-"""Unknown names that ask for less than the service would do."""
+"""Unknown names that request a restriction."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -60,20 +60,20 @@ def test_a_limit_is_known_in_any_spelling(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_other_names_are_none(name: str) -> None:
+def test_other_names_are_no_restrictions(name: str) -> None:
     assert restrictions.find_restriction(name) is None
 
 
 @given(name=st.text(max_size=200))
-def test_any_name_can_be_looked_at(name: str) -> None:
+def test_any_name_can_be_examined(name: str) -> None:
     restrictions.find_restriction(name)
 
 
-def test_the_members_of_the_body_itself_are_no_limits_that_it_lacks() -> None:
+def test_members_of_the_body_are_no_restrictions() -> None:
     assert errors({"max_watts": 7, "colour": "red"}) == []
 
 
-def test_unknown_members_at_any_depth_are_looked_at() -> None:
+def test_unknown_members_at_any_depth_are_examined() -> None:
     sent = {
         "dry_run": False,
         "parts": [{}, {"only": 1}],
@@ -87,25 +87,25 @@ def test_unknown_members_at_any_depth_are_looked_at() -> None:
     ]
 
 
-def test_what_is_in_a_refused_member_is_not_looked_at() -> None:
+def test_the_content_of_a_refused_member_is_not_examined() -> None:
     assert errors({"max": {"only": 1}}) == [("body", "max")]
     assert errors({"options": {"max": {"only": 1}}}) == [("body", "options", "max")]
 
 
-def test_of_very_many_limits_the_first_are_told() -> None:
+def test_only_the_first_of_many_restrictions_are_reported() -> None:
     many = {f"max_{number}": 1 for number in range(5000)}
 
     assert len(restrictions.body_errors([Lamp.model_validate(many)])) == MAX_ERRORS
     assert len([*restrictions.query_errors(many)]) == MAX_ERRORS
 
 
-def test_a_body_may_have_limits_of_its_own_that_it_does_not_offer() -> None:
+def test_a_body_may_list_restrictions_of_its_own() -> None:
     [error] = restrictions.member_errors(Lamp.model_validate({"volts": 230}))
 
     assert (error["loc"], error["msg"]) == (("body", "volts"), "A lamp has no volts.")
 
 
-def test_a_bottomless_value_is_searched_within_bounds() -> None:
+def test_a_deeply_nested_value_is_searched_within_bounds() -> None:
     deep: dict[str, Any] = {}
     for _ in range(100_000):
         deep = {"x": deep}

@@ -1,4 +1,4 @@
-"""The compiled routes answer as plain FastAPI does, but for what DIFFERENT says on purpose."""
+"""Compiled routes answer like plain FastAPI, except for the differences in DIFFERENT."""
 
 import json
 from collections.abc import Mapping
@@ -127,7 +127,7 @@ DIFFERENT = [
         ],
     ),
     Difference(
-        why="who may not ask is told so, whatever the rest looks like, and no body is read for him",
+        why="a caller without permission gets that error whatever the rest is, and no body is read",
         plain=422,
         compiled=401,
         requests=[send("POST", "/lamp/owned", b"{not json", *JSON, ("X-API-Key", "nobody"))],
@@ -189,7 +189,7 @@ async def answer(app: ASGIApp, request: Request) -> Answer:
 
 
 def shown(found: Answer) -> Mapping[str, Any]:
-    """What a client can tell.
+    """Return what a client can distinguish.
 
     Left out: the echo of what was sent in FastAPI's 422, which may be a secret, and the type that it gives a 204;
     and that we say how a body is to be sent.
@@ -206,21 +206,21 @@ def shown(found: Answer) -> Mapping[str, Any]:
     return {"status": found.status, "body": body, **headers}
 
 
-async def test_a_body_of_another_type_is_told_how_to_come(compiled: ASGIApp) -> None:
+async def test_a_body_of_another_media_type_gets_advice(compiled: ASGIApp) -> None:
     form = ("Content-Type", "application/x-www-form-urlencoded")  # as curl -d sends it
     [error] = (await answer(compiled, send("POST", "", THING, form))).json()["detail"]
     assert error["msg"].endswith(bodies.JSON_HINT)
 
 
 @pytest.mark.parametrize("request_", SAME, ids=str)
-async def test_answers_are_the_same(plain: ASGIApp, compiled: ASGIApp, request_: Request) -> None:
+async def test_responses_are_the_same(plain: ASGIApp, compiled: ASGIApp, request_: Request) -> None:
     assert shown(await answer(compiled, request_)) == shown(await answer(plain, request_))
 
 
 @pytest.mark.parametrize(
     ("difference", "request_"), [(each, request) for each in DIFFERENT for request in each.requests], ids=str
 )
-async def test_answers_differ_where_it_is_meant(
+async def test_responses_differ_only_where_listed(
     plain: ASGIApp, compiled: ASGIApp, difference: Difference, request_: Request
 ) -> None:
     theirs, ours = await answer(plain, request_), await answer(compiled, request_)
@@ -234,7 +234,7 @@ async def test_answers_differ_where_it_is_meant(
         assert ours.json()["status"] == ours.status
 
 
-async def test_the_whole_range_of_answers_is_compared(plain: ASGIApp) -> None:
+async def test_requests_of_every_kind_are_compared(plain: ASGIApp) -> None:
     """Or the first test might compare nothing but 404s."""
     found = {(await answer(plain, request)).status for request in SAME}
     assert found == {200, 201, 204, 206, 401, 403, 404, 422}
@@ -251,7 +251,7 @@ async def test_allow_names_all_methods_of_a_path(compiled: ASGIApp) -> None:
     assert found.header("allow") == "GET, HEAD, POST"
 
 
-async def test_what_reaches_fastapi_past_the_front_is_answered_by_the_compiled_handler() -> None:
+async def test_fastapi_without_the_path_router_uses_the_compiled_handler() -> None:
     """Starlette's `$` also matches before a line break at the end, which no segment of the table has."""
     front, app = make_compiled()
     for target in ("/v1/things/mine%0A", "/v1/things/mine"):

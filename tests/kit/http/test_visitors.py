@@ -1,4 +1,4 @@
-"""Who asks is told by headers, which may come more than once."""
+"""Headers, which may be repeated, identify a visitor."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def visitor(headers: Sequence[tuple[bytes, bytes]]) -> Visitor:
     return visitors.visitor_of(Request({"type": "http", "headers": headers, "client": ("192.0.2.7", 40000)}))
 
 
-def test_a_browser_is_a_person_in_a_network() -> None:
+def test_a_browser_is_counted_as_a_person_of_its_network() -> None:
     assert visitor([BROWSER]) == Visitor("192.0.2.0/24", Agent.BROWSER, None)
 
 
@@ -27,9 +27,9 @@ def test_a_browser_is_a_person_in_a_network() -> None:
         [(b"x-moz", b""), (b"x-moz", b"Prefetch"), (b"x-moz", b"")],
     ],
 )
-def test_who_says_that_it_only_loads_ahead_is_believed(ahead: list[tuple[bytes, bytes]]) -> None:
+def test_a_prefetch_is_recognised(ahead: list[tuple[bytes, bytes]]) -> None:
     assert visitor([BROWSER, *ahead]).machine is Machine.PREFETCH
 
 
-def test_another_purpose_is_none() -> None:
+def test_another_purpose_is_no_prefetch() -> None:
     assert visitor([BROWSER, (b"purpose", b"reading"), (b"x-other", b"prefetch")]).machine is None

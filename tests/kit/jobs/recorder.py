@@ -1,4 +1,4 @@
-"""A task that writes down what it did."""
+"""A task that records its calls."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ AnyTask = Task[Any, Any, Any]  # any arguments
 
 
 class Recorder:
-    """What was done, by a task that writes it down."""
+    """A task and the numbers that it was called with."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []

@@ -1,4 +1,4 @@
-"""The jobs of workers that died are taken up again, once."""
+"""Jobs of dead workers are queued again, once."""
 
 import asyncio
 from types import SimpleNamespace
@@ -29,13 +29,13 @@ async def begun(
 
 
 async def revive(database: Database, times: int = 1) -> None:
-    """Calls the periodic body, several at once when told so."""
+    """Call the body of the periodic job, several at once if asked."""
     context = cast("JobContext", SimpleNamespace(additional_context={"database": database}))
     async with queue._open_queue(database):
         await asyncio.gather(*(queue.retry_stalled(context, timestamp=0) for _ in range(times)))
 
 
-async def test_the_jobs_of_a_dead_worker_are_put_back(
+async def test_jobs_of_a_dead_worker_are_queued_again(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     for number in range(3):
@@ -47,7 +47,7 @@ async def test_the_jobs_of_a_dead_worker_are_put_back(
     assert await waiting(jobs_conn) == [*[("test.note", "todo", 1)] * 3, ("test.note", "doing", 0)]
 
 
-async def test_of_several_at_once_one_puts_them_back(
+async def test_of_several_workers_one_queues_them_again(
     own_database: Database, jobs_conn: Conn, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A living worker may have begun a job again before another one comes to it, who must let it be."""
@@ -68,7 +68,7 @@ async def test_of_several_at_once_one_puts_them_back(
     assert await waiting(jobs_conn) == [("test.note", "doing", 1)] * 3
 
 
-async def test_a_job_whose_worker_is_forgotten_is_put_back_too(
+async def test_a_job_whose_worker_is_unknown_is_queued_again(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     await begun(jobs_conn, recorder.task, worker=DEAD)
@@ -79,7 +79,7 @@ async def test_a_job_whose_worker_is_forgotten_is_put_back_too(
     assert await waiting(jobs_conn) == [("test.note", "todo", 1)]
 
 
-async def test_a_dead_job_whose_twin_waits_already_makes_room_for_it(
+async def test_a_dead_job_is_removed_when_the_same_job_is_already_queued(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     await begun(jobs_conn, recorder.task, worker=DEAD, once="one")
@@ -95,7 +95,7 @@ async def test_a_dead_job_whose_twin_waits_already_makes_room_for_it(
     ]
 
 
-async def test_a_job_that_kills_its_workers_is_given_up(
+async def test_a_job_that_kills_its_workers_fails_in_the_end(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     await begun(jobs_conn, recorder.task, worker=DEAD, attempts=queue.MAX_STARTS - 1)
@@ -106,7 +106,7 @@ async def test_a_job_that_kills_its_workers_is_given_up(
     assert [status for _, status, _ in await waiting(jobs_conn)] == ["todo", "failed"]
 
 
-async def test_a_job_that_ended_meanwhile_is_left_alone(
+async def test_a_job_that_ended_meanwhile_is_not_queued_again(
     own_database: Database, jobs_conn: Conn, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its worker was slow, not dead: it ends its job just before that is put back."""

@@ -19,7 +19,7 @@ from tests.kit.scratch import until
 pytestmark = pytest.mark.usefixtures("registers")
 
 
-async def test_a_job_exists_when_its_transaction_is_committed(
+async def test_a_job_exists_after_its_transaction_committed(
     own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
 ) -> None:
     async with own_database.transaction() as writing:
@@ -31,7 +31,7 @@ async def test_a_job_exists_when_its_transaction_is_committed(
     assert (recorder.numbers, await waiting(jobs_conn)) == ([1], [])
 
 
-async def test_a_job_of_a_transaction_that_failed_never_was(
+async def test_a_rolled_back_job_is_not_queued(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     async def fail() -> None:
@@ -44,7 +44,7 @@ async def test_a_job_of_a_transaction_that_failed_never_was(
     assert await waiting(jobs_conn) == []
 
 
-async def test_of_jobs_of_which_one_is_enough_one_waits(
+async def test_a_job_with_the_same_lock_is_queued_once(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     async with own_database.transaction() as writing:
@@ -59,7 +59,7 @@ async def test_of_jobs_of_which_one_is_enough_one_waits(
     assert await found.fetchall() == [("1",), ("3",), ("5",)]
 
 
-async def test_of_two_transactions_at_once_one_puts_it_in(
+async def test_of_two_concurrent_transactions_one_queues_the_job(
     own_database: Database, jobs_conn: Conn, recorder: Recorder
 ) -> None:
     async def put(number: int) -> None:
@@ -72,13 +72,13 @@ async def test_of_two_transactions_at_once_one_puts_it_in(
     assert len(await waiting(jobs_conn)) == 6
 
 
-async def test_a_job_can_be_put_in_without_a_transaction(jobs_conn: Conn, recorder: Recorder) -> None:
+async def test_a_job_can_be_queued_outside_a_transaction(jobs_conn: Conn, recorder: Recorder) -> None:
     for _ in range(2):
         await queue.defer(jobs_conn, recorder.task, once="one", number=1)
     assert len(await waiting(jobs_conn)) == 1
 
 
-async def test_a_job_that_fails_is_tried_again_later(
+async def test_a_failed_job_is_retried_later(
     own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
 ) -> None:
     await queue.defer(jobs_conn, recorder.task, number=1)
@@ -97,14 +97,14 @@ async def test_a_job_that_fails_is_tried_again_later(
     assert recorder.numbers == [1]
 
 
-def test_what_the_kit_does_by_itself_is_registered() -> None:
+def test_periodic_jobs_of_the_kit_are_registered() -> None:
     periodic = {task.task.name: task.cron for task in queue.app.periodic_registry.periodic_tasks.values()}
     assert periodic["kit.revive"] == "* * * * *"
     assert periodic["kit.housekeep"] == "17 * * * *"
     assert {"kit.revive", "kit.housekeep", "news.tell"} <= queue.tasks().keys()
 
 
-async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_ever(
+async def test_failed_jobs_are_kept_for_a_month_and_waiting_ones_forever(
     own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PRUNE_BATCH_SIZE", 2)
@@ -126,7 +126,7 @@ async def test_jobs_that_failed_are_kept_for_a_month_and_those_that_wait_for_eve
     assert await waiting(jobs_conn) == [("test.note", "todo", 0)]
 
 
-async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
+async def test_a_worker_continues_after_a_database_outage(
     jobs_conn: Conn, recorder: Recorder, own: Settings, logged: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "RECONNECT_INTERVAL_S", 0.05)
@@ -159,7 +159,7 @@ async def test_a_worker_goes_on_over_a_database_that_goes_and_comes_back(
         await behind.close()
 
 
-async def test_a_worker_can_be_stopped_while_the_database_is_away(
+async def test_a_worker_can_be_stopped_during_a_database_outage(
     jobs_conn: Conn, recorder: Recorder, own: Settings
 ) -> None:
     async def is_done() -> bool:
@@ -183,7 +183,7 @@ async def test_a_worker_can_be_stopped_while_the_database_is_away(
         await behind.close()
 
 
-async def test_a_worker_does_at_once_what_was_due_without_one(
+async def test_a_worker_runs_overdue_periodic_jobs_at_its_start(
     own_database: Database, jobs_conn: Conn, own: Settings
 ) -> None:
     await jobs_conn.execute(

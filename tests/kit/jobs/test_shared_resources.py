@@ -1,4 +1,4 @@
-"""What the jobs of a worker share: opened once, when the first one asks, and closed with the worker."""
+"""Resources that jobs of a worker share: opened by the first job, closed with the worker."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("registers")
 Opener = Callable[[Settings], AbstractAsyncContextManager[object]]
 
 
-class Door:
-    """Something that is opened, and may fail to."""
+class Resource:
+    """A resource that may fail to open."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -25,7 +25,7 @@ class Door:
 
     @asynccontextmanager
     async def open(self, settings: Settings) -> AsyncIterator[object]:
-        """Opens it."""
+        """Open it."""
         assert settings.worker_concurrency >= 1
         if self.fails:
             self.said.append("failed")
@@ -37,18 +37,18 @@ class Door:
 
 
 @pytest.fixture
-def door() -> Door:
+def resource() -> Resource:
     """One to open."""
-    return Door()
+    return Resource()
 
 
-def asking(door: Door, opener: Opener | None = None) -> AnyTask:
-    """A task that goes through the door."""
-    opener = opener or door.open
+def asking(resource: Resource, opener: Opener | None = None) -> AnyTask:
+    """Return a task that uses the resource."""
+    opener = opener or resource.open
 
     async def go(context: JobContext, number: int) -> None:
-        assert await queue.get_shared(context, opener) is door
-        door.said.append(str(number))
+        assert await queue.get_shared(context, opener) is resource
+        resource.said.append(str(number))
 
     return queue.app.task(name="test.go", pass_context=True)(go)
 
@@ -60,56 +60,56 @@ async def put(database: Database, task: AnyTask, *numbers: int) -> None:
             await queue.defer(conn, task, number=number)
 
 
-async def test_it_is_opened_once_and_closed_with_the_worker(
-    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
+async def test_a_resource_is_opened_once_and_closed_with_the_worker(
+    own_database: Database, jobs_conn: Conn, own: Settings, resource: Resource
 ) -> None:
     del jobs_conn
-    await put(own_database, asking(door), 1, 2, 3)
+    await put(own_database, asking(resource), 1, 2, 3)
     await queue.run_pending(own_database, own)
-    assert door.said == ["opened", "1", "2", "3", "closed"]
+    assert resource.said == ["opened", "1", "2", "3", "closed"]
 
 
-async def test_another_worker_opens_its_own(
-    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
+async def test_another_worker_opens_its_own_resource(
+    own_database: Database, jobs_conn: Conn, own: Settings, resource: Resource
 ) -> None:
     del jobs_conn
-    task = asking(door)
+    task = asking(resource)
     for number in (1, 2):
         await put(own_database, task, number)
         await queue.run_pending(own_database, own)
-    assert door.said == ["opened", "1", "closed", "opened", "2", "closed"]
+    assert resource.said == ["opened", "1", "closed", "opened", "2", "closed"]
 
 
-async def test_what_nobody_asks_for_is_not_opened(
-    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
+async def test_an_unused_resource_is_not_opened(
+    own_database: Database, jobs_conn: Conn, own: Settings, resource: Resource
 ) -> None:
     del jobs_conn
-    asking(door)
+    asking(resource)
     await queue.run_pending(own_database, own)
-    assert door.said == []
+    assert resource.said == []
 
 
-async def test_jobs_at_once_wait_for_one_opening(
-    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
+async def test_concurrent_jobs_share_one_opening(
+    own_database: Database, jobs_conn: Conn, own: Settings, resource: Resource
 ) -> None:
     del jobs_conn
     async with queue._open_queue(own_database):
-        await put(own_database, asking(door), *range(8))
+        await put(own_database, asking(resource), *range(8))
         await queue._run_worker(own_database, own, wait=False, listen_notify=False, concurrency=8)
-    assert (door.said[0], door.said[-1]) == ("opened", "closed")
-    assert sorted(door.said[1:-1]) == [str(number) for number in range(8)]
+    assert (resource.said[0], resource.said[-1]) == ("opened", "closed")
+    assert sorted(resource.said[1:-1]) == [str(number) for number in range(8)]
 
 
-async def test_what_fails_to_open_is_tried_again_by_the_next(
-    own_database: Database, jobs_conn: Conn, own: Settings, door: Door
+async def test_the_next_job_retries_a_failed_opening(
+    own_database: Database, jobs_conn: Conn, own: Settings, resource: Resource
 ) -> None:
     del jobs_conn
 
     async def go(context: JobContext, number: int) -> None:
-        door.fails = number == 1
-        await queue.get_shared(context, door.open)
+        resource.fails = number == 1
+        await queue.get_shared(context, resource.open)
 
     task: AnyTask = queue.app.task(name="test.go", pass_context=True)(go)
     await put(own_database, task, 1, 2)
     await queue.run_pending(own_database, own)
-    assert door.said == ["failed", "opened", "closed"]
+    assert resource.said == ["failed", "opened", "closed"]

@@ -1,4 +1,4 @@
-"""Worker processes: one that is killed loses nothing, one that is told to stop ends what it began."""
+"""Worker processes: a killed one loses nothing, a stopping one ends its jobs."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ async def begin(conn: Conn, number: int) -> None:
     await queue.app.configure_task("test.held", connection=conn).defer_async(number=number)
 
 
-async def let_go(conn: Conn) -> None:
+async def release(conn: Conn) -> None:
     await conn.execute("INSERT INTO marks (what) VALUES ('go')")
 
 
@@ -83,9 +83,7 @@ async def has_begun(conn: Conn, count: int) -> None:
     await until(is_so)
 
 
-async def test_the_job_of_a_killed_worker_is_taken_up_by_another_which_stops_when_idle(
-    marks: Conn, own: Settings
-) -> None:
+async def test_another_worker_runs_the_job_of_a_killed_one_and_stops_when_idle(marks: Conn, own: Settings) -> None:
     await begin(marks, 1)
     with working(own) as first:
         await has_begun(marks, 1)
@@ -93,7 +91,7 @@ async def test_the_job_of_a_killed_worker_is_taken_up_by_another_which_stops_whe
         first.wait()
     # Half a minute later its heart is known to have stopped.
     await marks.execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '31 seconds'")
-    await let_go(marks)
+    await release(marks)
 
     with working(own) as second:
 
@@ -108,9 +106,7 @@ async def test_the_job_of_a_killed_worker_is_taken_up_by_another_which_stops_whe
         assert second.wait(timeout=10) == 0
 
 
-async def test_a_worker_that_is_told_to_stop_ends_what_it_began_and_begins_nothing(
-    marks: Conn, own: Settings
-) -> None:
+async def test_a_stopping_worker_ends_its_jobs_and_starts_none(marks: Conn, own: Settings) -> None:
     for number in range(own.worker_concurrency):
         await begin(marks, number)
     with working(own) as worker:
@@ -119,7 +115,7 @@ async def test_a_worker_that_is_told_to_stop_ends_what_it_began_and_begins_nothi
         worker.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
             worker.wait(timeout=0.5)
-        await let_go(marks)
+        await release(marks)
 
         assert worker.wait(timeout=20) == 0
 

@@ -1,4 +1,4 @@
-"""How processes share a count through Redis, and how they go on without it."""
+"""Processes share a quota through Redis, and count alone without it."""
 
 import asyncio
 import time
@@ -59,11 +59,11 @@ async def asked_of(redis: Redis) -> int:
     return int(sum(each["calls"] for name, each in found.items() if name == "cmdstat_evalsha"))
 
 
-async def test_two_processes_hold_a_limit_together(processes: list[RateLimiter]) -> None:
+async def test_two_processes_share_a_limit(processes: list[RateLimiter]) -> None:
     assert 360 <= await in_turn(processes, WIDE, 900) <= 400
 
 
-async def test_two_processes_hold_it_together_under_requests_at_once(processes: list[RateLimiter]) -> None:
+async def test_two_processes_share_a_limit_under_concurrent_requests(processes: list[RateLimiter]) -> None:
     found = await asyncio.gather(*(spend(processes[n % 2], WIDE) for n in range(900)))
     assert 360 <= sum(found) <= 400
 
@@ -80,7 +80,7 @@ async def test_a_tight_limit_is_exact(processes: list[RateLimiter]) -> None:
     assert await in_turn(processes, TIGHT, 30) == 10
 
 
-async def test_most_requests_ask_nobody(processes: list[RateLimiter], redis: Redis) -> None:
+async def test_most_requests_do_not_call_redis(processes: list[RateLimiter], redis: Redis) -> None:
     before = await asked_of(redis)
     await in_turn(processes, WIDE, 300)
     halfway = await asked_of(redis)
@@ -102,7 +102,7 @@ async def test_clocks_need_not_agree(processes: list[RateLimiter]) -> None:
     assert 360 <= found <= 400
 
 
-async def test_a_clock_that_is_days_ahead_does_no_lasting_harm(processes: list[RateLimiter]) -> None:
+async def test_a_clock_that_is_days_ahead_does_not_block_others(processes: list[RateLimiter]) -> None:
     first, second = processes
     with clock.moved(timedelta(days=3)):
         assert await in_turn([first], TIGHT, 12) == 10
@@ -116,7 +116,7 @@ async def test_keys_do_not_share(processes: list[RateLimiter]) -> None:
     assert await spend(processes[0], TIGHT, "b")
 
 
-async def test_the_window_ends_for_all_at_once(processes: list[RateLimiter]) -> None:
+async def test_the_window_ends_for_all_processes_together(processes: list[RateLimiter]) -> None:
     first, second = processes
     await spend(first, TIGHT)
     clock.move(timedelta(seconds=500))
@@ -127,7 +127,7 @@ async def test_the_window_ends_for_all_at_once(processes: list[RateLimiter]) -> 
     assert await in_turn(processes, TIGHT, 30) == 8
 
 
-async def test_what_is_left_is_told_over_both(processes: list[RateLimiter]) -> None:
+async def test_the_remaining_quota_counts_both_processes(processes: list[RateLimiter]) -> None:
     for n in range(5):
         await spend(processes[n % 2], TIGHT)
     scope: dict[str, Any] = {"client": ("192.0.2.1", 1)}
@@ -143,20 +143,20 @@ async def test_without_redis_each_process_counts_for_itself(processes: list[Rate
     assert time.monotonic() - begin < 1
 
 
-async def test_redis_goes_and_comes_back_within_a_window(processes: list[RateLimiter], redis: Redis) -> None:
+async def test_redis_is_away_for_part_of_a_window(processes: list[RateLimiter], redis: Redis) -> None:
     assert await in_turn(processes, WIDE, 100) == 100
     redis.stop()
     assert await in_turn(processes, WIDE, 100) == 100
     redis.start()
     assert await in_turn(processes, WIDE, 40) == 40  # which it is still left alone for
     clock.move(RETRY_INTERVAL)
-    # What was spent alone was told, what the dead one knew is lost.
+    # What was counted without Redis was reported; what the dead Redis knew is lost.
     assert 100 <= await in_turn(processes, WIDE, 900) <= 360
     clock.move(timedelta(seconds=61))
     assert 360 <= await in_turn(processes, WIDE, 900) <= 400
 
 
-async def test_a_store_that_hangs_costs_one_request_one_wait(
+async def test_a_hanging_redis_delays_one_request_once(
     processes: list[RateLimiter], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distributed_quota, "TIMEOUT_S", 0.1)
@@ -172,7 +172,7 @@ async def test_a_store_that_hangs_costs_one_request_one_wait(
     assert await in_turn(processes, TIGHT, 30) == 10
 
 
-async def test_a_request_that_is_given_up_takes_no_other_with_it(processes: list[RateLimiter]) -> None:
+async def test_a_cancelled_request_does_not_cancel_others(processes: list[RateLimiter]) -> None:
     waiting = [asyncio.ensure_future(spend(processes[0], WIDE)) for _ in range(5)]
     await asyncio.sleep(0)
     waiting[0].cancel()
@@ -181,7 +181,7 @@ async def test_a_request_that_is_given_up_takes_no_other_with_it(processes: list
     assert found[1:] == [True] * 4
 
 
-async def test_nothing_stays_in_the_store(processes: list[RateLimiter], redis: Redis) -> None:
+async def test_keys_in_redis_expire(processes: list[RateLimiter], redis: Redis) -> None:
     await in_turn(processes, WIDE, 50)
     async with redis_client.Redis.from_url(redis.url) as cache:
         lives = [await cache.ttl(key) for key in await cache.keys()]

@@ -1,4 +1,4 @@
-"""How requests are counted in one process, and what a policy may be."""
+"""Requests are counted in one process; invalid policies are refused."""
 
 import asyncio
 import re
@@ -39,12 +39,12 @@ async def spend(kept: RateLimiter, terms: OperationLimits, scope: Scope | None =
     return True
 
 
-def told(scope: Scope) -> dict[str, str]:
+def headers_of(scope: Scope) -> dict[str, str]:
     """The headers that the answer will have."""
     return {name.decode(): value.decode() for name, value in scope[RATE_LIMIT_HEADERS]}
 
 
-async def test_exactly_the_quota_is_let_through(kept: RateLimiter) -> None:
+async def test_exactly_the_quota_is_allowed(kept: RateLimiter) -> None:
     assert [await spend(kept, BY_KEY, key="a") for _ in range(7)] == [True] * 5 + [False] * 2
 
 
@@ -64,42 +64,45 @@ async def test_a_window_begins_with_the_first_request_of_each(kept: RateLimiter)
     first, second = asked(), asked()
     await spend(kept, BY_KEY, first, key="a")
     await spend(kept, BY_KEY, second, key="b")
-    assert (told(first)["ratelimit"], told(second)["ratelimit"]) == ('"five";r=4;t=60', '"five";r=3;t=39')
+    assert (headers_of(first)["ratelimit"], headers_of(second)["ratelimit"]) == (
+        '"five";r=4;t=60',
+        '"five";r=3;t=39',
+    )
 
 
-async def test_one_key_does_not_spend_anothers(kept: RateLimiter) -> None:
+async def test_keys_have_separate_quotas(kept: RateLimiter) -> None:
     for key in "ab":
         assert [await spend(kept, BY_KEY, key=key) for _ in range(6)] == [True] * 5 + [False]
 
 
-async def test_all_keys_of_an_account_spend_together(kept: RateLimiter) -> None:
+async def test_keys_of_an_account_share_a_quota(kept: RateLimiter) -> None:
     found = [await spend(kept, BY_BOTH, key=key, account="x") for key in "ab" for _ in range(5)]
     assert found == [True] * 8 + [False] * 2
     assert await spend(kept, BY_BOTH, key="c", account="y")
 
 
-async def test_what_one_policy_refuses_is_counted_on_none(kept: RateLimiter) -> None:
+async def test_a_refused_request_is_counted_by_no_policy(kept: RateLimiter) -> None:
     for _ in range(20):
         await spend(kept, BY_BOTH, key="a", account="x")
     scope = asked()
     assert await spend(kept, BY_BOTH, scope, key="b", account="x")
-    assert told(scope)["ratelimit"].startswith('"eight";r=2;')
+    assert headers_of(scope)["ratelimit"].startswith('"eight";r=2;')
 
 
-async def test_fifty_at_once_get_exactly_the_quota(kept: RateLimiter) -> None:
+async def test_of_fifty_concurrent_requests_exactly_the_quota_is_allowed(kept: RateLimiter) -> None:
     assert sum(await asyncio.gather(*(spend(kept, BY_KEY, key="a") for _ in range(50)))) == 5
 
 
-async def test_the_headers_tell_all_policies_and_the_one_nearest_to_its_end(kept: RateLimiter) -> None:
+async def test_the_headers_list_all_policies_and_the_most_used_one(kept: RateLimiter) -> None:
     scope = asked()
     await kept.spend(BY_BOTH, scope, key="a", account="x")
-    assert told(scope) == {
+    assert headers_of(scope) == {
         "ratelimit-policy": '"five";q=5;w=60, "eight";q=8;w=600',
         "ratelimit": '"five";r=4;t=60',
     }
 
 
-async def test_a_refusal_says_which_limit_and_how_long(kept: RateLimiter) -> None:
+async def test_a_refusal_names_the_policy_and_the_wait(kept: RateLimiter) -> None:
     for _ in range(5):
         await spend(kept, BY_BOTH, key="a", account="x")
     clock.move(timedelta(seconds=20.5))
@@ -107,14 +110,14 @@ async def test_a_refusal_says_which_limit_and_how_long(kept: RateLimiter) -> Non
     with pytest.raises(RateLimited) as refusal:
         await kept.spend(BY_BOTH, scope, key="a", account="x")
 
-    assert told(scope)["ratelimit"] == '"five";r=0;t=40'
+    assert headers_of(scope)["ratelimit"] == '"five";r=0;t=40'
     assert refusal.value.headers == {"Retry-After": "40"}
     assert refusal.value.members["violated_policies"] == ["five"]
     assert refusal.value.members["retry_after"] == 40
     assert refusal.value.detail == "The limit five (5 in 60 seconds for each key) is used up."
 
 
-async def test_after_the_time_that_a_refusal_tells_the_next_request_is_let_through(kept: RateLimiter) -> None:
+async def test_after_retry_after_the_next_request_is_allowed(kept: RateLimiter) -> None:
     for _ in range(5):
         await spend(kept, BY_KEY, key="a")
     clock.move(timedelta(seconds=7.77))
@@ -146,7 +149,7 @@ def test_a_peer_without_an_address_is_a_client_too(client: Any) -> None:
     assert client_network({"client": client}, policies.CUSTOMER_PREFIX_BITS) == (client[0] if client else "")
 
 
-async def test_many_addresses_take_bounded_memory(kept: RateLimiter, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_addresses_use_bounded_memory(kept: RateLimiter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limiter, "MAX_WINDOWS", 100)
     for _ in range(3):
         await spend(kept, BY_ADDRESS, asked("198.51.100.1"))
@@ -158,7 +161,7 @@ async def test_many_addresses_take_bounded_memory(kept: RateLimiter, monkeypatch
     assert len(kept._counters[THREE].windows) <= 100
 
 
-async def test_windows_that_have_ended_go_as_new_ones_come(kept: RateLimiter) -> None:
+async def test_ended_windows_are_removed(kept: RateLimiter) -> None:
     for n in range(100):
         await spend(kept, BY_ADDRESS, asked(f"10.0.0.{n}"))
     clock.move(timedelta(seconds=61))
@@ -173,7 +176,7 @@ async def test_a_factor_changes_the_quota(factor: float, let_through: int) -> No
     assert sum([await spend(kept, BY_KEY, key="a") for _ in range(50)]) == let_through
 
 
-async def test_too_many_refused_credentials_mark_a_guesser_until_the_window_ends(kept: RateLimiter) -> None:
+async def test_too_many_refused_credentials_block_a_client_until_the_window_ends(kept: RateLimiter) -> None:
     for _ in range(30):
         assert kept.find_guessing_refusal(asked()) is None
         await kept.count_refused_credentials(asked())
@@ -181,7 +184,7 @@ async def test_too_many_refused_credentials_mark_a_guesser_until_the_window_ends
     refusal = kept.find_guessing_refusal(scope)
     assert refusal is not None
     assert refusal.members["violated_policies"] == ["failed_credentials"]
-    assert told(scope)["ratelimit"].startswith('"failed_credentials";r=0;t=')
+    assert headers_of(scope)["ratelimit"].startswith('"failed_credentials";r=0;t=')
     assert kept.find_guessing_refusal(asked("192.0.2.2")) is None
     clock.move(timedelta(seconds=301))
     assert kept.find_guessing_refusal(asked()) is None
@@ -190,7 +193,7 @@ async def test_too_many_refused_credentials_mark_a_guesser_until_the_window_ends
 @pytest.mark.parametrize(
     "wrong", [{"name": ""}, {"name": 'a"b'}, {"name": "a b"}, {"name": "ä"}, {"quota": 0}, {"window_s": 0}]
 )
-def test_a_policy_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_invalid_policy_is_refused(wrong: dict[str, Any]) -> None:
     given: dict[str, Any] = {"name": "things", "quota": 1, "window_s": 1, "by": "key", "counts": "Things."}
     with pytest.raises(ValueError, match=r"valid policy name|below 1"):
         Policy(**(given | wrong))

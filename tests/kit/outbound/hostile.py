@@ -1,4 +1,4 @@
-"""URLs that strangers try, and by which rule each is refused; and ordinary ones, with how they are written."""
+"""Hostile URLs with the rule that refuses each, and ordinary ones with their normal form."""
 
 from builders.kit.outbound.targets import Rule
 

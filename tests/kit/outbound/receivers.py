@@ -1,4 +1,4 @@
-"""Servers on loopback that answer as a test wants, and a client that may call them."""
+"""Servers on loopback with scripted responses, and a client that may call them."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ class Receiver:
 
     async def is_left_alone(self) -> bool:
         """Whether nobody of this process is connected to it."""
-        await asyncio.sleep(0)  # for the event loop to close what was given up
+        await asyncio.sleep(0)  # so that the event loop closes abandoned connections
         return connections_to(self.port) == 0
 
     def meet(self, reader: Reader, writer: Writer) -> None:

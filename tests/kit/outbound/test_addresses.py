@@ -1,4 +1,4 @@
-"""Of each closed range the first and the last address are refused; its neighbours are judged for themselves."""
+"""Of each blocked range the first and the last address are refused; its neighbours are checked by themselves."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -90,7 +90,7 @@ HIDING = [
 
 
 @pytest.mark.parametrize(("first", "last", "before", "after"), EDGES)
-def test_a_range_is_closed_from_its_first_to_its_last_address(
+def test_a_blocked_range_is_refused_from_its_first_to_its_last_address(
     first: str, last: str, before: bool | None, after: bool | None
 ) -> None:
     low, high = ip_address(first), ip_address(last)
@@ -100,7 +100,7 @@ def test_a_range_is_closed_from_its_first_to_its_last_address(
     assert after is None or is_public(high + 1) is after
 
 
-def test_every_range_of_the_table_has_its_row() -> None:
+def test_every_blocked_range_is_tested() -> None:
     rows = {(first, last) for first, last, *_ in EDGES}
     for closed in (*BLOCKED_V4, *BLOCKED_V6):
         assert (str(closed.network[0]), str(closed.network[-1])) in rows, closed
@@ -109,22 +109,22 @@ def test_every_range_of_the_table_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("known", KNOWN)
-def test_known_doors_are_closed(known: str) -> None:
+def test_known_internal_addresses_are_refused(known: str) -> None:
     assert not is_public(ip_address(known))
 
 
 @pytest.mark.parametrize("known", ["1.1.1.1", "8.8.8.8", "93.184.216.34", "2606:4700::1111", "2a00:1450:4001::1"])
-def test_known_public_addresses_are_open(known: str) -> None:
+def test_known_public_addresses_are_accepted(known: str) -> None:
     assert is_public(ip_address(known))
 
 
 @given(V4, st.sampled_from(range(len(HIDING))))
-def test_no_form_that_hides_an_ipv4_address_is_let_through(inner: IPv4Address, form: int) -> None:
+def test_every_form_that_hides_an_ipv4_address_is_refused(inner: IPv4Address, form: int) -> None:
     assert not is_public(IPv6Address(HIDING[form](int(inner))))
 
 
 @given(st.one_of(V4, V6, GLOBAL_V6))
-def test_what_the_library_calls_private_is_refused(address: IPv4Address | IPv6Address) -> None:
+def test_addresses_that_the_library_calls_private_are_refused(address: IPv4Address | IPv6Address) -> None:
     if is_public(address):
         assert address.is_global
         assert not address.is_multicast
@@ -132,10 +132,10 @@ def test_what_the_library_calls_private_is_refused(address: IPv4Address | IPv6Ad
 
 
 @given(st.one_of(V4, V6))
-def test_only_this_machine_is_loopback(address: IPv4Address | IPv6Address) -> None:
+def test_only_loopback_addresses_are_loopback(address: IPv4Address | IPv6Address) -> None:
     assert is_loopback(address) is (address in ip_network("127.0.0.0/8") or str(address) == "::1")
 
 
-def test_a_mapped_loopback_is_none() -> None:
+def test_a_mapped_loopback_address_is_no_loopback() -> None:
     assert not is_loopback(ip_address("::ffff:127.0.0.1"))
     assert is_loopback(ip_address("127.255.255.255"))

@@ -75,7 +75,7 @@ async def failure(
 
 @pytest.mark.parametrize("what", SLOW)
 @pytest.mark.parametrize("reuse", [False, True])
-async def test_what_comes_slowly_is_cut_at_the_total_time(what: str, reuse: bool) -> None:
+async def test_a_slow_response_is_cut_off_at_the_total_timeout(what: str, reuse: bool) -> None:
     async with receiving(SLOW[what]) as receiver, calling(receiver) as outbound:
         began = asyncio.get_running_loop().time()
         assert await failure(outbound, receiver, total_s=0.2, reuse=reuse) is Failure.TIMEOUT
@@ -85,7 +85,7 @@ async def test_what_comes_slowly_is_cut_at_the_total_time(what: str, reuse: bool
 
 @pytest.mark.parametrize("what", ENDLESS)
 @pytest.mark.parametrize("keep_bytes", [None, 100])
-async def test_what_never_ends_ends_and_takes_little_memory(what: str, keep_bytes: int | None) -> None:
+async def test_an_endless_response_is_cut_off_and_uses_little_memory(what: str, keep_bytes: int | None) -> None:
     async with receiving(ENDLESS[what]) as receiver, calling(receiver) as outbound:
         tracemalloc.start()
         answer = None
@@ -100,13 +100,13 @@ async def test_what_never_ends_ends_and_takes_little_memory(what: str, keep_byte
     assert receiver.connections == 1
 
 
-async def test_a_large_answer_fails_when_all_of_it_is_wanted() -> None:
+async def test_a_large_response_fails_when_it_is_wanted_whole() -> None:
     for said in (HEAD + b"Content-Length: 101\r\n\r\n", HEAD + b"\r\n" + b"a" * 101):
         async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
             assert await failure(outbound, receiver, max_bytes=100) is Failure.TOO_LARGE
 
 
-async def test_an_answer_of_the_allowed_size_is_whole() -> None:
+async def test_a_response_of_the_allowed_size_is_returned_whole() -> None:
     said = HEAD + b"Content-Length: 100\r\n\r\n" + b"a" * 100
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         for keep_bytes in (None, 100, 101):
@@ -114,7 +114,7 @@ async def test_an_answer_of_the_allowed_size_is_whole() -> None:
             assert (len(answer.body), answer.truncated) == (100, False)
 
 
-async def test_of_a_large_answer_the_beginning_can_be_kept() -> None:
+async def test_the_beginning_of_a_large_response_can_be_kept() -> None:
     said = HEAD + b"Content-Length: 100\r\n\r\n" + b"0123456789" * 10
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         for max_bytes in (50, 100):
@@ -141,7 +141,7 @@ async def test_a_hundred_megabytes_are_not_read() -> None:
     assert sent < 30_000_000
 
 
-async def test_what_is_packed_stays_packed() -> None:
+async def test_a_compressed_response_is_not_decompressed() -> None:
     bomb = gzip.compress(b"\0" * 10_000_000)
     said = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb) + bomb
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
@@ -184,7 +184,7 @@ async def test_what_is_packed_stays_packed() -> None:
         HEAD + b"X-Long: " + b"a" * 9_000 + b"\r\n\r\n",
     ],
 )
-async def test_what_is_no_answer_is_said(said: bytes) -> None:
+async def test_a_malformed_response_is_reported(said: bytes) -> None:
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         assert await failure(outbound, receiver, total_s=2) is Failure.PROTOCOL
     assert receiver.connections == 1
@@ -192,7 +192,7 @@ async def test_what_is_no_answer_is_said(said: bytes) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
 @pytest.mark.parametrize("said", [b"", HEAD])
-async def test_a_connection_that_breaks_is_not_tried_again(method: str, said: bytes) -> None:
+async def test_a_broken_connection_is_not_retried(method: str, said: bytes) -> None:
     async def reset(reader: Reader, writer: Writer) -> None:
         del reader
         writer.write(said)
@@ -206,7 +206,7 @@ async def test_a_connection_that_breaks_is_not_tried_again(method: str, said: by
     assert receiver.connections == 1
 
 
-async def test_a_closed_port_and_a_silent_one_are_told_alike(silent: int) -> None:
+async def test_a_closed_port_and_a_silent_one_look_alike(silent: int) -> None:
     async with receiving(saying(OK)) as receiver:
         closed = receiver.port
     said = []

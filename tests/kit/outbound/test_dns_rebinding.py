@@ -1,4 +1,4 @@
-"""Nothing reaches an address that is not public, whatever a name resolves to and whenever it changes."""
+"""No connection goes to an address that is not public, whatever a name resolves to and whenever it changes."""
 
 import socket
 from ipaddress import ip_network
@@ -24,7 +24,7 @@ def loopback_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("url", [url for url, _ in HOSTILE])
-async def test_a_hostile_url_makes_no_socket(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hostile_url_opens_no_socket(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_create_socket", lambda _: pytest.fail("a socket was made"))
     with resolving(monkeypatch) as asked:
         async with open_client(Settings()) as outbound:
@@ -67,7 +67,7 @@ async def test_one_address_that_is_not_public_refuses_the_host(
         assert not any(address in said for address in found)
 
 
-async def test_a_name_that_changes_after_it_was_judged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_changes_after_the_check_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving(saying(OK)) as receiver, open_client(Settings()) as outbound:
         url = f"http://hook.example:{receiver.port}/"
         with resolving(monkeypatch, hook_example=[PUBLIC]):
@@ -79,18 +79,18 @@ async def test_a_name_that_changes_after_it_was_judged_is_refused(monkeypatch: p
 
 
 @pytest.mark.usefixtures("loopback_is_public")
-async def test_the_connection_goes_to_the_address_that_was_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_connection_goes_to_the_checked_address(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [["127.0.0.1"], ["10.0.0.1"], ["127.0.0.9"]]
     monkeypatch.setattr(resolver, "resolve_blocking", lambda _: answers.pop(0))
     async with receiving(saying(OK)) as receiver, open_client(Settings()) as outbound:
         await outbound.request("GET", f"http://hook.example:{receiver.port}/")
-    assert len(answers) == 2  # one answer, judged and used
+    assert len(answers) == 2  # one answer, checked and used
     assert receiver.connections == 1
     assert receiver.head["host"] == f"hook.example:{receiver.port}"
 
 
 @pytest.mark.usefixtures("loopback_is_public")
-async def test_a_kept_connection_stays_on_its_address_and_the_next_one_is_judged(
+async def test_a_kept_connection_keeps_its_address_and_the_next_one_is_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with receiving(saying(OK, close=False)) as receiver, open_client(Settings()) as outbound:
@@ -106,7 +106,7 @@ async def test_a_kept_connection_stays_on_its_address_and_the_next_one_is_judged
     assert (receiver.connections, len(receiver.requests)) == (1, 2)
 
 
-async def test_the_socket_is_refused_even_if_the_resolver_was_deceived(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_socket_factory_refuses_what_the_resolver_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     async def deceived(*_: object, **__: object) -> list[dict[str, object]]:
         return [{"hostname": "", "host": "127.0.0.1", "port": receiver.port, "family": 2, "proto": 6, "flags": 0}]
 
@@ -118,7 +118,7 @@ async def test_the_socket_is_refused_even_if_the_resolver_was_deceived(monkeypat
     assert receiver.connections == 0
 
 
-async def test_an_opened_name_may_lead_to_this_machine_or_outside_and_nowhere_else(
+async def test_an_allowed_name_may_resolve_to_loopback_or_public_addresses_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with receiving(saying(OK)) as receiver, calling(receiver, names=("mock.internal",)) as outbound:
@@ -135,7 +135,7 @@ async def test_an_opened_name_may_lead_to_this_machine_or_outside_and_nowhere_el
     assert receiver.connections == 1
 
 
-async def test_another_name_of_an_opened_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_name_of_an_allowed_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving(saying(OK)) as receiver, calling(receiver) as outbound:
         with resolving(monkeypatch, hook_example=["127.0.0.1"]), pytest.raises(OutboundFailed) as failed:
             await outbound.request("GET", f"http://hook.example:{receiver.port}/")
@@ -143,7 +143,7 @@ async def test_another_name_of_an_opened_address_is_refused(monkeypatch: pytest.
     assert receiver.connections == 0
 
 
-async def test_a_name_without_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_without_addresses_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_client(Settings()) as outbound:
         with resolving(monkeypatch):
             with pytest.raises(OutboundFailed) as failed:

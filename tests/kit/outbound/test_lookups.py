@@ -1,4 +1,4 @@
-"""Names are asked for anew each time; one that hangs holds up nobody else."""
+"""Names are resolved for each request; a hanging name delays no other."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ from builders.kit.outbound.resolver import DnsResolver, LookupFailed
 
 
 class Dns:
-    """A resolver whose names under `slow` answer when they are let go."""
+    """A resolver whose names under `slow` answer when the test releases them."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -50,18 +50,18 @@ async def found() -> AsyncIterator[DnsResolver]:
     await lookups.close()
 
 
-async def test_all_addresses_are_found_once_each(dns: Dns, found: DnsResolver) -> None:
+async def test_each_address_is_returned_once(dns: Dns, found: DnsResolver) -> None:
     assert [str(each) for each in await found.find("a.example.")] == ["192.0.2.1", "2001:db8::1"]
     assert dns.asked == ["a.example."]
 
 
-async def test_answers_are_not_kept(dns: Dns, found: DnsResolver) -> None:
+async def test_results_are_not_cached(dns: Dns, found: DnsResolver) -> None:
     for _ in range(3):
         await found.find("a.example.")
     assert len(dns.asked) == 3
 
 
-async def test_those_who_ask_for_a_name_at_once_share_one_lookup(dns: Dns, found: DnsResolver) -> None:
+async def test_concurrent_lookups_of_a_name_are_shared(dns: Dns, found: DnsResolver) -> None:
     asking = [asyncio.create_task(found.find("slow.example.")) for _ in range(100)]
     await asyncio.sleep(0)
     dns.go.set()
@@ -69,13 +69,13 @@ async def test_those_who_ask_for_a_name_at_once_share_one_lookup(dns: Dns, found
     assert dns.asked == ["slow.example."]
 
 
-async def test_an_unknown_name_is_said(dns: Dns, found: DnsResolver) -> None:
+async def test_an_unknown_name_is_reported(dns: Dns, found: DnsResolver) -> None:
     del dns
     with pytest.raises(LookupFailed):
         await found.find("unknown.example.")
 
 
-async def test_a_name_that_hangs_fails_in_time_and_once_it_answers_is_found(
+async def test_a_hanging_name_times_out_and_works_once_it_answers(
     dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.02)
@@ -89,7 +89,7 @@ async def test_a_name_that_hangs_fails_in_time_and_once_it_answers_is_found(
     assert await found.find("slow.example.")
 
 
-async def test_names_that_hang_leave_room_for_others(
+async def test_hanging_names_leave_threads_for_others(
     dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
@@ -101,7 +101,7 @@ async def test_names_that_hang_leave_room_for_others(
     assert dns.most_at_once <= resolver.MAX_THREADS_PER_DOMAIN + 1
 
 
-async def test_so_many_threads_run_and_no_more(
+async def test_the_number_of_threads_is_bounded(
     dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolver, "LOOKUP_TIMEOUT_S", 0.3)
@@ -120,7 +120,7 @@ async def test_so_many_threads_run_and_no_more(
         ("a.evil.github.io.", "honest.github.io."),
     ],
 )
-async def test_a_stranger_holds_up_none_of_those_who_share_an_ending_with_them(
+async def test_hanging_names_delay_no_other_name_with_the_same_suffix(
     dns: Dns, found: DnsResolver, stranger: str, other: str
 ) -> None:
     hanging = [asyncio.create_task(found.find(f"slow{n}.{stranger}")) for n in range(20)]
@@ -131,7 +131,7 @@ async def test_a_stranger_holds_up_none_of_those_who_share_an_ending_with_them(
     await asyncio.gather(*hanging)
 
 
-async def test_a_name_that_answered_lately_finds_a_thread_when_all_else_hangs(
+async def test_a_recently_resolved_name_gets_a_thread_when_others_hang(
     dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await found.find("known.example.")
@@ -145,7 +145,7 @@ async def test_a_name_that_answered_lately_finds_a_thread_when_all_else_hangs(
     dns.go.set()
 
 
-async def test_a_name_that_hangs_is_known_no_more(
+async def test_a_hanging_name_is_no_longer_known(
     dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dns.go.set()
@@ -157,7 +157,7 @@ async def test_a_name_that_hangs_is_known_no_more(
     assert "slow.example." not in found._known
 
 
-async def test_so_many_names_are_known_and_no_more(
+async def test_the_number_of_known_names_is_bounded(
     dns: Dns, found: DnsResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del dns
@@ -167,7 +167,7 @@ async def test_so_many_names_are_known_and_no_more(
     assert list(found._known) == ["a.test.", "c.test."]
 
 
-async def test_nothing_is_remembered_of_what_has_ended(dns: Dns, found: DnsResolver) -> None:
+async def test_ended_lookups_are_forgotten(dns: Dns, found: DnsResolver) -> None:
     await asyncio.gather(
         *(found.find(f"{n}.unknown.example.") for n in range(20)),
         *(found.find(f"{n}.b{n}.example.") for n in range(20)),
@@ -188,5 +188,5 @@ async def test_closing_waits_for_no_thread(dns: Dns) -> None:
     dns.go.set()
 
 
-def test_the_systems_resolver_is_asked() -> None:
+def test_the_resolver_of_the_system_is_used() -> None:
     assert {"127.0.0.1", "::1"} & set(resolver.resolve_blocking("localhost"))

@@ -1,4 +1,4 @@
-"""The bytes of a response are counted before they are parsed, whatever they are."""
+"""The bytes of a response are counted before they are parsed."""
 
 import asyncio
 from contextlib import suppress
@@ -81,7 +81,7 @@ async def test_a_large_body_is_parsed_in_slices(parsed: list[int]) -> None:
     assert max(parsed) <= meter.SLICE_BYTES
 
 
-async def test_a_kept_connection_that_speaks_unasked_is_closed(parsed: list[int]) -> None:
+async def test_a_kept_connection_with_unexpected_data_is_closed(parsed: list[int]) -> None:
     async def answer(reader: Reader, writer: Writer) -> None:
         del reader
         writer.write(OK)

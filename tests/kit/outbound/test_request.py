@@ -1,4 +1,4 @@
-"""A request leaves as it was asked for, and what comes back is the answer, whatever its status."""
+"""A request is sent as given, and the response is returned whatever its status."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from builders.kit.process.settings import Settings
 from tests.kit.outbound.receivers import OK, calling, receiving, saying
 
 
-async def test_the_answer_has_status_headers_and_body() -> None:
+async def test_the_response_has_status_headers_and_body() -> None:
     said = b"HTTP/1.1 201 Created\r\nX-Kind: Shell\r\nContent-Length: 5\r\n\r\nhello"
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         answer = await outbound.request("GET", receiver.url)
@@ -27,7 +27,7 @@ async def test_a_body_is_sent_byte_for_byte() -> None:
     assert receiver.head["content-type"] == "application/json"
 
 
-async def test_only_what_is_needed_is_said_of_us() -> None:
+async def test_only_necessary_headers_are_sent() -> None:
     async with receiving(saying(OK)) as receiver, calling(receiver) as outbound:
         await outbound.request("POST", receiver.url)
     assert receiver.head == {
@@ -46,7 +46,7 @@ async def test_a_body_without_length_ends_with_the_connection() -> None:
         assert (await outbound.request("GET", receiver.url)).body == b"all of it"
 
 
-async def test_a_head_has_no_body_though_it_has_a_length() -> None:
+async def test_a_head_response_has_a_length_and_no_body() -> None:
     said = b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n"
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         assert (await outbound.request("HEAD", receiver.url)).body == b""
@@ -54,7 +54,7 @@ async def test_a_head_has_no_body_though_it_has_a_length() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("place", ["http://169.254.169.254/latest/meta-data/", "/again", "file:///etc/passwd"])
-async def test_a_redirect_is_an_answer_and_is_not_followed(status: int, place: str) -> None:
+async def test_a_redirect_is_not_followed(status: int, place: str) -> None:
     said = f"HTTP/1.1 {status} Elsewhere\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n".encode()
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         answer = await outbound.request("POST", receiver.url, body=b"x")
@@ -62,7 +62,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed(status: int, place: s
     assert receiver.connections == len(receiver.requests) == 1
 
 
-async def test_cookies_are_neither_kept_nor_sent() -> None:
+async def test_cookies_are_neither_stored_nor_sent() -> None:
     said = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 0\r\n\r\n"
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         for _ in range(2):
@@ -70,7 +70,7 @@ async def test_cookies_are_neither_kept_nor_sent() -> None:
     assert "cookie" not in receiver.head
 
 
-async def test_the_environment_names_no_proxy_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_and_netrc_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving(saying(OK)) as proxy, receiving(saying(OK)) as receiver, calling(receiver) as outbound:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
             monkeypatch.setenv(name, proxy.url)
@@ -78,24 +78,24 @@ async def test_the_environment_names_no_proxy_and_no_password(monkeypatch: pytes
     assert (proxy.connections, receiver.connections) == (0, 1)
 
 
-async def test_an_answer_shows_neither_headers_nor_body_in_its_repr() -> None:
+async def test_headers_and_body_are_not_in_the_repr() -> None:
     said = b"HTTP/1.1 200 OK\r\nX-Secret: hidden\r\nContent-Length: 6\r\n\r\nhidden"
     async with receiving(saying(said)) as receiver, calling(receiver) as outbound:
         assert "hidden" not in repr(await outbound.request("GET", receiver.url))
 
 
-async def test_a_client_that_is_not_open_says_so() -> None:
+async def test_a_closed_client_raises_an_error() -> None:
     with pytest.raises(RuntimeError, match="not open"):
         await Outbound(Settings()).request("GET", "https://a.example/")
 
 
-async def test_a_setting_that_names_no_host_and_port_stops_the_start() -> None:
+async def test_a_malformed_setting_prevents_the_start() -> None:
     for wrong in ("127.0.0.1", "a b:80", "::1:9000", "127.1:9000", "localhost:0"):
         with pytest.raises(ValueError, match=r"is not a host and a port|has no port"):
             Outbound(Settings(outbound_allow=(wrong,)))
 
 
-async def test_an_ipv6_address_is_called_as_such() -> None:
+async def test_an_ipv6_address_can_be_called() -> None:
     try:
         async with receiving(saying(OK), host="::1") as receiver, calling(receiver, names=("[::1]",)) as outbound:
             assert (await outbound.request("GET", f"http://[0:0::1]:{receiver.port}/")).status == 200

@@ -1,4 +1,4 @@
-"""A connection serves one request, or, when asked to, the next one to the same host; none is left behind."""
+"""A connection serves one request or, on request, the next one to the same host; none is leaked."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ async def test_each_request_has_a_connection_of_its_own() -> None:
     assert receiver.connections == 5
 
 
-async def test_a_connection_is_kept_when_asked_for() -> None:
+async def test_a_connection_is_kept_on_request() -> None:
     async with receiving(KEEP) as receiver, calling(receiver) as outbound:
         for _ in range(5):
             await outbound.request("POST", receiver.url, body=b"{}", reuse=True)
@@ -42,7 +42,7 @@ async def test_a_connection_is_kept_when_asked_for() -> None:
     assert receiver.connections == 2
 
 
-async def test_a_kept_connection_is_of_its_host_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_kept_connection_serves_its_host_only(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving(KEEP) as receiver, calling(receiver, names=("a.example", "b.example")) as outbound:
         with resolving(monkeypatch, a_example=["127.0.0.1"], b_example=["127.0.0.1"]):
             for host in ("a.example", "b.example", "127.0.0.1", "a.example"):
@@ -50,7 +50,7 @@ async def test_a_kept_connection_is_of_its_host_alone(monkeypatch: pytest.Monkey
     assert receiver.connections == 3
 
 
-async def test_a_connection_with_an_unread_answer_is_not_kept() -> None:
+async def test_a_connection_with_an_unread_response_is_not_kept() -> None:
     async with receiving(KEEP) as receiver, calling(receiver) as outbound:
         with pytest.raises(OutboundFailed):
             await outbound.request("GET", receiver.url, reuse=True, max_bytes=1)
@@ -59,7 +59,7 @@ async def test_a_connection_with_an_unread_answer_is_not_kept() -> None:
     assert receiver.connections == 2
 
 
-async def test_what_is_read_to_its_end_is_kept_though_it_is_cut() -> None:
+async def test_a_connection_is_kept_after_a_truncated_but_fully_read_response() -> None:
     async with receiving(KEEP) as receiver, calling(receiver) as outbound:
         for _ in range(2):
             assert (await outbound.request("GET", receiver.url, reuse=True, keep_bytes=1)).truncated
@@ -67,7 +67,7 @@ async def test_what_is_read_to_its_end_is_kept_though_it_is_cut() -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(late: bool) -> None:
+async def test_an_unsolicited_response_is_not_used_for_the_next_request(late: bool) -> None:
     forged = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
 
     async def answer(reader: Reader, writer: Writer) -> None:
@@ -85,7 +85,7 @@ async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(late: b
 
 
 @pytest.mark.parametrize("reuse", [False, True])
-async def test_a_server_that_answers_before_it_is_asked_ends_the_request_at_most(reuse: bool) -> None:
+async def test_a_response_before_the_request_fails_at_most_that_request(reuse: bool) -> None:
     async with receiving(KEEP) as receiver, calling(receiver) as outbound:
         receiver.greeting = OK
         for _ in range(2):
@@ -103,7 +103,7 @@ async def test_a_kept_connection_that_the_server_closed_is_replaced() -> None:
     assert receiver.connections == 3
 
 
-async def test_a_request_that_is_cancelled_leaves_nothing() -> None:
+async def test_a_cancelled_request_leaves_no_connection() -> None:
     async def hang(reader: Reader, writer: Writer) -> None:
         del writer
         await reader.read()
@@ -118,7 +118,7 @@ async def test_a_request_that_is_cancelled_leaves_nothing() -> None:
             assert await receiver.is_left_alone()
 
 
-async def test_a_receiver_that_reads_nothing_holds_nothing() -> None:
+async def test_a_receiver_that_reads_nothing_holds_no_connection() -> None:
     async def deaf(reader: Reader, writer: Writer) -> None:
         del reader
         deafen(writer)
@@ -133,7 +133,7 @@ async def test_a_receiver_that_reads_nothing_holds_nothing() -> None:
     assert len(receiver_reads) <= 1
 
 
-async def test_many_at_once_are_served_while_some_hang() -> None:
+async def test_many_requests_are_served_while_some_hang() -> None:
     async def answer(reader: Reader, writer: Writer) -> None:
         if receiver.requests[-1].startswith(b"GET /hang"):
             await reader.read()
@@ -178,7 +178,7 @@ async def test_memory_stays_flat(reuse: bool) -> None:
     assert receiver.connections < 5 if reuse else receiver.connections == 500  # a slow machine may lose one
 
 
-def test_it_is_the_same_on_uvloop() -> None:
+def test_connections_are_closed_on_uvloop_too() -> None:
     async def ask() -> None:
         async with receiving(KEEP) as receiver, calling(receiver) as outbound:
             for reuse in (False, True, True):

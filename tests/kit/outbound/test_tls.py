@@ -1,4 +1,4 @@
-"""Certificates are checked against the name that was asked for, and the reason said that their owner can mend."""
+"""Certificates are verified for the requested name, and errors say what the owner can fix."""
 
 import asyncio
 import ssl
@@ -51,7 +51,7 @@ def server(
     return context
 
 
-async def test_the_name_is_asked_for_and_checked(authority: trustme.CA, ca: Path) -> None:
+async def test_the_host_name_is_sent_and_verified(authority: trustme.CA, ca: Path) -> None:
     asked: list[str] = []
     context = server(authority, NAME)
     context.sni_callback = lambda _socket, name, _context: asked.append(name)
@@ -63,7 +63,7 @@ async def test_the_name_is_asked_for_and_checked(authority: trustme.CA, ca: Path
     assert receiver.head["host"] == f"{NAME}:{receiver.port}"
 
 
-async def test_an_address_is_checked_as_such(authority: trustme.CA, ca: Path) -> None:
+async def test_an_ip_address_is_verified(authority: trustme.CA, ca: Path) -> None:
     context = server(authority, "127.0.0.1")
     async with receiving(saying(OK), tls=context) as receiver, calling(receiver, ca=ca) as outbound:
         assert (await outbound.request("GET", f"https://127.0.0.1:{receiver.port}/")).status == 200
@@ -86,7 +86,7 @@ async def test_a_certificate_for_another_host_is_refused(authority: trustme.CA, 
         assert str(await refused(server(authority, name), ca)) == "The certificate is for another host name."
 
 
-async def test_a_certificate_out_of_its_time_is_refused(authority: trustme.CA, ca: Path) -> None:
+async def test_an_expired_or_future_certificate_is_refused(authority: trustme.CA, ca: Path) -> None:
     day = timedelta(days=1)
     late, early = server(authority, NAME, not_after=NOW - day), server(authority, NAME, not_before=NOW + day)
     assert str(await refused(late, ca)) == "The certificate has expired."
@@ -107,7 +107,7 @@ async def test_older_tls_than_1_2_is_refused(authority: trustme.CA, ca: Path) ->
     assert str(await refused(context, ca)) == "The TLS handshake failed."
 
 
-async def test_a_server_that_speaks_no_tls_is_said(ca: Path) -> None:
+async def test_a_server_without_tls_is_reported(ca: Path) -> None:
     async with receiving(saying(OK)) as receiver, calling(receiver, names=(NAME,), ca=ca) as outbound:
         receiver.greeting = OK
         with pytest.raises(OutboundFailed) as failed:
@@ -116,7 +116,7 @@ async def test_a_server_that_speaks_no_tls_is_said(ca: Path) -> None:
     assert failed.value.is_unsent
 
 
-async def test_a_server_that_says_no_last_word_holds_no_connection(authority: trustme.CA, ca: Path) -> None:
+async def test_a_server_without_close_notify_holds_no_connection(authority: trustme.CA, ca: Path) -> None:
     async def answer(_: Reader, writer: Writer) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         await writer.drain()
@@ -130,7 +130,7 @@ async def test_a_server_that_says_no_last_word_holds_no_connection(authority: tr
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_what_a_peer_sends_beside_the_data_is_bounded(
+def test_the_tls_overhead_of_a_response_is_bounded(
     new_loop: Callable[[], asyncio.AbstractEventLoop], authority: trustme.CA, ca: Path
 ) -> None:
     async def answer(reader: Reader, writer: Writer) -> None:

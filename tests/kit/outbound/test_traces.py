@@ -1,4 +1,4 @@
-"""The trace that a request comes with is kept for the calls that it leads to."""
+"""The trace of an incoming request is passed on in outgoing ones."""
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -10,7 +10,7 @@ from tests.kit.asgi import ask
 GOOD = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-async def _tell(scope: Scope, receive: Receive, send: Send) -> None:
+async def _application(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers with the trace that the request is part of."""
     del scope, receive
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -33,7 +33,7 @@ async def _tell(scope: Scope, receive: Receive, send: Send) -> None:
     ],
 )
 async def test_a_well_formed_trace_is_kept_for_the_request(sent: str | None, kept: str) -> None:
-    edge = RequestMiddleware(_tell, body_limit=1024, log_requests=False)
+    middleware = RequestMiddleware(_application, body_limit=1024, log_requests=False)
     headers = [] if sent is None else [("traceparent", sent)]
-    assert (await ask(edge, "GET", "/", headers=headers)).body == kept.encode()
-    assert (await ask(edge, "GET", "/")).body == b""  # and for this one alone
+    assert (await ask(middleware, "GET", "/", headers=headers)).body == kept.encode()
+    assert (await ask(middleware, "GET", "/")).body == b""  # and for this one alone

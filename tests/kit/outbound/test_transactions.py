@@ -1,4 +1,4 @@
-"""No transaction is open while we talk to the outside."""
+"""No transaction is open during an outgoing request."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ async def test_a_call_within_a_transaction_is_an_error(own_database: Database) -
         assert (await outbound.request("GET", receiver.url)).status == 200
 
 
-async def test_a_transaction_is_seen_from_within_and_from_what_was_started_within(own_database: Database) -> None:
+async def test_a_transaction_is_visible_in_its_task_and_in_child_tasks(own_database: Database) -> None:
     async def look(begun: asyncio.Event) -> bool:
         begun.set()
         await over.wait()
@@ -49,7 +49,7 @@ async def test_a_connection_without_a_transaction_is_none(own_database: Database
         assert not connections.in_transaction()
 
 
-async def test_another_tasks_transaction_is_none_of_ours(own_database: Database) -> None:
+async def test_a_transaction_of_another_task_is_not_visible(own_database: Database) -> None:
     over, begun = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
@@ -64,14 +64,14 @@ async def test_another_tasks_transaction_is_none_of_ours(own_database: Database)
     await holding
 
 
-async def test_a_failed_transaction_is_over(own_database: Database) -> None:
+async def test_a_failed_transaction_has_ended(own_database: Database) -> None:
     with pytest.raises(ZeroDivisionError):
         async with own_database.transaction():
             raise ZeroDivisionError
     assert not connections.in_transaction()
 
 
-async def test_blocks_that_end_in_another_order_leave_nothing(own_database: Database) -> None:
+async def test_blocks_that_end_in_another_order_leave_no_transaction(own_database: Database) -> None:
     for _ in range(3):
         first, second = own_database.connection(), own_database.connection()
         await first.__aenter__()

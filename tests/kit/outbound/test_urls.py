@@ -1,4 +1,4 @@
-"""Which URLs are refused and why, and how the others are written."""
+"""Which URLs are refused and why, and how accepted ones are normalised."""
 
 import time
 
@@ -29,7 +29,7 @@ def test_there_are_enough_hostile_urls() -> None:
 
 
 @pytest.mark.parametrize(("url", "written"), ORDINARY)
-def test_an_ordinary_url_is_written_anew(url: str, written: str) -> None:
+def test_an_ordinary_url_is_normalised(url: str, written: str) -> None:
     target = validate_url(url)
     assert target.url == written
     assert validate_url(written) == target
@@ -38,7 +38,7 @@ def test_an_ordinary_url_is_written_anew(url: str, written: str) -> None:
 @given(st.one_of(st.text(), st.text().map("http://a.example/{}".format), st.text().map("https://{}".format)))
 @example("https://\uff41.example\uff0fx")
 @example("http://a.example/\u2028")
-def test_whatever_is_let_through_is_plain_and_stays_itself(url: str) -> None:
+def test_an_accepted_url_is_plain_and_stable(url: str) -> None:
     try:
         target = validate_url(url)
     except UrlRefused:
@@ -56,14 +56,14 @@ def test_one_scheme_can_be_asked_for() -> None:
 
 
 @pytest.mark.parametrize("port", [80, 443, 1024, 3000, 5000, 8000, 8080, 8443, 9000, 65535])
-def test_usual_ports_are_open(port: int) -> None:
+def test_common_http_ports_are_allowed(port: int) -> None:
     assert refusal(f"https://a.example:{port}/") is None
 
 
 @pytest.mark.parametrize(
     "port", [0, 1, 21, 22, 25, 53, 79, 81, 110, 442, 444, 587, 993, 1023, *sorted(BLOCKED_PORTS)]
 )
-def test_ports_of_other_services_are_closed(port: int) -> None:
+def test_ports_of_other_services_are_refused(port: int) -> None:
     assert refusal(f"https://a.example:{port}/") is Rule.PORT
 
 
@@ -83,7 +83,7 @@ def test_the_service_does_not_call_itself(base_url: str, url: str) -> None:
     assert refused.value.rule is Rule.HOST
 
 
-def test_an_opened_host_is_let_through_on_its_port_alone() -> None:
+def test_an_allowed_host_is_accepted_on_its_port_only() -> None:
     allow = ("localhost:22", "127.0.0.1:9000", "[::1]:9000", "mock.internal:9000", "10.0.0.7:9000")
     outbound = Outbound(Settings(outbound_allow=allow))
     for host in allow:
@@ -103,7 +103,7 @@ def test_an_opened_host_is_let_through_on_its_port_alone() -> None:
             outbound.validate_url(url)
 
 
-def test_an_opened_host_is_held_to_all_other_rules() -> None:
+def test_an_allowed_host_must_keep_all_other_rules() -> None:
     outbound = Outbound(Settings(outbound_allow=("localhost:9000",)))
     for url in ("ftp://localhost:9000/", "http://a@localhost:9000/", "http://localhost:9000/#a"):
         with pytest.raises(UrlRefused):
@@ -112,7 +112,7 @@ def test_an_opened_host_is_held_to_all_other_rules() -> None:
         outbound.validate_url("http://localhost:9000/", https_only=True)
 
 
-def test_a_refusal_becomes_a_422_at_its_place() -> None:
+def test_a_refusal_becomes_a_422_with_its_location() -> None:
     with pytest.raises(UrlRefused) as refused:
         validate_url("https://127.0.0.1/secret-path")
     [error] = refused.value.at("body", "url").errors
@@ -126,7 +126,7 @@ def test_a_refusal_becomes_a_422_at_its_place() -> None:
 @pytest.mark.parametrize(
     "url", ["http://" + "a." * 1000, "http://" + "é" * 2000, "http://a.example/" + "%" * 2000]
 )
-def test_a_long_url_is_judged_quickly(url: str) -> None:
+def test_a_long_url_is_checked_quickly(url: str) -> None:
     began = time.perf_counter()
     refusal(url)
     assert time.perf_counter() - began < 0.5

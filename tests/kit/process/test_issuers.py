@@ -25,7 +25,7 @@ def test_an_issuer_needs_a_name_and_an_audience(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "issuer", ["http://127.0.0.1:9000", "http://localhost:9000/realms/one", "http://[::1]:9000"]
 )
-def test_on_this_machine_it_may_do_without_tls(monkeypatch: pytest.MonkeyPatch, issuer: str) -> None:
+def test_a_loopback_issuer_may_use_http(monkeypatch: pytest.MonkeyPatch, issuer: str) -> None:
     assert settings(json.dumps([{**GOOD, "issuer": issuer}]), monkeypatch).oidc_issuers[0].issuer == issuer
 
 
@@ -53,7 +53,7 @@ def test_on_this_machine_it_may_do_without_tls(monkeypatch: pytest.MonkeyPatch, 
         ([GOOD, GOOD], "an issuer is named twice"),
     ],
 )
-def test_what_is_wrong_is_said_and_where(monkeypatch: pytest.MonkeyPatch, value: Any, said: str) -> None:
+def test_an_error_names_the_wrong_member(monkeypatch: pytest.MonkeyPatch, value: Any, said: str) -> None:
     with pytest.raises(ValidationError) as refused:
         settings(value if isinstance(value, str) else json.dumps(value), monkeypatch)
 
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_said_and_where(monkeypatch: pytest.MonkeyPatch, value:
     assert said in wrong["msg"]
 
 
-def test_we_do_not_trust_ourselves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_itself_is_no_other_issuer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILDERS_BASE_URL", "https://builders.example")
 
     with pytest.raises(ValidationError, match="this service itself"):

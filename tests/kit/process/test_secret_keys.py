@@ -36,7 +36,7 @@ def test_no_byte_of_a_signature_can_change() -> None:
     assert not any(new.verify("link", b"payload", wrong) for wrong in _altered(signature))
 
 
-def test_signatures_outlive_a_rotation_until_the_old_secret_goes() -> None:
+def test_signatures_are_valid_until_the_old_secret_is_removed() -> None:
     signature = old.sign("link", b"payload")
     assert both.verify("link", b"payload", signature)
     assert not new.verify("link", b"payload", signature)
@@ -44,13 +44,13 @@ def test_signatures_outlive_a_rotation_until_the_old_secret_goes() -> None:
 
 
 @given(some, some)
-def test_what_was_sealed_is_unsealed(plaintext: bytes, context: bytes) -> None:
+def test_a_sealed_value_can_be_unsealed(plaintext: bytes, context: bytes) -> None:
     sealed = new.seal("secret", plaintext, context=context)
     assert len(sealed) == len(plaintext) + 33
     assert new.unseal("secret", sealed, context=context) == plaintext
 
 
-def test_what_the_first_secret_sealed_is_known_by_its_head() -> None:
+def test_the_key_id_shows_what_the_first_secret_sealed() -> None:
     sealed = both.seal("secret", b"x", context=b"")
     assert sealed.startswith(both.seal_header)
     assert both.seal_header == new.seal_header
@@ -79,7 +79,7 @@ def test_a_sealed_value_of_an_unknown_secret_names_its_key() -> None:
         new.unseal("secret", old.seal("secret", b"plaintext", context=b""), context=b"")
 
 
-def test_after_a_rotation_old_values_open_and_ask_to_be_sealed_again() -> None:
+def test_after_a_rotation_old_values_open_and_are_marked_for_resealing() -> None:
     sealed = old.seal("secret", b"plaintext", context=b"")
     assert not old.needs_reseal(sealed)
     assert both.needs_reseal(sealed)
@@ -106,7 +106,7 @@ def test_one_purpose_has_different_keys_for_different_uses() -> None:
     assert new.sign("same", b"text")[4:] != new.hash_token("same", "text")[:16]
 
 
-def test_a_ring_shows_key_ids_and_no_secret() -> None:
+def test_a_keyring_shows_key_ids_and_no_secret() -> None:
     shown = repr(both)
     key_ids = [ring.sign("any", b"")[:4].hex() for ring in (new, old)]
     assert shown == f"Keyring({', '.join(key_ids)})"
@@ -129,7 +129,7 @@ def test_a_weak_secret_is_refused_without_being_shown(weak: str) -> None:
     assert NEW not in str(refused.value)
 
 
-def test_a_ring_needs_a_list_of_secrets() -> None:
+def test_a_keyring_needs_a_list_of_secrets() -> None:
     with pytest.raises(ValueError, match="a list of at least one secret"):
         Keyring([])
     with pytest.raises(ValueError, match="a list of at least one secret"):
@@ -142,7 +142,7 @@ def test_generated_secrets_are_strong_and_new_each_time() -> None:
     assert all(Keyring([secret]) for secret in made)
 
 
-def test_a_missing_file_is_made_private_and_read_again(tmp_path: Path) -> None:
+def test_a_missing_file_is_created_private_and_reused(tmp_path: Path) -> None:
     path = tmp_path / "secret-keys"
     made = load_or_create(path)
     assert len(made) == 1
@@ -158,7 +158,7 @@ def test_the_first_line_of_the_file_signs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n# nothing\n", "short\n", f"{NEW}\nshort\n"])
-def test_a_file_without_strong_secrets_is_refused_and_kept(tmp_path: Path, text: str) -> None:
+def test_a_file_without_strong_secrets_is_refused_and_not_changed(tmp_path: Path, text: str) -> None:
     path = tmp_path / "secret-keys"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="secret key") as refused:
@@ -167,7 +167,7 @@ def test_a_file_without_strong_secrets_is_refused_and_kept(tmp_path: Path, text:
     assert NEW not in str(refused.value)
 
 
-def test_a_file_that_another_process_made_first_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_created_by_another_process_is_used(tmp_path: Path) -> None:
     path = tmp_path / "secret-keys"
     secret_keys._create(path, NEW)
     secret_keys._create(path, OLD)
@@ -183,8 +183,8 @@ def test_processes_that_start_at_once_read_the_same_secret(tmp_path: Path) -> No
     path = tmp_path / "secret-keys"
     command = [sys.executable, "-c", program, str(path)]
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    gate, opener = os.pipe()  # all wait for the end of the same input, so all go together
-    with os.fdopen(gate) as waiting:
+    waiting_end, opener = os.pipe()  # all wait for the end of the same input, so all go together
+    with os.fdopen(waiting_end) as waiting:
         started = [
             subprocess.Popen(command, stdin=waiting, stdout=subprocess.PIPE, text=True, env=environment)
             for _ in range(4)

@@ -17,7 +17,7 @@ import pytest
 from builders.kit.process import supervisor
 from builders.kit.process.supervisor import PARENT_PIPE
 
-# A parent of our own: it supervises the programs that it is told of, each a piece of Python.
+# A parent of our own: it supervises the given programs, each a piece of Python.
 PARENT = """
 import json, os, sys, threading
 from builders.kit.process import log, supervisor
@@ -34,7 +34,7 @@ parent.run()
 waiting.join()
 print("stopped in order")
 """
-# A child: leaves a file with its process id, and lives until it is told to stop.
+# A child: leaves a file with its process id, and lives until it is stopped.
 CHILD = """
 import os, signal, sys, threading
 from pathlib import Path
@@ -67,9 +67,9 @@ class Parent:
         return [int(each.name.partition("-")[2]) for each in left]
 
     def wait_for(self, name: str, count: int) -> list[int]:
-        give_up = time.monotonic() + 20
+        deadline = time.monotonic() + 20
         while len(self.started(name)) < count:
-            assert time.monotonic() < give_up, f"waited for {name} in vain"
+            assert time.monotonic() < deadline, f"waited for {name} in vain"
             time.sleep(0.02)
         return self.started(name)
 
@@ -87,9 +87,9 @@ def lives(pid: int) -> bool:
 
 
 def wait_for_end(pids: list[int]) -> None:
-    give_up = time.monotonic() + 20
+    deadline = time.monotonic() + 20
     while any(map(lives, pids)):
-        assert time.monotonic() < give_up, "a child outlived its parent"
+        assert time.monotonic() < deadline, "a child outlived its parent"
         time.sleep(0.02)
 
 
@@ -130,7 +130,7 @@ def start(tmp_path: Path) -> Iterator[Starter]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_all(start: Starter, number: signal.Signals) -> None:
+def test_a_signal_stops_every_child(start: Starter, number: signal.Signals) -> None:
     parent = start({**child("one"), **child("two")})
     pids = [*parent.wait_for("one", 1), *parent.wait_for("two", 1)]
 
@@ -141,7 +141,7 @@ def test_a_signal_stops_all(start: Starter, number: signal.Signals) -> None:
     assert not any(map(lives, pids))
 
 
-def test_a_child_that_is_deaf_is_killed_in_the_end(start: Starter) -> None:
+def test_a_child_that_ignores_the_signal_is_killed(start: Starter) -> None:
     parent = start({**child("deaf", DEAF), **child("one")})
     pids = [*parent.wait_for("deaf", 1), *parent.wait_for("one", 1)]
 
@@ -151,7 +151,7 @@ def test_a_child_that_is_deaf_is_killed_in_the_end(start: Starter) -> None:
     assert not any(map(lives, pids))
 
 
-def test_a_killed_child_is_started_again_and_its_sibling_left_alone(start: Starter) -> None:
+def test_a_killed_child_is_restarted_and_its_sibling_is_not(start: Starter) -> None:
     parent = start({**child("one"), **child("two")})
     [first], [sibling] = parent.wait_for("one", 1), parent.wait_for("two", 1)
 
@@ -172,7 +172,7 @@ def test_children_end_when_their_parent_is_killed(start: Starter) -> None:
     wait_for_end(pids)
 
 
-def test_a_child_that_was_started_again_ends_with_its_parent_too(start: Starter) -> None:
+def test_a_restarted_child_ends_with_its_parent(start: Starter) -> None:
     parent = start(child("one"))
     os.kill(parent.wait_for("one", 1)[0], signal.SIGKILL)
     pids = parent.wait_for("one", 2)
@@ -182,7 +182,7 @@ def test_a_child_that_was_started_again_ends_with_its_parent_too(start: Starter)
     wait_for_end(pids)
 
 
-def test_a_child_that_cannot_live_is_not_started_without_end(start: Starter) -> None:
+def test_a_child_that_always_dies_is_not_restarted_forever(start: Starter) -> None:
     parent = start({**child("dying", DYING), **child("one")})
     parent.wait_for("dying", 3)  # twice at once, then after a second
     began = time.monotonic()
@@ -193,7 +193,7 @@ def test_a_child_that_cannot_live_is_not_started_without_end(start: Starter) -> 
     assert len(parent.started("one")) == 1
 
 
-def test_a_child_is_given_its_descriptors(start: Starter) -> None:
+def test_a_child_receives_its_file_descriptors(start: Starter) -> None:
     read, write = os.pipe()
     try:
         parent = start(child("one", f"import os\nos.write({write}, b'here')\n{CHILD}"), write)
@@ -204,7 +204,7 @@ def test_a_child_is_given_its_descriptors(start: Starter) -> None:
         os.close(write)
 
 
-def test_a_signal_that_comes_before_the_children_are_started_is_heeded(start: Starter) -> None:
+def test_a_signal_before_the_children_start_is_obeyed(start: Starter) -> None:
     """The handlers stand before the first child does: no child is left behind."""
     parent = start({name: text for each in "abcdefgh" for name, text in child(each).items()})
     pids = parent.wait_for("a", 1)
@@ -215,7 +215,7 @@ def test_a_signal_that_comes_before_the_children_are_started_is_heeded(start: St
     wait_for_end([*pids, *(pid for each in "bcdefgh" for pid in parent.started(each))])
 
 
-def test_a_child_hands_its_lifeline_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_does_not_pass_on_its_pipe_to_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     ended = threading.Event()
     monkeypatch.setattr(os, "kill", lambda *_: ended.set())
@@ -230,7 +230,7 @@ def test_a_child_hands_its_lifeline_to_nobody(monkeypatch: pytest.MonkeyPatch) -
     os.close(read)
 
 
-def test_who_has_no_parent_follows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_without_a_supervisor_watches_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PARENT_PIPE, raising=False)
     before = threading.active_count()
     supervisor.follow_parent()

@@ -157,7 +157,7 @@ def test_flags_and_numbers() -> None:
 
 
 @given(st.text(max_size=20) | st.from_regex(r"'*[=+@-].{0,5}"))
-def test_what_is_written_safely_is_read_as_it_was(text: str) -> None:
+def test_escaped_cells_are_read_unchanged(text: str) -> None:
     written = cells.reversible_cell(text)
     assert not written.startswith(cells.RISKY)
     assert cells.original_text(written) == text

@@ -24,7 +24,7 @@ def test_now_is_the_aware_utc_time_of_the_machine() -> None:
     assert abs(_ahead()) < SOON
 
 
-def test_moves_add_up_and_reset_undoes_them() -> None:
+def test_moves_of_the_clock_add_up_until_it_is_reset() -> None:
     clock.move(DAY)
     clock.move(2 * DAY)
     assert abs(_ahead() - 3 * DAY) < SOON
@@ -34,13 +34,13 @@ def test_moves_add_up_and_reset_undoes_them() -> None:
     assert abs(_ahead()) < SOON
 
 
-def test_spans_move_with_the_clock() -> None:
+def test_durations_follow_the_moved_clock() -> None:
     before = clock.monotonic()
     clock.move(DAY)
     assert 0 <= clock.monotonic() - before - DAY.total_seconds() < SOON.total_seconds()
 
 
-def test_moved_sets_the_clock_as_it_was_even_after_a_failure() -> None:
+def test_the_clock_is_restored_even_after_an_error() -> None:
     clock.move(DAY)
     with pytest.raises(ZeroDivisionError), clock.moved(DAY):
         _fail_after_a_move()

@@ -54,12 +54,12 @@ def test_both_forms_of_a_name_are_stored_as_one(written: str, stored: str) -> No
         "ü" * 5000,
     ],
 )
-def test_what_is_no_domain_of_two_labels_is_none(written: str) -> None:
+def test_other_text_is_no_domain_name(written: str) -> None:
     assert find_a_label(written) is None
 
 
 @given(st.text(max_size=80))
-def test_any_text_is_a_domain_or_none_and_a_domain_stays_what_it_is(text: str) -> None:
+def test_normalising_any_text_twice_changes_nothing(text: str) -> None:
     found = find_a_label(text)
     if found is not None:
         assert find_a_label(found) == found
@@ -70,7 +70,7 @@ def test_any_text_is_a_domain_or_none_and_a_domain_stays_what_it_is(text: str) -
 
 
 @given(st.from_regex(r"[a-zA-Z0-9-]{1,8}(\.[a-zA-Z0-9-]{1,8}){0,3}", fullmatch=True))
-def test_the_short_way_through_ascii_agrees_with_idna(text: str) -> None:
+def test_the_ascii_fast_path_agrees_with_idna(text: str) -> None:
     try:
         expected = idna.encode(text, uts46=True, std3_rules=True).decode()
     except idna.IDNAError:

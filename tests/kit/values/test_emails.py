@@ -12,7 +12,7 @@ from builders.kit.values import emails
         ("a?=b@example.net", "a?=b@example.net"),
     ],
 )
-def test_an_address_is_kept_in_one_form(text: str, kept: str) -> None:
+def test_an_address_is_normalised(text: str, kept: str) -> None:
     assert emails.canonical(text) == kept
     assert emails.canonical(kept) == kept
 
@@ -29,6 +29,6 @@ def test_an_address_is_kept_in_one_form(text: str, kept: str) -> None:
         "=?@example.net",
     ],
 )
-def test_what_is_no_address_or_would_be_read_as_another_is_refused(text: str) -> None:
+def test_malformed_and_ambiguous_addresses_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         emails.canonical(text)

@@ -23,12 +23,12 @@ def test_a_name_server_is_an_address_and_a_port(text: str, wanted: Resolver) -> 
 @pytest.mark.parametrize(
     "text", ["", "dns.example", "192.0.2", "192.0.2.53:0", "192.0.2.53:65536", "[::1]x", "::1]:53"]
 )
-def test_anything_else_is_refused(text: str) -> None:
+def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write addresses"):
         read_resolver(text)
 
 
-def test_a_host_is_kept_as_its_a_label() -> None:
+def test_a_host_is_stored_as_an_a_label() -> None:
     assert read_host("MX1.Bücher.example.") == "mx1.xn--bcher-kva.example"
     with pytest.raises(ValueError, match="whole name"):
         read_host("mx1")

@@ -41,13 +41,13 @@ def test_the_bits_are_milliseconds_then_their_fraction(monkeypatch: pytest.Monke
     assert str(ids.new()).startswith("017f22e2-79b0-7800-")
 
 
-def test_ids_rise_though_the_clock_stands_still(stopped: datetime) -> None:
+def test_ids_increase_while_the_clock_stands_still(stopped: datetime) -> None:
     made = [ids.new() for _ in range(5000)]
     assert _rises(made)
     assert ids.time_of(made[0]) == stopped.replace(microsecond=stopped.microsecond // 1000 * 1000)
 
 
-def test_ids_rise_in_each_thread_and_none_is_made_twice() -> None:
+def test_ids_increase_in_each_thread_and_are_unique() -> None:
     with ThreadPoolExecutor(8) as pool:
         batches = list(pool.map(lambda _: [ids.new() for _ in range(2000)], range(8)))
     assert all(_rises(batch) for batch in batches)
@@ -62,7 +62,7 @@ def test_two_threads_never_share_a_stamp(stopped: datetime) -> None:
     assert stopped
 
 
-def test_a_batch_rises_and_the_next_id_follows_it() -> None:
+def test_a_batch_increases_and_the_next_id_follows_it() -> None:
     before = ids.new()
     batch = ids.new_many(1000)
     assert len(batch) == 1000
@@ -84,7 +84,7 @@ def test_a_batch_of_texts_is_of_the_same_ids_without_the_objects() -> None:
     assert ids.new_texts(0) == []
 
 
-def test_a_moved_clock_moves_the_ids_forth_and_back() -> None:
+def test_ids_follow_a_moved_clock() -> None:
     present = ids.new()
     with clock.moved(MONTH):
         later = ids.new()
@@ -94,7 +94,7 @@ def test_a_moved_clock_moves_the_ids_forth_and_back() -> None:
     assert ids.time_of(again) - ids.time_of(present) < timedelta(minutes=1)
 
 
-def test_a_small_step_back_does_not_make_ids_fall() -> None:
+def test_a_small_step_back_does_not_decrease_ids() -> None:
     first = ids.new()
     with clock.moved(timedelta(seconds=-5)):
         assert _rises([first, ids.new(), *ids.new_many(3), ids.new()])
@@ -127,7 +127,7 @@ def test_find_gives_none_for_every_other_form(text: str) -> None:
 
 
 @given(st.text(alphabet="0123456789abcdefABCDEF-{}\n", max_size=40))
-def test_what_find_reads_is_written_the_same_way(text: str) -> None:
+def test_a_parsed_id_has_the_same_text(text: str) -> None:
     found = ids.find(text)
     assert found is None or str(found) == text.lower()
 
@@ -137,25 +137,25 @@ def test_only_a_version_7_id_has_a_time() -> None:
         ids.time_of(uuid4())
 
 
-def test_a_forged_time_beyond_the_calendar_is_a_value_error() -> None:
+def test_a_time_out_of_range_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="9999"):
         ids.time_of(UUID("ffffffff-ffff-7fff-bfff-ffffffffffff"))
 
 
-def test_the_lowest_id_of_a_time_bounds_those_made_before_and_after() -> None:
+def test_the_lowest_id_of_a_time_separates_earlier_from_later_ids() -> None:
     before = ids.new()
     clock.move(timedelta(seconds=1))
     bound = ids.lowest(clock.now())
     assert before < bound <= ids.new()
 
 
-def test_a_time_that_no_id_has_bounds_all_or_none() -> None:
+def test_a_time_out_of_range_bounds_all_ids_or_none() -> None:
     first, last = ids.lowest(datetime(1, 1, 1, tzinfo=UTC)), ids.lowest(datetime(9999, 12, 31, tzinfo=UTC))
     assert first == UUID(int=0)
     assert first < ids.new() < last
 
 
-def test_what_is_made_of_a_time_and_noise_is_the_same_again_and_of_that_time() -> None:
+def test_an_id_made_of_a_time_and_a_seed_is_reproducible() -> None:
     at = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
     made = ids.made_of(at, b"some ten bytes")
 

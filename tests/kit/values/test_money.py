@@ -42,7 +42,7 @@ def _refusals(body: object) -> list[tuple[tuple[int | str, ...], str]]:
 
 
 @given(moneys())
-def test_what_goes_out_comes_in_again(money: Money) -> None:
+def test_a_written_amount_can_be_read(money: Money) -> None:
     assert Money.of(**money.to_wire()) == money
     assert Offer.model_validate_json(Offer(price=money).model_dump_json()).price == money
 
@@ -60,7 +60,7 @@ def test_what_goes_out_comes_in_again(money: Money) -> None:
         ("999999999999999.99", "USD", "999999999999999.99"),
     ],
 )
-def test_the_wire_has_all_decimals_of_the_currency(amount: str, currency: str, wire: str) -> None:
+def test_an_amount_is_written_with_all_decimals_of_its_currency(amount: str, currency: str, wire: str) -> None:
     money = Money.of(amount, currency)
     assert money.to_wire() == {"amount": wire, "currency": currency}
     assert str(money) == f"{wire} {currency}"
@@ -88,7 +88,7 @@ def test_the_wire_has_all_decimals_of_the_currency(amount: str, currency: str, w
         "1" * 16,
     ],
 )
-def test_what_is_not_plain_digits_is_no_amount(amount: str) -> None:
+def test_text_other_than_plain_digits_is_refused(amount: str) -> None:
     with pytest.raises(ValueError, match="decimal digits"):
         Money.of(amount, "USD")
 
@@ -108,7 +108,7 @@ def test_more_decimals_than_the_currency_has_are_refused(amount: str, currency: 
 
 
 @pytest.mark.parametrize("currency", ["", "usd", "US", "USDT", "US\n", "USD\n", "U$D"])
-def test_a_currency_is_three_capital_letters(currency: str) -> None:
+def test_a_currency_is_an_upper_case_code(currency: str) -> None:
     with pytest.raises(ValueError, match="ISO 4217"):
         Money.of("1", currency)
 
@@ -119,7 +119,7 @@ def test_an_amount_is_a_finite_decimal(amount: Decimal) -> None:
         Money(amount, "USD")
 
 
-def test_money_does_not_change() -> None:
+def test_money_is_immutable() -> None:
     with pytest.raises(FrozenInstanceError):
         Money.zero("USD").amount = Decimal(1)  # type: ignore[misc]  # that it is refused is the point
 
@@ -135,13 +135,13 @@ def test_arithmetic_is_exact(one: Money, two: Money, times: int) -> None:
     assert (one < two, one <= two, one > two, one >= two) == (a < b, a <= b, a > b, a >= b)
 
 
-def test_a_sum_of_very_unlike_amounts_is_not_rounded() -> None:
+def test_a_sum_of_very_different_amounts_is_not_rounded() -> None:
     big, tiny = Money(Decimal("1e20"), "USD"), Money(Decimal("1e-20"), "USD")
     assert big + tiny - big == tiny
 
 
 @given(moneys("EUR"), moneys("USD"))
-def test_two_currencies_do_not_mix(euros: Money, dollars: Money) -> None:
+def test_two_currencies_cannot_be_added(euros: Money, dollars: Money) -> None:
     assert euros != dollars
     for mix in (lambda: euros + dollars, lambda: euros - dollars, lambda: euros < dollars):
         with pytest.raises(ValueError, match="EUR and USD do not mix"):
@@ -184,18 +184,18 @@ def test_a_reply_takes_records_and_writes_strings() -> None:
 
 
 @pytest.mark.parametrize("amount", [12, 12.5, True, None, [], "twelve", "1e3", "1.23456", "NaN"])
-def test_an_amount_that_is_no_string_of_digits_is_refused_at_its_place(amount: object) -> None:
+def test_a_malformed_amount_is_refused_with_its_location(amount: object) -> None:
     refusal = 'Input should be decimal digits in a string, such as "12.34": a JSON number is not exact'
     assert _refusals({"price": {"amount": amount, "currency": "USD"}}) == [(("price", "amount"), refusal)]
 
 
-def test_too_many_decimals_are_refused_at_the_amount() -> None:
+def test_too_many_decimals_are_refused_with_their_location() -> None:
     refusals = _refusals({"price": {"amount": "1.5", "currency": "JPY"}})
     assert refusals == [(("price", "amount"), "JPY has no decimals, and the amount has more.")]
 
 
 @pytest.mark.parametrize("currency", ["usd", "", 840, None])
-def test_a_wrong_currency_is_refused_at_its_place(currency: object) -> None:
+def test_a_wrong_currency_is_refused_with_its_location(currency: object) -> None:
     refusals = _refusals({"price": {"amount": "1", "currency": currency}})
     assert [loc for loc, _ in refusals] == [("price", "currency")]
 

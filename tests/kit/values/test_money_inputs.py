@@ -58,7 +58,7 @@ def test_each_form_is_read(members: dict[str, Any], money: str) -> None:
         ({"amount": "1", "currency": 840}, "money_currency"),
     ],
 )
-def test_what_is_no_amount_is_refused(price: object, code: str) -> None:
+def test_other_values_are_refused(price: object, code: str) -> None:
     with pytest.raises(ValidationError) as refused:
         read(price=price)
     [error] = refused.value.errors()
@@ -69,14 +69,14 @@ def test_what_is_no_amount_is_refused(price: object, code: str) -> None:
     ("price", "currencies", "code"),
     [("1", (None,), "money_currency"), ("1.5", ("JPY",), "money_amount"), ("1.234", ("USD",), "money_amount")],
 )
-def test_the_currency_decides_what_fits(price: str, currencies: tuple[str | None, ...], code: str) -> None:
+def test_the_currency_limits_the_decimals(price: str, currencies: tuple[str | None, ...], code: str) -> None:
     with pytest.raises(Invalid) as refused:
         read(price=price).price.to_money(*currencies, field="sale.price")
     assert refused.value.code == code
     assert refused.value.errors[0]["loc"] == ["body", "sale", "price"]
 
 
-def test_a_number_is_warned_of_where_it_stands() -> None:
+def test_a_json_number_gives_a_warning_with_its_location() -> None:
     reply = WriteReply()
     add_warnings(reply, read(price=12.5, fees=["1", {"amount": 2}, 3], size=1))
     assert [(each.code, each.field) for each in reply.warnings] == [
@@ -88,7 +88,7 @@ def test_a_number_is_warned_of_where_it_stands() -> None:
     assert '"12.5"' in reply.warnings[1].message
 
 
-def test_an_amount_as_text_is_not_warned_of() -> None:
+def test_an_amount_as_text_gives_no_warning() -> None:
     reply = WriteReply()
     add_warnings(reply, read(price="12.5", fees=[{"amount": "1", "currency": "USD"}]))
     assert reply.warnings == []

@@ -29,12 +29,12 @@ class LampPatch:
     ("body", "note"),
     [({"watts": 5}, UNSET), ({"note": None}, None), ({"note": "hall"}, "hall"), ({"note": ""}, "")],
 )
-def test_an_absent_a_cleared_and_a_given_member_differ(body: dict[str, object], note: object) -> None:
+def test_absent_cleared_and_given_members_differ(body: dict[str, object], note: object) -> None:
     sent = LampUpdate.model_validate(body)
     assert sent.patch_of("note", sent.note) == note
 
 
-def test_what_is_absent_stays_and_what_is_null_is_cleared() -> None:
+def test_absent_members_stay_and_null_members_are_cleared() -> None:
     assert patched(UNSET, "before") == "before"
     assert patched(None, "before") is None
     assert patched("after", "before") == "after"

@@ -1,4 +1,4 @@
-"""Names for special use are no domain of an account, and no webhook is sent there."""
+"""Special-use names are refused as domains and as webhook hosts."""
 
 import pytest
 
@@ -10,7 +10,7 @@ REFUSED = [*(f"foo.{name}" for name in SPECIAL_NAMES), "a.b.home.arpa", "api.def
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_neither_a_domain_nor_a_webhook_has_such_a_name(name: str, alice: Person) -> None:
+async def test_domains_and_webhooks_with_such_a_name_are_refused(name: str, alice: Person) -> None:
     added = await alice.post("/v1/domains", json={"domain": name.upper()})
     assert added.status_code == 422, added.text
     assert added.json()["detail"][0]["loc"] == ["body", "domain"]
@@ -20,5 +20,5 @@ async def test_neither_a_domain_nor_a_webhook_has_such_a_name(name: str, alice: 
 
 
 @pytest.mark.parametrize("name", ["ada.example", "corp.example", "mytest", "test.de", "lan.co.uk", "homes"])
-def test_others_are_ordinary(name: str) -> None:
+def test_other_names_are_not_special(name: str) -> None:
     assert not is_special_use(name)

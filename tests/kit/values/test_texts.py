@@ -1,4 +1,4 @@
-"""No label holds a character that steers a terminal, turns the direction of reading or has no width."""
+"""Labels hold no terminal control, bidirectional or zero-width characters."""
 
 import pytest
 
@@ -13,7 +13,7 @@ KEY = {"key_kind": "test", "preset": "developer_full"}
 
 
 @pytest.mark.parametrize("label", UNFIT)
-async def test_it_is_a_422_wherever_a_label_is_sent(label: str, alice: Person) -> None:
+async def test_an_unfit_label_is_a_422_in_every_operation(label: str, alice: Person) -> None:
     webhook = {"key": "hook", "label": label, "url": WANTED["url"], "events": ["alias.*"]}
     aliased = alias("ada@unknown.example", note=label)
     labelled = alias("ada@unknown.example", labels={"team": label})
@@ -30,6 +30,6 @@ async def test_it_is_a_422_wherever_a_label_is_sent(label: str, alice: Person) -
 
 
 @pytest.mark.parametrize("label", FIT)
-def test_other_text_may_stand(label: str) -> None:
+def test_other_labels_are_accepted(label: str) -> None:
     assert texts.one_line(label) == label
     assert texts.one_line("") == ""

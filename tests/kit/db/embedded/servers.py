@@ -1,4 +1,4 @@
-"""What runs for a data directory, seen from outside."""
+"""The processes of a data directory, seen from outside."""
 
 import os
 import sys
@@ -44,7 +44,7 @@ def python_path() -> dict[str, str]:
 
 @contextmanager
 def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
-    """A process that uses the database until its input ends; `told` waits until it is in."""
+    """A process that uses the database until its input ends; `read_answer` waits until it is in."""
     me = os.geteuid()
     user = me if uid is None else uid
     found = (
@@ -65,7 +65,7 @@ def user_of(data: Path, *, uid: int | None = None) -> Iterator["Popen[str]"]:
             process.kill()
 
 
-def told(user: "Popen[str]") -> str:
+def read_answer(user: "Popen[str]") -> str:
     """The connection string that the user got."""
     assert user.stdout is not None
     return user.stdout.readline().strip()
@@ -109,9 +109,9 @@ def lives(process: psutil.Process) -> bool:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 20
+    deadline = time.monotonic() + 20
     while not true():
-        assert time.monotonic() < give_up, "waited 20 s in vain"
+        assert time.monotonic() < deadline, "waited 20 s in vain"
         time.sleep(0.02)
 
 

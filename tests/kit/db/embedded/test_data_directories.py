@@ -10,7 +10,7 @@ import pytest
 from builders.kit.db.embedded import binaries, cluster, directory, system_user
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.db.embedded.servers import NOBODY, ROOT, ask, kill, processes, told, user_of
+from tests.kit.db.embedded.servers import NOBODY, ROOT, ask, kill, processes, read_answer, user_of
 
 ME = system_user.SystemUser(uid=os.geteuid(), gid=os.getegid(), must_switch=False)
 
@@ -54,7 +54,7 @@ def moved(data: Path, folder: Path) -> Iterator[Callable[[str], Path]]:
 
 
 @as_root
-def test_what_postgresql_cannot_reach_moves_and_nothing_is_opened(
+def test_an_unreachable_data_directory_moves_and_no_permission_is_widened(
     private: Path, shelter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (private / "site").symlink_to(binaries.find().parents[1])
@@ -87,7 +87,7 @@ def test_a_data_directory_made_anew_does_not_get_the_old_database(private: Path,
 
 
 @as_root
-def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(private: Path, shelter: Path) -> None:
+def test_a_missing_database_is_not_replaced_by_an_empty_one(private: Path, shelter: Path) -> None:
     directory.resolve_folder(private / "data", system_user.choose_user()).rmdir()
 
     with pytest.raises(EmbeddedServerError, match=r"is missing\. Restore it"):
@@ -96,7 +96,7 @@ def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(private: Path, 
 
 
 @as_root
-def test_a_database_that_came_out_of_reach_stays_where_it_is(folder: Path, shelter: Path) -> None:
+def test_a_database_that_became_unreachable_is_not_moved(folder: Path, shelter: Path) -> None:
     (folder / "data").mkdir()
     place = directory.resolve_folder(folder / "data", system_user.choose_user())
     folder.chmod(0o700)
@@ -128,7 +128,7 @@ def test_a_normal_user_and_root_each_have_their_own_and_root_may_join(data: Path
         ours = stack.enter_context(EmbeddedServer(data, durable=False))
         joined = stack.enter_context(EmbeddedServer(theirs, durable=False))
         user = stack.enter_context(user_of(theirs, uid=NOBODY))
-        assert told(user) == joined.conninfo
+        assert read_answer(user) == joined.conninfo
         joined.stop()
         assert ask(ours.conninfo, "SELECT 1") == 1
         user.communicate(timeout=20)
@@ -139,7 +139,7 @@ def test_a_normal_user_and_root_each_have_their_own_and_root_may_join(data: Path
 
 
 @as_root
-def test_a_normal_user_is_told_what_is_not_his(data: Path) -> None:
+def test_a_normal_user_gets_an_error_about_foreign_files(data: Path) -> None:
     with user_of(data, uid=NOBODY) as user:
         _, said = user.communicate(timeout=20)
 
@@ -148,7 +148,7 @@ def test_a_normal_user_is_told_what_is_not_his(data: Path) -> None:
 
 
 @as_root
-def test_root_without_anybody_to_hand_it_to_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_without_an_unprivileged_user_gets_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system_user, "UNPRIVILEGED", ("no-such-user",))
 
     with pytest.raises(EmbeddedServerError, match="no-such-user exists here"):
@@ -195,7 +195,7 @@ def test_the_short_path_is_in_the_users_own_runtime_folder(folder: Path, monkeyp
         directory.create_socket_folder(far, ME)
 
 
-def test_a_path_with_signs_of_the_shell_is_no_command(
+def test_shell_characters_in_a_path_run_no_command(
     moved: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -217,7 +217,7 @@ def test_a_path_with_signs_of_the_shell_is_no_command(
         ("18", "is missing"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_left_alone(folder: Path, version: str | None, words: str) -> None:
+def test_an_unusable_database_is_not_changed(folder: Path, version: str | None, words: str) -> None:
     data = folder / "data"
     data.mkdir()
     kept = directory.resolve_folder(data, system_user.choose_user()) / "cluster"
@@ -230,7 +230,7 @@ def test_a_database_that_cannot_be_used_is_left_alone(folder: Path, version: str
     assert len(list(kept.iterdir())) == bool(version)
 
 
-def test_a_wrong_password_file_is_told(data: Path) -> None:
+def test_a_wrong_password_file_is_reported(data: Path) -> None:
     file = data / "postgres" / "password"
     good = file.read_text()
     file.write_text("*:*:*:builders:wrong\n")
@@ -243,7 +243,7 @@ def test_a_wrong_password_file_is_told(data: Path) -> None:
     assert processes(data) == []
 
 
-def test_a_broken_start_tells_the_last_words(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_start_reports_the_last_log_lines(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "GRACE_S", 0)
     monkeypatch.setattr(cluster, "LOW_SPACE_BYTES", 2**80)
     settings = data / "postgres" / "cluster" / "postgresql.conf"
@@ -256,7 +256,7 @@ def test_a_broken_start_tells_the_last_words(data: Path, monkeypatch: pytest.Mon
         settings.write_text(good)
 
 
-def test_a_making_that_was_cut_short_is_made_again(data: Path) -> None:
+def test_an_interrupted_creation_is_repeated(data: Path) -> None:
     postgres = data / "postgres"
     (postgres / "cluster").rename(postgres / "cluster.new")
 
@@ -265,14 +265,14 @@ def test_a_making_that_was_cut_short_is_made_again(data: Path) -> None:
     assert [path.name for path in postgres.glob("cluster*")] == ["cluster"]
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_words(folder: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(folder: Path) -> None:
     (folder / "file").touch()
 
     with pytest.raises(EmbeddedServerError, match=r"Cannot keep a database in .*BUILDERS_DATA_DIR"):
         EmbeddedServer(folder / "file" / "data", durable=False).start()
 
 
-def test_missing_programs_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
 
     with pytest.raises(EmbeddedServerError, match="is not installed"):

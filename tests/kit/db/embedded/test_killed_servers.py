@@ -23,7 +23,7 @@ from tests.kit.db.embedded.servers import (
     process_of,
     processes,
     python_path,
-    told,
+    read_answer,
     user_of,
     wait_until,
 )
@@ -33,10 +33,10 @@ STEP = """
 import sys
 from pathlib import Path
 from builders.kit.db.embedded import locks, system_user
-lock, begun, gate = map(Path, sys.argv[1:])
+lock, begun, signal_pipe = map(Path, sys.argv[1:])
 with locks.exclusive(lock, wait_s=0) as turn:
     me = system_user.SystemUser(uid=0, gid=0, must_switch=False, lock_fd=turn)
-    me.shell('echo >"$1"; cat "$2"', begun, gate)
+    me.shell('echo >"$1"; cat "$2"', begun, signal_pipe)
 """
 
 
@@ -67,9 +67,9 @@ def test_a_child_that_outlives_its_server_is_ended(
     busy.finish()
 
 
-def test_after_a_kill_of_everything_all_is_there(data: Path) -> None:
+def test_data_survives_a_kill_of_all_processes(data: Path) -> None:
     with user_of(data) as user:
-        conninfo = told(user)
+        conninfo = read_answer(user)
         ask(conninfo, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS n")
         user.kill()
         kill(*processes(data))
@@ -79,9 +79,9 @@ def test_after_a_kill_of_everything_all_is_there(data: Path) -> None:
         assert ask(again.conninfo, "SELECT n FROM kept") == 7
 
 
-def test_a_server_whose_users_were_killed_is_taken_on_and_stopped(data: Path) -> None:
+def test_a_server_whose_users_were_killed_is_reused_and_stopped(data: Path) -> None:
     with user_of(data) as user:
-        told(user)
+        read_answer(user)
         pid = postmaster(data).pid
         user.kill()
 
@@ -91,7 +91,7 @@ def test_a_server_whose_users_were_killed_is_taken_on_and_stopped(data: Path) ->
     assert processes(data) == []
 
 
-def test_another_program_with_the_old_number_is_left_alone(embedded: EmbeddedServer, data: Path) -> None:
+def test_another_program_with_the_old_process_id_is_not_killed(embedded: EmbeddedServer, data: Path) -> None:
     account = choose_user(data / "postgres")
     with _sleeper(account.uid if account.must_switch else None) as other:
         kill(*processes(data))
@@ -111,7 +111,7 @@ def test_another_program_with_the_old_number_is_left_alone(embedded: EmbeddedSer
         assert other.poll() is None
 
 
-def test_the_number_alone_does_not_make_a_server(data: Path) -> None:
+def test_a_process_id_alone_does_not_identify_a_server(data: Path) -> None:
     account = choose_user(data / "postgres")
     with _sleeper(account.uid if account.must_switch else None) as other:
         (data / "postgres" / "cluster" / "postmaster.pid").write_text(f"{other.pid}\n")
@@ -122,16 +122,16 @@ def test_the_number_alone_does_not_make_a_server(data: Path) -> None:
         assert other.poll() is None
 
 
-def test_a_turn_lasts_until_the_steps_of_a_killed_process_have_ended(folder: Path) -> None:
-    lock, begun, gate = folder / "lock", folder / "begun", folder / "gate"
-    os.mkfifo(gate)
-    with Popen([sys.executable, "-c", STEP, lock, begun, gate], env=python_path()) as killed:
+def test_the_start_lock_is_held_until_the_children_of_a_killed_process_end(folder: Path) -> None:
+    lock, begun, signal_pipe = folder / "lock", folder / "begun", folder / "signal_pipe"
+    os.mkfifo(signal_pipe)
+    with Popen([sys.executable, "-c", STEP, lock, begun, signal_pipe], env=python_path()) as killed:
         wait_until(begun.exists)
         killed.kill()
 
     with pytest.raises(EmbeddedServerError), locks.exclusive(lock, wait_s=0):
         pass
-    gate.write_text("go on")
+    signal_pipe.write_text("go on")
     with locks.exclusive(lock, wait_s=20) as turn:
         assert turn
 
@@ -150,7 +150,7 @@ def test_a_server_whose_socket_is_gone_is_replaced(
     assert ask(embedded.conninfo, "SELECT 1") == 1
 
 
-def test_the_watch_starts_a_killed_server_again(
+def test_the_watcher_restarts_a_killed_server(
     embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "WATCH_INTERVAL_S", 0.05)
@@ -170,7 +170,7 @@ def test_the_watch_starts_a_killed_server_again(
     assert not watch.is_alive()
 
 
-def test_the_watch_leaves_a_stopped_server_stopped(embedded: EmbeddedServer, data: Path) -> None:
+def test_the_watcher_does_not_restart_a_stopped_server(embedded: EmbeddedServer, data: Path) -> None:
     embedded.stop()
 
     embedded._check()
@@ -178,7 +178,7 @@ def test_the_watch_leaves_a_stopped_server_stopped(embedded: EmbeddedServer, dat
     assert processes(data) == []
 
 
-def test_the_watch_outlives_what_it_cannot_mend(
+def test_the_watcher_continues_after_a_failed_restart(
     embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "WATCH_INTERVAL_S", 0.01)
@@ -206,7 +206,7 @@ def test_the_watch_outlives_what_it_cannot_mend(
     assert "nonsense" in reason["reason"]
 
 
-def test_a_start_that_never_ends_is_told_to_the_next(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_process_reports_a_start_that_hangs(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "LOCK_TIMEOUT_S", 0.1)
     holder = locks.open_lock(data / "postgres.lock")
     fcntl.flock(holder, fcntl.LOCK_EX)

@@ -9,10 +9,10 @@ from psycopg.conninfo import conninfo_to_dict
 from builders.kit.db.embedded import directory
 from builders.kit.db.embedded.errors import EmbeddedServerError
 from builders.kit.db.embedded.server import EmbeddedServer
-from tests.kit.db.embedded.servers import ask, postmaster, processes, told, user_of, wait_until
+from tests.kit.db.embedded.servers import ask, postmaster, processes, read_answer, user_of, wait_until
 
 
-def test_the_database_is_there_and_set_up_with_care(shared: EmbeddedServer) -> None:
+def test_the_database_has_the_expected_settings(shared: EmbeddedServer) -> None:
     answers = {
         "SELECT current_database() || '/' || current_user": "builders/builders",
         "SHOW listen_addresses": "",
@@ -39,7 +39,7 @@ def test_the_password_is_in_a_private_file_only(shared: EmbeddedServer) -> None:
     assert password not in repr(shared)
 
 
-def test_a_password_of_the_environment_is_not_sent(
+def test_a_password_in_the_environment_is_not_used(
     shared: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "wrong")
@@ -53,7 +53,9 @@ def test_nobody_gets_in_without_the_password(shared: EmbeddedServer) -> None:
         psycopg.connect(f"{shared.conninfo} password=wrong")
 
 
-def test_variables_of_ours_do_not_reach_the_server(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_of_the_service_do_not_reach_the_server(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PGPORT", "1")
     monkeypatch.setenv("PGDATA", "/nowhere")
 
@@ -61,14 +63,14 @@ def test_variables_of_ours_do_not_reach_the_server(data: Path, monkeypatch: pyte
         assert ask(embedded.conninfo, "SHOW port") == "5432"
 
 
-def test_a_variable_that_is_in_the_way_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conflicting_variable_is_reported(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSERVICE", "nowhere")
 
     with pytest.raises(EmbeddedServerError, match="PGSERVICE"):
         EmbeddedServer(data, durable=False).start()
 
 
-def test_the_last_one_stops_the_server(data: Path) -> None:
+def test_the_last_user_stops_the_server(data: Path) -> None:
     first, second = EmbeddedServer(data, durable=False), EmbeddedServer(data, durable=False)
     assert first.start() == second.start() == first.start()
 
@@ -82,18 +84,18 @@ def test_the_last_one_stops_the_server(data: Path) -> None:
         _ = second.conninfo
 
 
-def test_what_was_written_is_there_after_the_next_start(data: Path) -> None:
+def test_data_is_kept_over_a_restart(data: Path) -> None:
     with EmbeddedServer(data, durable=False) as first:
         ask(first.conninfo, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS n")
     with EmbeddedServer(data, durable=False) as second:
         assert ask(second.conninfo, "SELECT n FROM kept") == 7
 
 
-def test_three_processes_start_at_once_and_share(folder: Path) -> None:
+def test_three_processes_that_start_together_share_a_server(folder: Path) -> None:
     data = folder / "data"
     with ExitStack() as stack:
         users = [stack.enter_context(user_of(data)) for _ in range(3)]
-        strings = {told(user) for user in users}
+        strings = {read_answer(user) for user in users}
         pid = postmaster(data).pid
 
         users[0].communicate(timeout=20)
@@ -106,9 +108,7 @@ def test_three_processes_start_at_once_and_share(folder: Path) -> None:
     assert processes(data) == []
 
 
-def test_a_long_log_is_put_aside_and_goes_on(
-    embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_log_is_rotated(embedded: EmbeddedServer, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory, "LOG_LIMIT", 10_000)
     log = data / "postgres" / "log"
     ask(embedded.conninfo, f"DO $$ BEGIN RAISE LOG 'before {'x' * 10_000}'; END $$")

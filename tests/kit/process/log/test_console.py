@@ -47,7 +47,7 @@ def test_a_request_is_one_short_line(terminal: Terminal) -> None:
     assert "{" not in terminal.getvalue()
 
 
-def test_secrets_and_control_characters_stay_out(terminal: Terminal) -> None:
+def test_secrets_and_control_characters_are_removed(terminal: Terminal) -> None:
     hostile = f"x\x1b[2J\r\nforged {KEY} \u202e"
     log.get_logger().info(hostile, token="s3cret", about=hostile, nested={"password": "p", "a": hostile})
     text = terminal.getvalue()
@@ -70,14 +70,14 @@ def test_an_exception_keeps_its_lines_and_nothing_else(terminal: Terminal) -> No
     assert "\x1b[2J" not in text
 
 
-def test_a_long_value_is_no_wall(terminal: Terminal) -> None:
+def test_a_long_value_is_cut(terminal: Terminal) -> None:
     log.get_logger().info("worker_started", jobs=[f"package.job_{n}" for n in range(49)])
 
     assert len(terminal.getvalue()) < 500
 
 
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colours_can_be_refused(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
+def test_colours_can_be_disabled(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
     monkeypatch.setenv(variable, value)
     stream = Terminal()
     log.configure(stream=stream)

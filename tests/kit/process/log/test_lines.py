@@ -42,7 +42,7 @@ def test_an_event_is_one_json_object_on_one_line(written: Written) -> None:
     }
 
 
-def test_the_timestamp_is_of_the_clock_in_utc(written: Written) -> None:
+def test_the_timestamp_is_the_clocks_time_in_utc(written: Written) -> None:
     with clock.moved(timedelta(days=1000)):
         log.get_logger().info("later")
     text = written.one()["timestamp"]
@@ -60,7 +60,7 @@ def test_the_timestamp_is_of_the_clock_in_utc(written: Written) -> None:
         (-62135510400.0, "0001-01-02T00:00:00.000Z"),
     ],
 )
-def test_a_timestamp_is_cut_to_the_millisecond(at: float, shown: str) -> None:
+def test_a_timestamp_is_truncated_to_milliseconds(at: float, shown: str) -> None:
     assert log.stamp(at) == shown
 
 
@@ -75,14 +75,14 @@ def test_stdlib_records_become_the_same_lines(written: Written, name: str) -> No
     assert event["job"] == {"token": "***"}
 
 
-def test_extra_fields_of_a_record_cannot_stand_for_its_level_or_time(written: Written) -> None:
+def test_extra_fields_do_not_replace_level_or_time(written: Written) -> None:
     logging.getLogger("stdlib").warning("x", extra={"level": "debug", "timestamp": KEY, "logger": "other"})
     event = written.one()
     assert (event["level"], event["logger"]) == ("warning", "stdlib")
     assert KEY not in written.text
 
 
-def test_a_logger_that_brought_its_own_handlers_writes_each_record_once() -> None:
+def test_a_logger_with_its_own_handlers_writes_each_record_once() -> None:
     own, raw = logging.getLogger("uvicorn.access"), StringIO()
     own.addHandler(logging.StreamHandler(raw))
     own.propagate = False
@@ -93,7 +93,7 @@ def test_a_logger_that_brought_its_own_handlers_writes_each_record_once() -> Non
     assert not raw.getvalue()
 
 
-def test_levels_below_the_threshold_are_silent_for_both() -> None:
+def test_levels_below_the_threshold_are_dropped_for_both() -> None:
     written = Written()
     log.configure(level="WARNING", stream=written.stream)
     log.get_logger().info("quiet")
@@ -103,7 +103,7 @@ def test_levels_below_the_threshold_are_silent_for_both() -> None:
     assert [event["event"] for event in written.events()] == ["loud", "loud"]
 
 
-def test_an_unknown_level_is_refused_in_words() -> None:
+def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(ValueError, match="no log level 'loud'"):
         log.configure(level="loud")
 
@@ -142,7 +142,7 @@ def test_no_value_can_forge_a_line(written: Written, end: str) -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
     )
 )
-def test_whatever_is_logged_is_a_line_of_strict_json(value: object) -> None:
+def test_any_value_becomes_a_line_of_strict_json(value: object) -> None:
     written = Written()
     log.configure(stream=written.stream)
     log.get_logger().info("x", value=value)
@@ -170,7 +170,7 @@ def test_other_values_are_shown_as_text(written: Written) -> None:
     assert event["great"] == "<integer of 16610 bits>"
 
 
-def test_a_circle_ends(written: Written) -> None:
+def test_a_circular_reference_ends(written: Written) -> None:
     circle: dict[str, object] = {}
     circle["again"] = [circle]
     log.get_logger().info("x", circle=circle)
@@ -199,7 +199,7 @@ def test_a_record_that_cannot_be_written_out_is_named_without_its_arguments(
     assert not capsys.readouterr().err
 
 
-def test_a_stream_that_is_gone_fails_nobody(written: Written) -> None:
+def test_a_closed_stream_raises_no_error(written: Written) -> None:
     written.stream.close()
     log.get_logger().info("x")
     logging.getLogger("stdlib").info("x")
@@ -211,7 +211,7 @@ def test_uvicorns_coloured_copy_is_left_out(written: Written) -> None:
     assert "color_message" not in written.one()
 
 
-def test_the_error_in_hand_is_found_without_being_named(written: Written) -> None:
+def test_the_current_exception_is_logged_without_an_argument(written: Written) -> None:
     try:
         sys.exit(KEY)
     except SystemExit:

@@ -54,7 +54,7 @@ def test_a_repeated_warning_is_written_once_and_counted_each_minute(stream: Stri
     assert counts(stream)[4:] == [("disk_full", None)]
 
 
-def test_the_request_makes_no_difference_and_all_else_does(stream: StringIO) -> None:
+def test_repeats_are_counted_across_requests_but_not_across_other_fields(stream: StringIO) -> None:
     logger = log.get_logger()
     for request_id in ("a", "b"):
         logger.warning("refused", request_id=request_id, error="full")
