@@ -135,6 +135,5 @@ class FakeServer:
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the fake whose name is the first segment of the path."""
-        _, provider, rest = scope["path"].split("/", 2)
-        path = f"/{rest}"
-        await self._fakes[provider]({**scope, "path": path, "raw_path": path.encode()}, receive, send)
+        provider = scope["path"].split("/")[1]
+        await self._fakes[provider]({**scope, "root_path": f"/{provider}"}, receive, send)

@@ -87,12 +87,14 @@ class ApiClient:
         into: Callable[[ApiResponse], T],
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
+        reads: bool = True,
     ) -> T:
-        """Read with GET and parse the response with `into`. Raise RegistrarFailed.
+        """Send GET and parse the response with `into`. Raise RegistrarFailed.
 
-        Temporary failures are retried, also those that `into` raises.
+        Temporary failures are retried, also those that `into` raises; not if GET writes (`reads` is False), as
+        some registrars have it.
         """
-        return await self.send("GET", f"{path}{_query_string(query)}", into=into, headers=headers, reads=True)
+        return await self.send("GET", f"{path}{_query_string(query)}", into=into, headers=headers, reads=reads)
 
     async def post(
         self,

@@ -1,0 +1,122 @@
+"""A fake of Namecheap's XML API."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import ClassVar
+from xml.sax.saxutils import quoteattr
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from builders.demo.registrars.account import FakeDomain, FakeTransfer, Fault
+from builders.demo.registrars.fake import FakeRegistrar
+
+_ERRORS = {
+    Fault.BAD_KEY: ("1011102", "API Key is invalid or API access has not been enabled"),
+    Fault.RESTRICTED: ("1017411", "Parameter ApiUser is disabled or locked"),
+    Fault.IP_NOT_ALLOWED: ("1011150", "Parameter RequestIP is invalid"),
+    Fault.REFUSED: ("2011170", "PromotionCode is invalid"),
+}
+_STATES = {
+    "pending": "Transfer in progress",
+    "completed": "COMPLETED",
+    "cancelled": "Cancelled by user",
+    "failed": "Transfer failed at the registry",
+}
+
+
+class FakeNamecheap(FakeRegistrar):
+    """Namecheap: keys in the query, XML, errors with HTTP 200, overload as HTTP 405."""
+
+    provider = "namecheap"
+    credentials: ClassVar = {
+        "api_user": "demo",
+        "api_key": "nch-demo-key",
+        "username": "demo",
+        "client_ip": "192.0.2.10",
+    }
+    page_size = 100
+    faults = frozenset(Fault) - {Fault.RATE_LIMITED}
+
+    def routes(self) -> Sequence[Route]:
+        """Return the one route; `Command` names the operation."""
+        return [Route("/xml.response", self._respond)]
+
+    async def is_allowed(self, request: Request) -> bool:
+        """Return whether the keys in the query are the customer's."""
+        given = request.query_params
+        return (given.get("ApiUser"), given.get("ApiKey")) == (
+            self.credentials["api_user"],
+            self.credentials["api_key"],
+        )
+
+    def refuse(self, fault: Fault) -> Response:
+        """Return an error as Namecheap writes it."""
+        if fault is Fault.RATE_LIMITED_SILENTLY:
+            return Response("<html>Method Not Allowed</html>", status_code=405, media_type="text/html")
+        code, message = _ERRORS[fault]
+        return _xml("ERROR", f'<Errors><Error Number="{code}">{message}</Error></Errors>')
+
+    async def _respond(self, request: Request) -> Response:
+        given = request.query_params
+        size, page = int(given.get("PageSize", 20)), int(given.get("Page", 1))
+        if given["Command"] == "namecheap.domains.transfer.getList":
+            name = given.get("SearchTerm", "")
+            rows = [_transfer(n, each) for n, each in enumerate(self.account.transfers) if name in each.domain]
+            return _result("TransferGetListResult", rows, page, size)
+        return _result("DomainGetListResult", [_row(each) for each in self.account.domains], page, size)
+
+
+def _result(name: str, rows: Sequence[str], page: int, size: int) -> Response:
+    shown = "".join(rows[(page - 1) * size : page * size])
+    paging = f"<TotalItems>{len(rows)}</TotalItems><CurrentPage>{page}</CurrentPage><PageSize>{size}</PageSize>"
+    return _xml("OK", f"<CommandResponse><{name}>{shown}</{name}><Paging>{paging}</Paging></CommandResponse>")
+
+
+def _xml(status: str, content: str) -> Response:
+    head = '<?xml version="1.0" encoding="utf-8"?>'
+    root = f'<ApiResponse Status="{status}" xmlns="http://api.namecheap.com/xml.response">{content}</ApiResponse>'
+    return Response(head + root, media_type="text/xml")
+
+
+def _row(held: FakeDomain) -> str:
+    return _element(
+        "Domain",
+        ID="1",
+        Name=held.domain,
+        User="demo",
+        Created=_date(held.created_at),
+        Expires=_date(held.expires_at) if held.expires_at else "",
+        IsExpired=_flag(held.state != "active"),
+        IsLocked=_flag(held.locked),
+        AutoRenew=_flag(held.auto_renew),
+        WhoisGuard="ENABLED" if held.privacy else "NOTPRESENT",
+        IsPremium="false",
+        IsOurDNS="true",
+    )
+
+
+def _transfer(number: int, transfer: FakeTransfer) -> str:
+    return _element(
+        "Transfer",
+        TransferID=str(number),
+        DomainName=transfer.domain,
+        TransferDate=_date(transfer.started_at),
+        OrderID="1",
+        StatusID="1",
+        Status=_STATES[transfer.state],
+    )
+
+
+def _element(name: str, **attributes: str) -> str:
+    written = " ".join(f"{key}={quoteattr(value)}" for key, value in attributes.items())
+    return f"<{name} {written} />"
+
+
+def _date(time: datetime) -> str:
+    return time.strftime("%m/%d/%Y")
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
