@@ -37,7 +37,7 @@ class FakeLine:
 
 
 @dataclass(slots=True, kw_only=True)
-class FakeOrder:
+class FakePurchase:
     """An order at a fake registrar."""
 
     order_id: str
@@ -79,7 +79,7 @@ class FakeAccount:
     """A customer's account at a fake registrar."""
 
     domains: list[FakeDomain] = field(default_factory=list)
-    orders: list[FakeOrder] = field(default_factory=list)
+    orders: list[FakePurchase] = field(default_factory=list)
     transfers: list[FakeTransfer] = field(default_factory=list)
     faults: deque[Fault] = field(default_factory=deque)  # one for each of the next requests
     requests: int = 0

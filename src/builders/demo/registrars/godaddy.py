@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakeDomain, FakeLine, FakeOrder, Fault
+from builders.demo.registrars.account import WAIT_S, FakeDomain, FakeLine, FakePurchase, Fault
 from builders.demo.registrars.fake import FakeRegistrar
 
 _STATUSES = {"active": "ACTIVE", "expired": "EXPIRED_REASSIGNED", "redemption": "CANCELLED_REDEEMABLE"}
@@ -129,7 +129,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
     }
 
 
-def _summary(order: FakeOrder) -> dict[str, Any]:
+def _summary(order: FakePurchase) -> dict[str, Any]:
     total = sum((line.total for line in order.lines), Decimal(0))
     return {
         "orderId": order.order_id,

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakeDomain, FakeOrder, Fault
+from builders.demo.registrars.account import WAIT_S, FakeDomain, FakePurchase, Fault
 from builders.demo.registrars.fake import FakeRegistrar
 
 _ERRORS = {
@@ -100,7 +100,7 @@ def _row(held: FakeDomain) -> dict[str, Any]:
     }
 
 
-def _order(order: FakeOrder, refunded: set[tuple[str, ...]]) -> dict[str, Any]:
+def _order(order: FakePurchase, refunded: set[tuple[str, ...]]) -> dict[str, Any]:
     items = [
         {
             "id": n,

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import FakeDomain, FakeLine, FakeOrder, Fault
+from builders.demo.registrars.account import FakeDomain, FakeLine, FakePurchase, Fault
 from builders.demo.registrars.fake import FakeRegistrar
 
 _ERRORS = {
@@ -105,10 +105,10 @@ class FakeNameSilo(FakeRegistrar):
                 return _reply("300", "success", "".join(self._line(each, line) for line in each.lines))
         return _not_found()
 
-    def _charged(self) -> list[FakeOrder]:
+    def _charged(self) -> list[FakePurchase]:
         return [each for each in self.account.orders if each.parent_order_id is None]
 
-    def _line(self, order: FakeOrder, line: FakeLine) -> str:
+    def _line(self, order: FakePurchase, line: FakeLine) -> str:
         credited = ""
         for refund in self.account.orders:
             if refund.parent_order_id == order.order_id and refund.lines[0].domains == line.domains:
@@ -141,7 +141,7 @@ def _row(held: FakeDomain) -> str:
     return f"<domain created={quoteattr(created)} expires={quoteattr(expires)}>{escape(held.domain)}</domain>"
 
 
-def _order(order: FakeOrder) -> str:
+def _order(order: FakePurchase) -> str:
     total = sum((line.total for line in order.lines), Decimal(0))
     return (
         f"<order><order_number>{order.order_id}</order_number>"

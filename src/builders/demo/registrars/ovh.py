@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from builders.demo.registrars.account import WAIT_S, FakeOrder, Fault
+from builders.demo.registrars.account import WAIT_S, FakePurchase, Fault
 from builders.demo.registrars.fake import FakeRegistrar
 
 _STATUSES = {"active": "ok", "expired": "expired", "redemption": "expired"}
@@ -119,7 +119,7 @@ class FakeOvh(FakeRegistrar):
         }
         return JSONResponse(body)
 
-    def _find_order(self, request: Request) -> FakeOrder:
+    def _find_order(self, request: Request) -> FakePurchase:
         return next(each for each in self.account.orders if each.order_id == request.path_params["number"])
 
 

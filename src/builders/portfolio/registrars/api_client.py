@@ -135,7 +135,7 @@ class ApiClient:
                 method, url, headers=headers, body=body, total_s=TOTAL_S, max_bytes=MAX_BYTES, reuse=True
             )
         except OutboundFailed as error:
-            # The URL of some registrars holds the key: only the kind of the failure is told.
+            # The URL of some registrars holds the key: only the kind of the failure is kept.
             raise RegistrarFailed(RegistrarFailure.UNAVAILABLE, hint=str(error)) from None
         if response.status == _TOO_MANY:
             raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=_retry_after_s(response.headers))

@@ -10,7 +10,7 @@ from builders.demo.registrars.account import (
     FakeAccount,
     FakeDomain,
     FakeLine,
-    FakeOrder,
+    FakePurchase,
     FakeTransfer,
     Fault,
 )
@@ -181,12 +181,12 @@ async def test_reads_an_incoming_transfer(connect: Connect, provider: str, state
 
 CHARGED_ON = date(2026, 3, 1)
 ORDERS = [
-    FakeOrder(
+    FakePurchase(
         order_id="1001",
         charged_on=CHARGED_ON,
         lines=[FakeLine(domains=["one.example"], operation="renewal", total=Decimal("12.34"), years=1)],
     ),
-    FakeOrder(
+    FakePurchase(
         order_id="1002",
         charged_on=CHARGED_ON,
         lines=[
@@ -194,13 +194,13 @@ ORDERS = [
             FakeLine(domains=[IDN], operation="transfer", total=Decimal("8.03"), years=1),
         ],
     ),
-    FakeOrder(
+    FakePurchase(
         order_id="1003",
         charged_on=date(2026, 3, 20),
         parent_order_id="1001",
         lines=[FakeLine(domains=["one.example"], operation="renewal", total=Decimal("-12.34"), years=1)],
     ),
-    FakeOrder(
+    FakePurchase(
         order_id="0999",
         charged_on=date(2025, 1, 1),
         lines=[FakeLine(domains=["old.example"], operation="renewal", total=Decimal("1.00"))],

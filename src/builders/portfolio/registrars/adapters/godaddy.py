@@ -83,7 +83,7 @@ class _Pagination(Row):
     total: int = 0
 
 
-class _Orders(Row):
+class _Purchases(Row):
     orders: tuple[_Summary, ...] = ()
     pagination: _Pagination = _Pagination()
 
@@ -106,7 +106,7 @@ class _Item(Row):
     pricing: _Pricing
 
 
-class _Order(_Summary):
+class _Purchase(_Summary):
     items: tuple[_Item, ...] = ()
 
 
@@ -118,8 +118,8 @@ class _Error(Row):
 _DOMAINS = TypeAdapter(tuple[_Domain, ...])
 _DOMAIN = TypeAdapter(_Domain)
 _ACTIONS = TypeAdapter(tuple[_Action, ...])
-_ORDERS = TypeAdapter(_Orders)
-_ORDER = TypeAdapter(_Order)
+_ORDERS = TypeAdapter(_Purchases)
+_ORDER = TypeAdapter(_Purchase)
 _ERROR = TypeAdapter(_Error)
 
 
@@ -266,7 +266,7 @@ def _held(row: _Domain) -> HeldDomain:
     )
 
 
-def _lines(order: _Order) -> list[BilledLine]:
+def _lines(order: _Purchase) -> list[BilledLine]:
     """Return a line for each item; an order with a parent refunds it and has negative amounts."""
     charged_at = read_time(order.created_at)
     if charged_at is None:

@@ -70,7 +70,7 @@ class _Item(Row):
     interval: str | None = None
 
 
-class _Order(Row):
+class _Purchase(Row):
     id: int
     create_date: str
     status: str = "success"
@@ -80,7 +80,7 @@ class _Order(Row):
 
 class _Page(Row):
     domains: tuple[_Domain, ...] = ()
-    orders: tuple[_Order, ...] = ()
+    orders: tuple[_Purchase, ...] = ()
     next_page: int | None = None
 
 
@@ -191,7 +191,7 @@ def _held(row: _Domain) -> HeldDomain:
     )
 
 
-def _lines(order: _Order) -> list[BilledLine]:
+def _lines(order: _Purchase) -> list[BilledLine]:
     """Return a line for each item that was charged, and a negative one for each that was refunded."""
     lines: list[BilledLine] = []
     charged_on = read_time(order.create_date)
