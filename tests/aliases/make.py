@@ -8,7 +8,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from builders.aliases import service as aliases
-from builders.aliases.records import LIVE, Alias, AliasChange, AliasSpec, Name, Wanted
+from builders.aliases.records import LIVE, Alias, AliasChange, AliasSpec, Name, PriceInterval, Wanted
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
@@ -48,7 +48,7 @@ def spec(local_part: str, domain: str, *destinations: str, **members: Any) -> Al
         "manifest": "acme-mail",
         "manifest_key": local_part,
         "price": Money.of("12.00", "USD"),
-        "interval": "year",
+        "interval": PriceInterval.YEAR,
         **members,
     }
     return AliasSpec(

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from builders.aliases import service as aliases
+from builders.aliases.records import PriceInterval
 from builders.aliases.service import AliasesChanged, KeysTaken
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
@@ -56,7 +57,7 @@ async def test_the_price_is_a_snapshot_and_says_when_it_is_due_again(
     ada: Owner, conn: Conn, price: str, interval: str, renews: int | None
 ) -> None:
     currency = "KWD" if price == "1.250" else "USD"
-    await ada.claim(spec("ada", fresh(), price=Money.of(price, currency), interval=interval))
+    await ada.claim(spec("ada", fresh(), price=Money.of(price, currency), interval=PriceInterval(interval)))
     ((amount, of, claimed, due),) = await rows(conn, ada, "price_amount, price_currency, claimed_at, renews_at")
     assert Money.of(str(amount).rstrip("0").rstrip(".") or "0", str(of)) == Money.of(price, currency)
     assert (due is None) == (renews is None)

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 
 from builders.aliases import circles
 from builders.aliases.local_parts import key
-from builders.aliases.records import Alias, Name, SeparatorPolicy
+from builders.aliases.records import Alias, AliasStatus, Name, SeparatorPolicy
 from builders.kit.values import clock, ids
 
 NAMES = [Name("harbour.example", each) for each in "abcdefgh"]
@@ -40,7 +40,7 @@ def alias(local_part: str, policy: SeparatorPolicy, *destinations: str) -> Alias
         key=key(local_part, policy),
         manifest=None,
         manifest_key=None,
-        status="active",
+        status=AliasStatus.ACTIVE,
         note=None,
         labels={},
         destinations=destinations,

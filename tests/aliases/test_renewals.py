@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from builders.aliases import renewals, service as aliases
 from builders.aliases.jobs import renew as renew_job
-from builders.aliases.records import Alias
+from builders.aliases.records import Alias, PriceInterval
 from builders.invoices import service as invoices
 from builders.invoices.records import Invoice, InvoiceStatus, Seller
 from builders.kit.db.connections import Conn, Database
@@ -71,7 +71,7 @@ async def test_a_year_is_billed_thirty_days_ahead(owner: Owner, database: Databa
 
 
 async def test_a_month_is_billed_seven_days_ahead(owner: Owner, database: Database, domain: str) -> None:
-    await owner.claim_one("ada", domain, price=Money.of("1.250", "KWD"), interval="month")
+    await owner.claim_one("ada", domain, price=Money.of("1.250", "KWD"), interval=PriceInterval.MONTH)
     due = (await one(owner)).renews_at
     assert due is not None
     clock.move(due - clock.now() - timedelta(days=8))
@@ -97,7 +97,7 @@ async def test_there_is_one_invoice_for_each_currency(owner: Owner, database: Da
 async def test_free_and_disabled_names(owner: Owner, database: Database, domain: str) -> None:
     await owner.claim(
         spec("free", domain, price=Money.zero("USD")),
-        spec("once", domain, interval="once"),
+        spec("once", domain, interval=PriceInterval.ONCE),
         spec("asleep", domain, enabled=False),
     )
     clock.move(timedelta(days=350))
@@ -128,7 +128,7 @@ async def test_a_sandbox_renews_without_an_invoice(alice: Person, database: Data
 
 
 async def test_what_was_missed_is_made_up_period_by_period(owner: Owner, database: Database, domain: str) -> None:
-    await owner.claim_one("ada", domain, interval="month")
+    await owner.claim_one("ada", domain, interval=PriceInterval.MONTH)
     clock.move(timedelta(days=100))
     done = [await renew(database, owner) for _ in range(5)]
     assert done == [1, 1, 1, 0, 0]
@@ -204,7 +204,7 @@ def at(text: str) -> datetime:
         ("2026-12-15", ["2027-01-15", "2027-02-15"], "month"),
     ],
 )
-def test_months_are_the_calendars(claimed: str, renewals_: list[str], interval: str) -> None:
+def test_months_are_the_calendars(claimed: str, renewals_: list[str], interval: PriceInterval) -> None:
     found, now = [], at(claimed)
     for _ in renewals_:
         now = renewals.next_renewal(claimed_at=at(claimed), renews_at=now, interval=interval)
@@ -213,23 +213,25 @@ def test_months_are_the_calendars(claimed: str, renewals_: list[str], interval: 
 
 
 times = st.datetimes(datetime(2020, 1, 1), datetime(2060, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
-intervals = st.sampled_from(["month", "year"])
+intervals = st.sampled_from([PriceInterval.MONTH, PriceInterval.YEAR])
 
 
 @given(times, intervals, st.integers(1, 60))
-def test_renewals_stay_on_the_day_of_the_claim(claimed: datetime, interval: str, count: int) -> None:
+def test_renewals_stay_on_the_day_of_the_claim(claimed: datetime, interval: PriceInterval, count: int) -> None:
     now = claimed
     for done in range(1, count + 1):
         after = renewals.next_renewal(claimed_at=claimed, renews_at=now, interval=interval)
         assert after == renewals.add_months(claimed, done * renewals.MONTHS[interval])
         assert after.time() == claimed.time()
         assert after.day == claimed.day or (after + timedelta(days=1)).day == 1
-        assert now < after <= now + timedelta(days=31 if interval == "month" else 366)
+        assert now < after <= now + timedelta(days=31 if interval is PriceInterval.MONTH else 366)
         now = after
 
 
 @given(times, times, intervals)
-def test_the_next_renewal_is_the_first_that_is_later(claimed: datetime, now: datetime, interval: str) -> None:
+def test_the_next_renewal_is_the_first_that_is_later(
+    claimed: datetime, now: datetime, interval: PriceInterval
+) -> None:
     now = max(claimed, now)
     after = renewals.next_renewal(claimed_at=claimed, renews_at=now, interval=interval)
     assert after > now

@@ -8,7 +8,7 @@ from decimal import Decimal
 from math import inf
 from pathlib import Path
 
-from builders.aliases.records import Rules, SeparatorPolicy
+from builders.aliases.records import PriceInterval, Rules, SeparatorPolicy
 from builders.app import Service
 from builders.catalog import service as catalog
 from builders.catalog.records import (
@@ -18,7 +18,6 @@ from builders.catalog.records import (
     LoadReport,
     MailMode,
     Price,
-    PriceInterval,
     PriceTier,
     ShortNamePrice,
 )

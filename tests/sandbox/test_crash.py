@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from builders.aliases import service as aliases
-from builders.aliases.records import AliasSpec
+from builders.aliases.records import AliasSpec, PriceInterval
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseUnavailable
 from builders.kit.values import ids
@@ -43,7 +43,7 @@ class Mixed:
                 manifest=f"of-{tag}",
                 manifest_key=key,
                 price=Money.of("12.00", "USD"),
-                interval="year",
+                interval=PriceInterval.YEAR,
             )
             for tag in tags
             for key in ("changed", "replaced", "dropped")

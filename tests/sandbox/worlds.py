@@ -9,8 +9,8 @@ from uuid import UUID
 from hypothesis import settings, strategies as st
 
 from builders.aliases import service as aliases
-from builders.aliases.records import Alias, Name, Reason, Rules, Standing
-from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceInterval, PriceTier
+from builders.aliases.records import Alias, AliasStatus, Name, PriceInterval, Reason, Rules, Standing
+from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.sandbox import plan
@@ -28,6 +28,8 @@ ELSEWHERE = ("ada@example.net", "grace@example.org")
 OURS = "acme-mail"
 # As many examples of each property as of each operation in script/fuzz, and few enough for every day.
 thoroughly = settings(max_examples=int(os.environ.get("BUILDERS_FUZZ_EXAMPLES", "60")), deadline=None)
+
+STATUSES = [AliasStatus.ACTIVE, AliasStatus.ACTIVE, AliasStatus.DISABLED, AliasStatus.SUSPENDED]
 
 
 def catalog_domain(name: str) -> CatalogDomain:
@@ -104,7 +106,7 @@ def _made(manifest: Manifest, action: Action, held: Mapping[UUID, Alias]) -> Ite
         old,
         manifest=manifest.name,
         manifest_key=action.after.key,
-        status="active" if action.after.enabled else "disabled",
+        status=AliasStatus.ACTIVE if action.after.enabled else AliasStatus.DISABLED,
         note=action.after.note,
         labels=action.after.labels,
         destinations=action.after.destinations,
@@ -120,7 +122,7 @@ def _alias(name: Name, local_part: str) -> Alias:
         key=name.key,
         manifest=None,
         manifest_key=None,
-        status="active",
+        status=AliasStatus.ACTIVE,
         note=None,
         labels={},
         destinations=("ada@example.net",),
@@ -156,7 +158,7 @@ def worlds(draw: st.DrawFn) -> World:
                 _alias(name, draw(spellings(name.key)).lower()),
                 manifest=None if unmanaged else manifest,
                 manifest_key=None if unmanaged else key,
-                status=draw(st.sampled_from(["active", "active", "disabled", "suspended"])),
+                status=draw(st.sampled_from(STATUSES)),
                 note=draw(notes),
                 labels=draw(labels),
                 destinations=draw(destinations),

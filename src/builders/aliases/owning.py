@@ -6,7 +6,7 @@ from uuid import UUID
 
 from builders.aliases import circles, claiming, periods, routing
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
-from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, AliasPatch, Filters, Owned
+from builders.aliases.records import LIVE, MAX_LABELS, AliasChange, AliasPatch, AliasStatus, Filters, Owned
 from builders.aliases.store import owned as store
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
@@ -93,7 +93,7 @@ async def give_up(
     ImpersonationForbidden when support asks.
     """
     before = await get(conn, realm=realm, account_id=account_id, alias_id=alias_id, lock=True)
-    if before.alias.status == "deleted":
+    if before.alias.status is AliasStatus.DELETED:
         return before
     expected.check(of=before.alias.id, version=before.alias.version)
     if actor.type == "support":
@@ -113,12 +113,12 @@ async def give_up(
 
 
 def _refuse_ended(owned: Owned) -> None:
-    if owned.alias.status == "suspended":
+    if owned.alias.status is AliasStatus.SUSPENDED:
         raise AliasSuspended(
             "A suspended alias is not changed.",
             next_action=ASK_OPERATOR if owned.alias.is_blocked else "Pay its invoice, and it is restored.",
         )
-    if owned.alias.status == "deleted":
+    if owned.alias.status is AliasStatus.DELETED:
         raise AliasReleased("The alias was released.", next_action="Claim the name again with a manifest.")
 
 

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from builders.aliases.errors import PricesChanged
-from builders.aliases.records import Alias, AliasSpec, Name
+from builders.aliases.records import Alias, AliasSpec, Name, PriceInterval
 from builders.aliases.renewals import next_renewal
-from builders.aliases.rows import Claim, Interval, ReleasedName
+from builders.aliases.rows import Claim, ReleasedName
 from builders.aliases.store import periods as store
 from builders.invoices import service as invoices
 from builders.invoices.records import Charge, InvoiceStatus
@@ -30,7 +30,7 @@ class Reclaim:
     alias_id: UUID
     period: PaidPeriod
     price: Money  # of the next renewal
-    interval: Interval
+    interval: PriceInterval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,8 +66,7 @@ class SeparatorPolicy(StrEnum):
 class Rules:
     """A domain's own rules; raises ValueError on lengths that fit no name.
 
-    Lengths in characters. The least one is of the key: were ignored dots counted, `a.b` would slip past a
-    minimum of 3.
+    Lengths in characters, `min_length` of the key: were ignored dots counted, `a.b` would pass a minimum of 3.
     """
 
     min_length: int = 1
@@ -81,10 +80,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the rules alone say about a name: `ok`, `invalid`, `reserved` or `blocked`.
-
-    Safe to show: whatever the input was, each text in it is short, ASCII and printable.
-    """
+    """What the rules alone say about a name. Safe to show: each text in it is short, ASCII and printable."""
 
     reason: Reason
     detail: Detail | None = None  # with `invalid`
@@ -99,6 +95,23 @@ class Verdict:
     def is_ok(self) -> bool:
         """Whether the rules have nothing against the name."""
         return self.reason is Reason.OK
+
+
+class AliasStatus(StrEnum):
+    """Whether an alias forwards mail, or why it does not."""
+
+    ACTIVE = "active"
+    DISABLED = "disabled"  # by its account
+    SUSPENDED = "suspended"  # by the operator, or for an unpaid invoice
+    DELETED = "deleted"  # released
+
+
+class PriceInterval(StrEnum):
+    """How often a name is paid for."""
+
+    MONTH = "month"
+    YEAR = "year"
+    ONCE = "once"
 
 
 class NameState(StrEnum):
@@ -152,24 +165,30 @@ class AliasFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasSpec(AliasFields):
-    """A name to claim, with all that it is to be."""
+class NamedAlias(AliasFields):
+    """An alias with its name."""
 
     id: UUID
     domain: str
     local_part: str
     key: str
-    skeleton: str
-    enabled: bool
-    price: Money
-    interval: str  # month, year or once
-    continues: bool = False  # the paid period of the released alias with this id
-    paid_until: datetime | None = None  # the end of that period; None for what is paid once
 
     @property
     def name(self) -> Name:
         """Where it is unique."""
         return Name(self.domain, self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasSpec(NamedAlias):
+    """A name to claim, with all that it is to be."""
+
+    skeleton: str
+    enabled: bool
+    price: Money
+    interval: PriceInterval
+    continues: bool = False  # the paid period of the released alias with this id
+    paid_until: datetime | None = None  # the end of that period; None for what is paid once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,18 +201,14 @@ class AliasChange(AliasFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alias(AliasFields):
+class Alias(NamedAlias):
     """A claimed name and where it forwards to."""
 
-    id: UUID
-    domain: str
-    local_part: str
-    key: str
-    status: str
+    status: AliasStatus
     version: int
     claimed_at: datetime
     price: Money = FREE  # as it was when claimed
-    interval: str = "once"  # of the price: month, year or once
+    interval: PriceInterval = PriceInterval.ONCE  # of the price
     renews_at: datetime | None = None  # when it is paid for anew; None for `once`
     updated_at: datetime | None = None
     is_blocked: bool = False  # suspended by the operator, not for an invoice: it is neither changed nor released
@@ -204,14 +219,9 @@ class Alias(AliasFields):
         return f"{self.local_part}@{self.domain}"
 
     @property
-    def name(self) -> Name:
-        """Where it is unique."""
-        return Name(self.domain, self.key)
-
-    @property
     def enabled(self) -> bool:
         """Whether mail is forwarded."""
-        return self.status == "active"
+        return self.status is AliasStatus.ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,14 +229,14 @@ class Owned:
     """An alias as its owner sees it; a released one too."""
 
     alias: Alias
-    resumes_as: str | None  # what a suspended one is again: active or disabled
+    resumes_as: AliasStatus | None  # what a suspended one is again: active or disabled
     verified: Collection[str]  # those of its destinations whose readers agreed
     quarantined_until: datetime | None  # of a released one: until then nobody else can have the name
 
     @property
     def enabled(self) -> bool:
         """Whether its owner wants mail forwarded."""
-        return (self.resumes_as or self.alias.status) == "active"
+        return (self.resumes_as or self.alias.status) is AliasStatus.ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +244,7 @@ class Filters:
     """Which aliases a list shows; None is no condition, but released ones are shown only by their status."""
 
     domain: str | None = None  # A-label
-    status: str | None = None
+    status: AliasStatus | None = None
     project_id: UUID | None = None
     manifest: str | None = None
     q: str | None = None  # how the address begins

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from builders.aliases.records import PriceInterval
 from builders.aliases.rows import Renewing
 from builders.aliases.store import renewals as store
 from builders.identity import service as identity
@@ -19,7 +20,7 @@ from builders.invoices.records import NewLine, Seller
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 
-MONTHS = {"month": 1, "year": 12}
+MONTHS = {PriceInterval.MONTH: 1, PriceInterval.YEAR: 12}
 AHEAD_YEAR, AHEAD_MONTH = timedelta(days=30), timedelta(days=7)
 TO_PAY = timedelta(days=7)  # at least, between an invoice and its due date
 ACCOUNTS_AT_ONCE = 500
@@ -32,7 +33,7 @@ def add_months(at: datetime, months: int) -> datetime:
     return at.replace(year=year, month=month + 1, day=min(at.day, monthrange(year, month + 1)[1]))
 
 
-def next_renewal(*, claimed_at: datetime, renews_at: datetime, interval: str) -> datetime:
+def next_renewal(*, claimed_at: datetime, renews_at: datetime, interval: PriceInterval) -> datetime:
     """The renewal after this one, counted from the claim: after 28 February comes 31 March for a 31 January."""
     step = MONTHS[interval]
     passed = (renews_at.year - claimed_at.year) * 12 + renews_at.month - claimed_at.month

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.aliases.periods import ReleasedTerms
-from builders.aliases.records import Confirmation, Destination, Owned
+from builders.aliases.records import AliasStatus, Confirmation, Destination, Owned
 from builders.invoices.records import Charge, InvoiceStatus
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.fields import AliasProjectId, Labels, Livemode, ManifestKey, ManifestName, UpdatedAt
@@ -276,7 +276,7 @@ def _members(owned: Owned, *, livemode: bool) -> dict[str, object]:
         "price": {**alias.price.to_wire(), "interval": alias.interval},
         "livemode": livemode,
         "claimed_at": alias.claimed_at,
-        "renews_at": None if alias.status == "deleted" else alias.renews_at,
+        "renews_at": None if alias.status is AliasStatus.DELETED else alias.renews_at,
         "quarantined_until": owned.quarantined_until,
         "updated_at": alias.updated_at,
         "version": alias.version,

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
-from builders.aliases.records import Alias, NameState
+from builders.aliases.records import Alias, NameState, PriceInterval
 from builders.kit.values.money import Money
-
-Interval = Literal["month", "year", "once"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +74,7 @@ class Renewing:
     id: UUID
     address: str
     price: Money
-    interval: str  # month or year
+    interval: PriceInterval  # month or year
     claimed_at: datetime
     renews_at: datetime
 
@@ -104,7 +101,7 @@ class ReleasedName:
     domain: str
     key: str
     price: Money
-    interval: Interval
+    interval: PriceInterval
     claimed_at: datetime
     renews_at: datetime | None  # None for what is paid once
 

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeAlias
 
-from builders.aliases.records import SeparatorPolicy
-from builders.catalog.records import DomainStatus, MailMode, PriceInterval, PriceTier
+from builders.aliases.records import PriceInterval, SeparatorPolicy
+from builders.catalog.records import DomainStatus, MailMode, PriceTier
 from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from builders.aliases.records import Detail, Reason, Rules, SeparatorPolicy
+from builders.aliases.records import Detail, PriceInterval, Reason, Rules, SeparatorPolicy
 from builders.kit.values.money import Money
 
 
@@ -24,14 +24,6 @@ class MailMode(StrEnum):
     MAILBOX = "mailbox"
     ALIAS = "alias"
     BOTH = "both"
-
-
-class PriceInterval(StrEnum):
-    """How often a name is paid for."""
-
-    MONTH = "month"
-    YEAR = "year"
-    ONCE = "once"
 
 
 class PriceTier(StrEnum):

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from builders.aliases.records import Detail, Reason, SeparatorPolicy
+from builders.aliases.records import Detail, PriceInterval, Reason, SeparatorPolicy
 from builders.catalog import examples
 from builders.catalog.beacons import Receipt
-from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceInterval, PriceTier
+from builders.catalog.records import DomainStatus, MailMode, Popularity, PriceTier
 from builders.kit.http.bodies import Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt, Interval, SeparatorRule, UpdatedAt
 

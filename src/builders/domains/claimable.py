@@ -5,7 +5,7 @@ from uuid import UUID
 from builders.catalog import service as catalog
 from builders.catalog.records import CatalogDomain, MailMode
 from builders.domains.applying import ruled
-from builders.domains.records import AccountDomain, Claimable
+from builders.domains.records import AccountDomain, Claimable, ClaimableSource
 from builders.domains.store import domains as store
 from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import Page, PageRequest, SortKey
@@ -46,7 +46,7 @@ def _key(item: Claimable) -> SortKey:
 def _own(domain: AccountDomain) -> Claimable:
     return Claimable(
         domain=domain.domain,
-        source="account",
+        source=ClaimableSource.ACCOUNT,
         mail_mode=MailMode.BOTH,
         categories=(),
         price=None,
@@ -57,7 +57,7 @@ def _own(domain: AccountDomain) -> Claimable:
 def _vendors(domain: CatalogDomain) -> Claimable:
     return Claimable(
         domain=domain.domain,
-        source="catalog",
+        source=ClaimableSource.CATALOG,
         mail_mode=domain.mail_mode,
         categories=domain.categories,
         price=domain.price,

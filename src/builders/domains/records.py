@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
 from uuid import UUID
 
 from builders.aliases.records import LIVE, Rules, SeparatorPolicy
@@ -198,12 +197,19 @@ class DomainChange:
     manifest_key: str | None
 
 
+class ClaimableSource(StrEnum):
+    """Whose domain it is: the account's own, or one of the catalog."""
+
+    ACCOUNT = "account"
+    CATALOG = "catalog"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimable:
     """A domain on which the account can claim names."""
 
     domain: str  # A-label
-    source: Literal["account", "catalog"]
+    source: ClaimableSource
     mail_mode: MailMode
     categories: Sequence[str]
     price: Price | None  # None: names cost nothing

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 
-from builders.aliases.records import SeparatorPolicy
-from builders.catalog.records import MailMode, PriceInterval, PriceTier
+from builders.aliases.records import PriceInterval, SeparatorPolicy
+from builders.catalog.records import MailMode, PriceTier
 from builders.domains import examples
 from builders.domains.records import (
     AccountDomain,

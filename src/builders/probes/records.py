@@ -1,14 +1,30 @@
 """What readiness found."""
 
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
+
+
+class CheckStatus(StrEnum):
+    """How one thing that the service depends on answered."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    AWAY = "away"
+    SKIPPED = "skipped"
+
+
+class ReadinessStatus(StrEnum):
+    """Whether requests can be answered."""
+
+    READY = "ready"
+    NOT_READY = "not_ready"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """How one thing that the service stands on answered."""
 
-    status: Literal["ok", "degraded", "away", "skipped"]
+    status: CheckStatus
     latency_ms: int | None = None
 
 
@@ -16,7 +32,7 @@ class Check:
 class Readiness:
     """Whether requests can be answered."""
 
-    status: Literal["ready", "not_ready"]
+    status: ReadinessStatus
     refused: tuple[str, ...]  # checks whose writing failed
     database: Check  # degraded: it can be read and not written
     cache: Check

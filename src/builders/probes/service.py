@@ -12,7 +12,7 @@ from builders.kit.db.connections import Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
 from builders.kit.events import dispatcher
 from builders.kit.values import clock
-from builders.probes.records import Check, Readiness
+from builders.probes.records import Check, CheckStatus, Readiness, ReadinessStatus
 from builders.probes.write_check import WriteCheck as WriteCheck
 
 DATABASE_S = 1.2
@@ -26,19 +26,19 @@ async def examine(database: Database, *, cache: redis.Redis | None, write_check:
     database_check, cache_check = await asyncio.gather(
         _timed(database.ping, limit_s=DATABASE_S), _examine_cache(cache)
     )
-    is_there = database_check.status == "ok"
+    is_there = database_check.status is CheckStatus.OK
     refused: frozenset[str] = frozenset()
-    outbox_check, waited = Check(status="skipped"), None
+    outbox_check, waited = Check(status=CheckStatus.SKIPPED), None
     if is_there:
         (outbox_check, waited), refused = await asyncio.gather(
             _examine_outbox(database), write_check.list_refused()
         )
     if "database" in refused:
-        database_check = Check(status="degraded")
+        database_check = Check(status=CheckStatus.DEGRADED)
     if "outbox" in refused:
-        outbox_check = Check(status="degraded")
+        outbox_check = Check(status=CheckStatus.DEGRADED)
     return Readiness(
-        status="ready" if is_there and not refused else "not_ready",
+        status=ReadinessStatus.READY if is_there and not refused else ReadinessStatus.NOT_READY,
         refused=tuple(sorted(refused)),
         database=database_check,
         cache=cache_check,
@@ -57,15 +57,15 @@ async def _examine_outbox(database: Database) -> tuple[Check, timedelta | None]:
 
     check = await _timed(look, limit_s=OUTBOX_S)
     if check.status != "ok" or not found:
-        return Check(status="degraded"), None
-    return (check if found[0] < STUCK else Check(status="degraded")), found[0]
+        return Check(status=CheckStatus.DEGRADED), None
+    return (check if found[0] < STUCK else Check(status=CheckStatus.DEGRADED)), found[0]
 
 
 async def _examine_cache(cache: redis.Redis | None) -> Check:
     if cache is None:
-        return Check(status="skipped")
+        return Check(status=CheckStatus.SKIPPED)
     check = await _timed(cache.ping, limit_s=CACHE_S)
-    return check if check.status == "ok" else Check(status="degraded")
+    return check if check.status is CheckStatus.OK else Check(status=CheckStatus.DEGRADED)
 
 
 async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float) -> Check:
@@ -75,12 +75,12 @@ async def _timed(ask: Callable[[], Awaitable[object]], *, limit_s: float) -> Che
     if not (await asyncio.wait({asking}, timeout=limit_s))[0]:
         # Not awaited: with a server that hangs, taking a question back can last longer than asking it.
         asking.cancel()
-        return Check(status="away")
+        return Check(status=CheckStatus.AWAY)
     try:
         await asking
     except (DatabaseUnavailable, DatabaseBusy, psycopg.Error, RedisError, OSError):
-        return Check(status="away")
-    return Check(status="ok", latency_ms=round((clock.monotonic() - started) * 1000))
+        return Check(status=CheckStatus.AWAY)
+    return Check(status=CheckStatus.OK, latency_ms=round((clock.monotonic() - started) * 1000))
 
 
 def _retrieved(asked: asyncio.Future[object]) -> None:

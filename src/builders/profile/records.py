@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from builders.kit.values.patches import UNSET, Patch
+from builders.mail.records import Status as MailStatus
 
 DEFAULT_VERSION = 1  # of a profile that nobody has touched
 LINK_LIFE = timedelta(hours=24)
@@ -38,6 +39,13 @@ class StepKey(StrEnum):
     FIRST_PROMOTE = "first_promote"
     ADD_DOMAIN = "add_domain"
     CONNECT_REGISTRAR = "connect_registrar"
+
+
+class StepStatus(StrEnum):
+    """Whether a step of onboarding is done."""
+
+    TODO = "todo"
+    DONE = "done"
 
 
 class OnboardingStatus(StrEnum):
@@ -108,9 +116,9 @@ class Step:
     done_at: datetime | None
 
     @property
-    def status(self) -> str:
+    def status(self) -> StepStatus:
         """Whether it is done."""
-        return "todo" if self.done_at is None else "done"
+        return StepStatus.TODO if self.done_at is None else StepStatus.DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +198,7 @@ class UnusedLink:
 class Delivery:
     """What became of the newest message."""
 
-    status: str  # of the mail room
+    status: MailStatus
     error: str | None
 
 

@@ -217,7 +217,7 @@ async def read(conn: Conn, *, account: Account, stored: Stored) -> Verification:
         last_sent_at=sent.sends[-1] if sent else None,
         resend_available_at=_available_at(sent, now),
         expires_at=sent.expires_at if sent else None,
-        delivery=Delivery(status=message.status.value, error=message.last_error) if message else None,
+        delivery=Delivery(status=message.status, error=message.last_error) if message else None,
     )
 
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
 from pydantic import AliasChoices, Field, TypeAdapter
 
-from builders.aliases.records import LIVE
+from builders.aliases.records import LIVE, PriceInterval
 from builders.kit.values.money import Money
 from builders.sandbox.error_codes import StepError
 from builders.sandbox.views import View
@@ -68,6 +68,14 @@ class StepStatus(StrEnum):
     SKIPPED = "skipped"
 
 
+class Risk(StrEnum):
+    """How much an action can break."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 class OnError(StrEnum):
     """What a promotion does after a step that failed."""
 
@@ -80,7 +88,7 @@ class Price:
     """What a name costs, and how often."""
 
     money: Money
-    interval: Literal["month", "year", "once"]
+    interval: PriceInterval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +145,7 @@ class Action:
     after: View | None
     changed_fields: tuple[str, ...]
     reason: str
-    risk: Literal["low", "medium", "high"]
+    risk: Risk
     price: Price | None  # of a name that is claimed
     # Of a resource that is there.
     resource_id: Annotated[UUID | None, Field(validation_alias=AliasChoices("resource_id", "alias_id"))]

@@ -102,7 +102,7 @@ def _checked(address: str, ruling: catalog.Ruling, standing: Reason) -> Checked:
     price = None
     if domain is not None and verdict.key:
         found = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
-        price = Price(money=found.money, interval=found.interval.value)
+        price = Price(money=found.money, interval=found.interval)
     return Checked(
         address=address,
         reason=reason.value,

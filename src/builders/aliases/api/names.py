@@ -8,7 +8,7 @@ from fastapi import Path, Query
 
 from builders.aliases import replies, schemas, service as aliases
 from builders.aliases.errors import AliasNotFound, AliasReleased, AliasSuspended
-from builders.aliases.records import LIVE, Filters
+from builders.aliases.records import LIVE, AliasStatus, Filters
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.bodies import ReplyWithHeaders
@@ -57,7 +57,7 @@ async def list_aliases(
     """List the account's names, newest first. With a test key those of its sandbox."""
     filters = Filters(
         domain=domain and (find_a_label(domain) or domain),
-        status=status,
+        status=AliasStatus(status) if status else None,
         project_id=project_id,
         manifest=manifest,
         q=q and q.strip().lower(),

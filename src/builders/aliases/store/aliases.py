@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row, kwargs_row
 from pydantic import TypeAdapter
 
-from builders.aliases.records import Alias, AliasChange, AliasSpec, Name
+from builders.aliases.records import Alias, AliasChange, AliasSpec, AliasStatus, Name, PriceInterval
 from builders.aliases.rows import Released
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
@@ -129,9 +129,14 @@ COUNT_BY_PROJECT = """
 """
 
 
-def alias(*, price_amount: Decimal, price_currency: str, **columns: Any) -> Alias:
+def alias(*, status: str, interval: str, price_amount: Decimal, price_currency: str, **columns: Any) -> Alias:
     """An alias from the columns of its row."""
-    return Alias(price=Money(price_amount, price_currency).quantized(), **columns)
+    return Alias(
+        status=AliasStatus(status),
+        interval=PriceInterval(interval),
+        price=Money(price_amount, price_currency).quantized(),
+        **columns,
+    )
 
 
 async def list_taken_keys(

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import kwargs_row
 
-from builders.aliases.records import Filters, Owned
+from builders.aliases.records import AliasStatus, Filters, Owned
 from builders.aliases.store.aliases import COLUMNS, alias
 from builders.kit.db.connections import Conn
 
@@ -47,7 +47,7 @@ def _owned(
 ) -> Owned:
     return Owned(
         alias=alias(**columns),
-        resumes_as=resumes_as,
+        resumes_as=None if resumes_as is None else AliasStatus(resumes_as),
         verified=frozenset(verified),
         quarantined_until=quarantined_until,
     )

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row, kwargs_row
 
-from builders.aliases.records import Name
+from builders.aliases.records import Name, PriceInterval
 from builders.aliases.rows import Claim, ReleasedName
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
@@ -58,8 +58,9 @@ LIST_CLAIMS = """
 """
 
 
-def _released(*, price_amount: Decimal, price_currency: str, **columns: Any) -> ReleasedName:
-    return ReleasedName(price=Money(price_amount, price_currency).quantized(), **columns)
+def _released(*, interval: str, price_amount: Decimal, price_currency: str, **columns: Any) -> ReleasedName:
+    price = Money(price_amount, price_currency).quantized()
+    return ReleasedName(price=price, interval=PriceInterval(interval), **columns)
 
 
 async def list_released(

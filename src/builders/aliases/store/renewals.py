@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import kwargs_row
 
+from builders.aliases.records import PriceInterval
 from builders.aliases.rows import Renewing
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
@@ -37,8 +38,9 @@ ADVANCE = """
 """
 
 
-def _renewing(*, price_amount: Decimal, price_currency: str, **columns: Any) -> Renewing:
-    return Renewing(price=Money(price_amount, price_currency).quantized(), **columns)
+def _renewing(*, interval: str, price_amount: Decimal, price_currency: str, **columns: Any) -> Renewing:
+    price = Money(price_amount, price_currency).quantized()
+    return Renewing(price=price, interval=PriceInterval(interval), **columns)
 
 
 async def list_accounts(conn: Conn, *, after: UUID, year: datetime, month: datetime, limit: int) -> Sequence[UUID]:

@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from builders.aliases.records import Rules, SeparatorPolicy
+from builders.aliases.records import PriceInterval, Rules, SeparatorPolicy
 from builders.catalog.cells import Json
 from builders.catalog.records import (
     Asset,
@@ -22,7 +22,6 @@ from builders.catalog.records import (
     MailMode,
     Popularity,
     Price,
-    PriceInterval,
     PriceTier,
     ShortNamePrice,
 )

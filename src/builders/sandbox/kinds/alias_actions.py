@@ -1,13 +1,12 @@
 """One action of a plan: what it changes, what it costs, and what must still be true when it is done. Pure."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
-from builders.aliases.records import Alias, Name
+from builders.aliases.records import Alias, AliasStatus, Name
 from builders.sandbox.kinds import releases
 from builders.sandbox.kinds.alias_checks import Judged
 from builders.sandbox.kinds.live import Live
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Risk
 from builders.sandbox.views import AliasView, changes
 from builders.sandbox.wishes import Manifest, OnConflict
 
@@ -34,7 +33,7 @@ def claim(each: Judged, old: Alias | None, live: Live) -> Action | Finding:
                 *releases.why_free(live.reclaims.get(Name(domain.domain, verdict.key)), continues),
             ]
         ),
-        risk="low" if old is None else "high",
+        risk=Risk.LOW if old is None else Risk.HIGH,
         price=price,
         resource_id=None if old is None else old.id,
         version=None if old is None else old.version,
@@ -59,7 +58,7 @@ def keep(manifest: Manifest, each: Judged, mine: Alias, old: Alias | None) -> Ac
     """
     if _is_idle(manifest, each, mine):
         return _change(each, mine, ActionKind.NO_OP, (), "It is suspended, and left as it is.")
-    if mine.status == "suspended":
+    if mine.status is AliasStatus.SUSPENDED:
         return Finding(code="alias_suspended", address=each.address, message="This name is suspended.")
     if old is not None:
         message = f"The key stood for {old.address}, and the account has {mine.address} already: take a new key."
@@ -91,7 +90,7 @@ def delete(alias: Alias, live: Live) -> Action:
         after=None,
         changed_fields=(),
         reason="It is no longer in the manifest, which prunes.",
-        risk="high",
+        risk=Risk.HIGH,
         price=None,
         resource_id=alias.id,
         version=alias.version,
@@ -120,7 +119,7 @@ def cautions(manifest: Manifest, wishes: Sequence[Judged]) -> Iterator[Finding]:
 def _is_idle(manifest: Manifest, each: Judged, mine: Alias) -> bool:
     """Whether a name is suspended where it was; that must not block the rest of the manifest."""
     key = (manifest.name, each.wish.key)
-    return mine.status == "suspended" and (mine.manifest, mine.manifest_key) == key
+    return mine.status is AliasStatus.SUSPENDED and (mine.manifest, mine.manifest_key) == key
 
 
 def view(alias: Alias) -> AliasView:
@@ -166,9 +165,7 @@ def _requires(each: Judged) -> tuple[str, ...]:
 
 
 def _change(each: Judged, mine: Alias, kind: ActionKind, changed: tuple[str, ...], reason: str) -> Action:
-    risk: Literal["low", "medium"] = (
-        "medium" if {"destinations", "enabled", "project_id"} & set(changed) else "low"
-    )
+    risk = Risk.MEDIUM if {"destinations", "enabled", "project_id"} & set(changed) else Risk.LOW
     return Action(
         address=each.address,
         kind=Kind.ALIAS,

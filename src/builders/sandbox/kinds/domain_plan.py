@@ -8,7 +8,7 @@ from builders.domains.records import AccountDomain
 from builders.sandbox.kinds import findings
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.live import Live
-from builders.sandbox.records import Action, ActionKind, Finding, Kind
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
 from builders.sandbox.views import DomainView, changes
 from builders.sandbox.wishes import DomainWish, Manifest, OnConflict
 
@@ -96,7 +96,7 @@ def _settle(wish: DomainWish, there: AccountDomain, manifest: str) -> Action:
         after=after,
         changed_fields=changed,
         reason=findings.ADOPTED if kind is ActionKind.ADOPT else findings.as_wanted(changed),
-        risk="medium" if {"catch_all", "default_destination"} & set(changed) else "low",
+        risk=Risk.MEDIUM if {"catch_all", "default_destination"} & set(changed) else Risk.LOW,
         price=None,
         resource_id=there.id,
         version=there.version,
@@ -116,7 +116,7 @@ def _clear(domain: AccountDomain) -> Action:
         after=None,
         changed_fields=(),
         reason=f"{findings.PRUNED} Its settings are cleared; the domain stays the account's.",
-        risk="medium",
+        risk=Risk.MEDIUM,
         price=None,
         resource_id=domain.id,
         version=domain.version,

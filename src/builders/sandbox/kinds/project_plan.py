@@ -9,7 +9,7 @@ from builders.projects.records import SENSITIVE_FIELDS, Project
 from builders.sandbox.kinds import findings
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.live import Live
-from builders.sandbox.records import Action, ActionKind, Finding, Kind
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
 from builders.sandbox.views import ProjectView, changes
 from builders.sandbox.wishes import Manifest, OnConflict
 
@@ -83,7 +83,7 @@ def _create(wish: ProjectView) -> Action:
         after=wish,
         changed_fields=(),
         reason="The project is wanted, and is not there.",
-        risk="low",
+        risk=Risk.LOW,
         price=None,
         resource_id=None,
         version=None,
@@ -113,7 +113,7 @@ def _change(
         after=after,
         changed_fields=changed,
         reason=findings.ADOPTED if kind is ActionKind.ADOPT else findings.as_wanted(changed),
-        risk="medium" if SENSITIVE_FIELDS & set(changed) else "low",
+        risk=Risk.MEDIUM if SENSITIVE_FIELDS & set(changed) else Risk.LOW,
         price=None,
         resource_id=project.id,
         version=project.version,
@@ -133,7 +133,7 @@ def _delete(project: Project) -> Action:
         after=None,
         changed_fields=(),
         reason=f"{findings.PRUNED} It is archived; its aliases go on working.",
-        risk="medium",
+        risk=Risk.MEDIUM,
         price=None,
         resource_id=project.id,
         version=project.version,

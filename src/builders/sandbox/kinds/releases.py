@@ -22,7 +22,7 @@ def price(domain: CatalogDomain, verdict: Verdict, live: Live) -> tuple[Price, C
     An account whose invoice is past its grace continues none: it claims nothing that has a price.
     """
     found = domain.price_for(verdict.key, is_premium=verdict.reserved_class is ReservedClass.PREMIUM)
-    normal = Price(money=found.money, interval=found.interval.value)
+    normal = Price(money=found.money, interval=found.interval)
     reclaim = live.reclaims.get(Name(domain.domain, verdict.key))
     if reclaim is None or live.overdue or not normal.money.amount:
         return normal, None

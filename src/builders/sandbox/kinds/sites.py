@@ -2,15 +2,8 @@
 
 from collections.abc import Mapping
 
-from builders.catalog.records import (
-    Assets,
-    CatalogDomain,
-    DomainStatus,
-    MailMode,
-    Price,
-    PriceInterval,
-    PriceTier,
-)
+from builders.aliases.records import PriceInterval
+from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.domains.records import AccountDomain
 from builders.kit.values.domain_names import unicode_of
 from builders.kit.values.money import Money

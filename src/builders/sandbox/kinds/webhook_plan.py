@@ -6,7 +6,7 @@ from uuid import UUID
 from builders.sandbox.kinds import findings
 from builders.sandbox.kinds.drafted import Drafted
 from builders.sandbox.kinds.live import Live
-from builders.sandbox.records import Action, ActionKind, Finding, Kind, Secret
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Secret
 from builders.sandbox.views import WebhookView, changes
 from builders.sandbox.wishes import GENERATE, Manifest, OnConflict, WebhookWish
 from builders.webhooks import service as webhooks
@@ -130,7 +130,7 @@ def _create(wish: WebhookWish, secret: Secret) -> Action:
         after=_wanted(wish),
         changed_fields=(),
         reason="The destination is wanted, and is not there.",
-        risk="low",
+        risk=Risk.LOW,
         price=None,
         resource_id=None,
         version=None,
@@ -162,7 +162,7 @@ def _change(
         after=after,
         changed_fields=changed,
         reason=findings.ADOPTED if kind is ActionKind.ADOPT else findings.as_wanted(changed),
-        risk="medium" if {"url", "enabled", "events"} & set(changed) else "low",
+        risk=Risk.MEDIUM if {"url", "enabled", "events"} & set(changed) else Risk.LOW,
         price=None,
         resource_id=mine.id,
         version=mine.version,
@@ -182,7 +182,7 @@ def _delete(destination: ManagedDestination) -> Action:
         after=None,
         changed_fields=(),
         reason=f"{findings.PRUNED} What is pending for it is cancelled.",
-        risk="high",
+        risk=Risk.HIGH,
         price=None,
         resource_id=destination.id,
         version=destination.version,
