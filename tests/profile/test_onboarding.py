@@ -165,6 +165,13 @@ async def test_the_common_steps_and_one_track_complete_it_once(
     assert len(await told(conn, alice, "onboarding.completed")) == 1
 
 
+async def test_a_domain_added_to_the_portfolio_is_a_step(dana: Person, office: Office) -> None:
+    assert (await dana.post("/v1/portfolio/domains", json={"domain": "harbour.com"})).status_code == 201
+    await office.work()
+
+    assert "add_domain" in steps(await me(dana))
+
+
 async def test_the_last_two_steps_at_once_complete_it_once(
     alice: Person, office: Office, conn: Conn, database: Database
 ) -> None:

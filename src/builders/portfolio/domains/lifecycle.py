@@ -1,7 +1,7 @@
 """The life cycle of a domain after its expiry, by the dated rules in `lifecycle_rules.toml`. Pure."""
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.resources import files
@@ -89,8 +89,14 @@ def find_state(domain: DomainFields, *, tld: str, now: datetime) -> LifecycleSta
     """Return the state of a domain below a public suffix, and when it changes next."""
     if not domain.status.is_held:
         return LifecycleState(lifecycle=None)
-    reported = _reported(domain.epp_statuses) if domain.epp_statuses else None
-    expires_at = domain.expires_at
+    return find_held_state(tld, domain.expires_at, domain.epp_statuses, now=now)
+
+
+def find_held_state(
+    tld: str, expires_at: datetime | None, epp_statuses: Sequence[str], *, now: datetime
+) -> LifecycleState:
+    """Return the state of a held domain, and when it changes next."""
+    reported = _reported(epp_statuses) if epp_statuses else None
     if expires_at is None or reported is not None:
         return LifecycleState(lifecycle=reported)
     if now < expires_at - EXPIRING:
