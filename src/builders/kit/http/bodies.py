@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -46,13 +46,12 @@ def by_example(*examples: JsonDict) -> JsonDict:
 
 
 class UnknownField(BaseModel):
-    """A member of the body that was not understood, and so ignored; or an amount of money sent as a number."""
+    """A member of the body that was not understood, and so ignored, or another thing to check."""
 
     field: Annotated[str, Field(description="Path of the member in the body, such as `metadata.lables`.")]
-    code: Annotated[
-        Literal["unknown_field", "amount_as_number"],
-        Field(description="`amount_as_number`: the amount was read, but a JSON number is not exact."),
-    ] = "unknown_field"
+    code: Annotated[str, Field(description="`unknown_field`, `amount_as_number`, or one of the operation.")] = (
+        UNKNOWN_FIELD
+    )
     did_you_mean: Annotated[
         str | None, Field(description="The known member with the closest name; null when none is close.")
     ]

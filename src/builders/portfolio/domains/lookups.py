@@ -32,6 +32,14 @@ async def get_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
     return found
 
 
+async def lock_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
+    """Return a domain as `get_domain` does, locked until the transaction ends. Raises DomainNotFound."""
+    found = await get_domain(conn, account_id=account_id, key=key)
+    for locked in await store.lock(conn, account_id=account_id, ids=[found.id]):
+        return locked
+    raise DomainNotFound
+
+
 async def find_domains(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Mapping[str, Domain]:
     """Return those of the A-labels that the portfolio has."""
     found = await store.list_by_name(conn, account_id=account_id, names=names)

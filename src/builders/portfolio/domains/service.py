@@ -29,6 +29,7 @@ from builders.portfolio.domains.lookups import (
     list_domains as list_domains,
     list_label_groups as list_label_groups,
     list_tags as list_tags,
+    lock_domain as lock_domain,
     stream_domains as stream_domains,
 )
 from builders.portfolio.domains.names import (

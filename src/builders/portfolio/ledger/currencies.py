@@ -55,8 +55,13 @@ async def _convert_batch(conn: Conn, *, account_id: UUID, after: UUID) -> UUID |
 async def require_quoted(conn: Conn, *, currency: str, field: str = "base_currency") -> None:
     """Raise Invalid for a currency without exchange rates."""
     if currency != DEFAULT_BASE_CURRENCY and not await store.is_quoted(conn, currency=currency):
-        message = f"There are no exchange rates of {currency}: the European Central Bank does not quote it."
-        raise Invalid(("body", field), message, "currency_unknown")
+        raise unquoted(currency, ("body", field))
+
+
+def unquoted(currency: str, location: tuple[str, ...]) -> Invalid:
+    """Return the refusal of a currency without exchange rates."""
+    message = f"There are no exchange rates of {currency}: the European Central Bank does not quote it."
+    return Invalid(location, message, "currency_unknown")
 
 
 async def lock_base_currency(conn: Conn, *, account_id: UUID) -> str:

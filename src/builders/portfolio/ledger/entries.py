@@ -1,13 +1,15 @@
 """Entries: amounts that were paid and received. They are recorded and voided, and never changed or deleted."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
+from builders.kit.values.money import Money
 from builders.portfolio.ledger import currencies
-from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry, PostedEntry, Totals
-from builders.portfolio.ledger.store import entries as store
+from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry, PostedEntry, Statement, Totals
+from builders.portfolio.ledger.store import entries as store, statements
 
 
 async def post_entries(conn: Conn, *, account_id: UUID, entries: Sequence[NewEntry]) -> Sequence[PostedEntry]:
@@ -99,3 +101,25 @@ async def list_entries(
 async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Totals]:
     """Return the totals of each of the domains, in the base currency; in one statement."""
     return await store.list_totals(conn, account_id=account_id, domain_ids=domain_ids)
+
+
+async def get_statement(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    domain_id: UUID,
+    prices: Sequence[Money | None],
+    on: date,
+    currency: str | None = None,
+) -> Statement:
+    """Return the entries of a domain, and prices at the rates of a day, in one statement.
+
+    Both are in the base currency, or in `currency`: then at the rate of each entry's date. Raises Invalid for a
+    currency without exchange rates.
+    """
+    statement = await statements.get_statement(
+        conn, account_id=account_id, domain_id=domain_id, currency=currency, prices=prices, on=on
+    )
+    if currency is not None and not statement.is_quoted:
+        raise currencies.unquoted(currency, ("query", "base_currency"))
+    return statement

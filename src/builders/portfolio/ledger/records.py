@@ -1,6 +1,6 @@
 """Records of the ledger."""
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -191,6 +191,16 @@ class PostedEntry:
 
     entry: Entry
     is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """The entries of a domain and the value of prices, in one currency."""
+
+    base_currency: str
+    is_quoted: bool  # there are exchange rates of the currency
+    entries: Sequence[Entry]  # by date, void ones too
+    prices: Sequence[Decimal | None]  # unrounded; None for no price and for one without a rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

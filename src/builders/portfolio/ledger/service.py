@@ -8,6 +8,7 @@ from builders.portfolio.ledger.currencies import (
     set_base_currency as set_base_currency,
 )
 from builders.portfolio.ledger.entries import (
+    get_statement as get_statement,
     list_entries as list_entries,
     list_totals as list_totals,
     post_entries as post_entries,
