@@ -33,6 +33,7 @@ from builders.kit.process.settings import Settings
 from builders.leads import api as leads_api
 from builders.mail import api as mail_api
 from builders.portfolio.domains import api as portfolio_domains_api
+from builders.portfolio.finance import api as portfolio_finance_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.portfolio.parking import api as portfolio_parking_api
 from builders.portfolio.team import api as portfolio_team_api
@@ -74,6 +75,7 @@ ROUTERS = [
         portfolio_parking_api.router,
         portfolio_team_api.router,
         portfolio_domains_api.router,
+        portfolio_finance_api.router,
     ),
 ]
 # The areas of the document, in the order in which a newcomer reads them.
@@ -89,7 +91,7 @@ TAGS = {
     "account": "The audit log of the account.",
     "profile": "The profile of the account and the verification of its email address.",
     "webhooks": "Webhook destinations, deliveries and the catalog of events; what receivers get.",
-    "portfolio": "The domain portfolio: its domains, its team, its events and test notifications.",
+    "portfolio": "The domain portfolio: domains and their finance, team, events, notifications.",
     "messages": "Notices mailed to the account, with opens and clicks.",
     "leads": "Contact forms and the builders waitlist. No credentials.",
     "tracking": "Open and click links of emails. No credentials.",

@@ -2,9 +2,6 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/portfolio/domains/{domain_id}/finance",
-        "PATCH /v1/portfolio/domains/{domain_id}/finance",
-        "POST /v1/portfolio/domains/{domain_id}/finance/renewals",
         "GET /v1/portfolio/renewals",
         "PATCH /v1/portfolio/renewals/bulk",
         "GET /v1/portfolio/registrars",

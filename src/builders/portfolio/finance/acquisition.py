@@ -1,0 +1,88 @@
+"""The acquisition of a domain: its first entry of an acquisition or a registration."""
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import date
+from uuid import UUID
+
+from builders.kit.errors import Invalid
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.kit.values.patches import UNSET, patched
+from builders.portfolio.finance.calculation import START_KINDS
+from builders.portfolio.finance.records import Acquisition, AcquisitionPatch, DomainFinance, Plan
+from builders.portfolio.finance.references import acquisition_reference
+from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
+
+
+def find_purchase(entries: Iterable[Entry], *, voided: Collection[UUID] = ()) -> Entry | None:
+    """Return the entry of the acquisition; None without one."""
+    purchases = (each for each in entries if each.kind in START_KINDS and not each.is_void)
+    return next((each for each in purchases if each.id not in voided), None)
+
+
+def acquisition_of(purchase: Entry) -> Acquisition:
+    """Return the acquisition that an entry records."""
+    return Acquisition(money=purchase.money, on=purchase.occurred_on, kind=purchase.kind, venue=purchase.memo)
+
+
+def plan_acquisition(
+    before: DomainFinance, patch: AcquisitionPatch | None, *, voided: Collection[UUID], member_id: UUID | None
+) -> Plan:
+    """Return what records, changes or, for None, voids the acquisition. Raises Invalid without an amount.
+
+    `voided` are entries that the same change voids.
+    """
+    purchase = find_purchase(before.entries, voided=voided)
+    if patch is None:
+        return Plan() if purchase is None else Plan(void=[purchase.id])
+    present = None if purchase is None else acquisition_of(purchase)
+    new = _merged(before, present, patch)
+    plan = Plan(domain={"acquired_on": new.on})
+    if new == present:
+        return plan
+    entry = NewEntry(
+        domain_id=before.domain.id,
+        kind=new.kind,
+        money=new.money,
+        occurred_on=new.on,
+        source=EntrySource.MANUAL,
+        reference=acquisition_reference(before.domain.id),
+        memo=new.venue,
+        created_by=member_id,
+    )
+    return plan.merged(
+        Plan(post=[entry], replace=[each.id for each in _replaced(before.entries, entry, purchase)])
+    )
+
+
+def _replaced(entries: Iterable[Entry], new: NewEntry, purchase: Entry | None) -> Iterator[Entry]:
+    """Yield the present purchase, and another entry with the reference of the new one."""
+    for each in entries:
+        has_reference = (each.source, each.reference) == (new.source, new.reference)
+        if not each.is_void and (has_reference or (purchase is not None and each.id == purchase.id)):
+            yield each
+
+
+def _merged(before: DomainFinance, present: Acquisition | None, patch: AcquisitionPatch) -> Acquisition:
+    kind = patched(patch.kind, EntryKind.ACQUISITION if present is None else present.kind)
+    return Acquisition(
+        money=_price(present, patch),
+        on=patched(patch.on, _known_day(before, kind) if present is None else present.on),
+        kind=kind,
+        venue=patched(patch.venue, None if present is None else present.venue),
+    )
+
+
+def _price(present: Acquisition | None, patch: AcquisitionPatch) -> Money:
+    if patch.money is not UNSET:
+        return patch.money
+    if present is None:
+        raise Invalid(("body", "acquisition", "amount"), "An acquisition needs its amount.", "missing")
+    return present.money
+
+
+def _known_day(before: DomainFinance, kind: EntryKind) -> date:
+    """Return the day of an acquisition that is recorded without one."""
+    domain = before.domain
+    registered_on = domain.registered_on if kind is EntryKind.REGISTRATION else None
+    return domain.acquired_on or registered_on or clock.now().date()

@@ -1,0 +1,104 @@
+"""/v1/portfolio/domains/{domain_id}/finance."""
+
+from decimal import Decimal
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from builders.kit.db.connections import Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.routes import Router
+from builders.portfolio.domains import service as domains
+from builders.portfolio.finance import service as finance
+from builders.portfolio.finance.fields import Day
+from builders.portfolio.finance.schemas import figures, mapping, renewals, requests
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio/domains/{domain_id}/finance", tags=["portfolio"])
+Reader = Annotated[Caller, needs("portfolio:read")]
+Writer = Annotated[Caller, needs("portfolio:write")]
+DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
+BaseCurrency = Annotated[
+    str | None,
+    Query(
+        pattern="^[A-Z]{3}$",
+        description="Currency of the figures, at the rate of each entry's day; that of the portfolio when absent.",
+    ),
+]
+AsOf = Annotated[
+    Day | None, Query(description="Day of the figures: later entries are in none. Today when absent.")
+]
+Commission = Annotated[
+    Decimal,
+    Query(
+        ge=0,
+        lt=1,
+        decimal_places=6,
+        description="Part of a future sale price that is the commission, for the break-even price and the advice.",
+    ),
+]
+REFUSALS = (*team.ACCESS_REFUSALS, domains.DomainNotFound)
+
+
+@router.get("", response_model=figures.FinanceReply, responses=problems(*REFUSALS))
+async def get_domain_finance(
+    domain_id: DomainKey,
+    caller: Reader,
+    conn: Reads,
+    base_currency: BaseCurrency = None,
+    as_of: AsOf = None,
+    commission_rate: Commission = Decimal(0),
+    portfolio: team.PortfolioAccount = None,
+) -> figures.FinanceReply:
+    """Read what a domain cost, earned and is worth: totals, returns, entries, and advice on its next renewal."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await finance.get_finance(
+        conn,
+        account_id=access.portfolio_id,
+        key=domain_id,
+        currency=base_currency,
+        as_of=as_of,
+        commission_rate=commission_rate,
+    )
+    return mapping.finance_reply(found, shows_finance=team.shows_finance(access))
+
+
+@router.patch("", response_model=figures.FinanceWritten, responses=problems(*REFUSALS))
+async def update_domain_finance(
+    domain_id: DomainKey,
+    body: requests.FinanceUpdate,
+    caller: Writer,
+    conn: Tx,
+    portfolio: team.PortfolioAccount = None,
+) -> figures.FinanceWritten:
+    """Record the acquisition, the sale, prices or single entries of a domain, with a merge patch."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    account_id = access.portfolio_id
+    change = body.change(await ledger.get_base_currency(conn, account_id=account_id))
+    changed = await finance.change_finance(
+        conn, account_id=account_id, key=domain_id, change=change, member_id=access.member_id
+    )
+    return mapping.written_reply(changed)
+
+
+@router.post("/renewals", response_model=figures.RenewalRecorded, responses=problems(*REFUSALS, InFlight))
+async def record_domain_renewal(
+    domain_id: DomainKey,
+    body: renewals.RenewalCreate,
+    caller: Writer,
+    conn: Tx,
+    portfolio: team.PortfolioAccount = None,
+) -> figures.RenewalRecorded:
+    """Record a renewal that was paid, and move the expiry of the domain. A likely duplicate is named."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    account_id = access.portfolio_id
+    renewal = body.renewal(await ledger.get_base_currency(conn, account_id=account_id))
+    recorded = await finance.record_renewal(
+        conn, account_id=account_id, key=domain_id, renewal=renewal, member_id=access.member_id
+    )
+    after = await finance.get_finance(conn, account_id=account_id, key=str(recorded.domain.id))
+    return mapping.recorded_reply(recorded, after)

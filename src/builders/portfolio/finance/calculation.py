@@ -1,0 +1,197 @@
+"""The figures of one domain, calculated from its entries. Nothing is rounded here.
+
+The groups of the ledger make every total the sum of its entries: costs of buying and holding (cost basis, carrying
+cost, less refunds), income of holding, and the sale (proceeds less what the seller paid).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import StrEnum
+
+from builders.portfolio.finance.returns import XirrReason, annualized_roi, roi, xirr
+from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind
+
+BASIS_KINDS = frozenset(
+    {
+        EntryKind.ACQUISITION,
+        EntryKind.REGISTRATION,
+        EntryKind.TRANSFER_FEE,
+        EntryKind.TAX,
+        EntryKind.ESCROW_FEE,
+    }
+)
+PROCEEDS_KINDS = frozenset({EntryKind.SALE, EntryKind.SALE_INSTALLMENT})
+START_KINDS = frozenset({EntryKind.ACQUISITION, EntryKind.REGISTRATION})
+YEAR = timedelta(days=365)
+SHORT_HOLDING_DAYS = 30  # below it an annual rate is not meaningful
+
+
+class FigureWarning(StrEnum):
+    """Why a figure has to be read with care."""
+
+    SHORT_HOLDING = "short_holding"
+    UNCONVERTED_ENTRIES = "unconverted_entries"
+    UNCONVERTED_PRICES = "unconverted_prices"
+    UNKNOWN_START = "unknown_start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the figures of a domain depend on besides its entries; amounts in the currency of the figures."""
+
+    acquired_on: date | None = None
+    sold_on: date | None = None  # of the recorded sale
+    estimated_value: Decimal | None = None
+    commission_rate: Decimal = Decimal(0)  # of a sale; less than 1
+    own_share: Decimal = Decimal(1)  # of the net proceeds of a sale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Income:
+    """Income of holding a domain."""
+
+    parking: Decimal
+    lease: Decimal
+    other: Decimal
+
+    @property
+    def total(self) -> Decimal:
+        """Return the sum."""
+        return self.parking + self.lease + self.other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleFigures:
+    """Payments of a sale up to the day of the figures."""
+
+    sold_on: date
+    gross: Decimal  # received from the buyer
+    costs: Decimal  # paid by the seller: commission, fees, tax, the share of the consignor
+
+    @property
+    def net(self) -> Decimal:
+        """Return what remains to the seller."""
+        return self.gross - self.costs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a domain cost and earned, unrounded, in one currency."""
+
+    cost_basis: Decimal
+    carrying_cost: Decimal
+    refunds: Decimal
+    total_cost: Decimal  # cost basis and carrying cost less refunds
+    income: Income
+    sale: SaleFigures | None  # None while it is not sold
+    realized_profit: Decimal | None  # None while it is not sold
+    net_position: Decimal  # the sum of all signed amounts
+    unrealized_profit: Decimal | None  # None when it is sold, or has no estimated value
+    roi: Decimal | None
+    annualized_roi: Decimal | None
+    xirr: Decimal | None
+    xirr_reason: XirrReason | None  # None when there is an XIRR
+    holding_days: int | None
+    breakeven_price: Decimal | None  # None when nothing of a price would be kept
+    income_12m: Decimal  # of the last 12 months
+    unconverted: Sequence[Entry]  # which no figure contains
+    warnings: Sequence[FigureWarning]
+
+
+def calculate(entries: Iterable[Entry], facts: Facts, *, as_of: date) -> Figures:
+    """Return the figures on a day, from the entries up to that day that are not void."""
+    known = [each for each in entries if not each.is_void and each.occurred_on <= as_of]
+    counted = [each for each in known if each.base_amount is not None]
+    costs = [each for each in counted if each.group is EntryGroup.COST]
+    cost_basis = -_sum(each for each in costs if each.kind in BASIS_KINDS)
+    refunds = _sum(each for each in costs if each.kind is EntryKind.REFUND)
+    total_cost = -_sum(costs)
+    income = _income(counted)
+    net_position = _sum(counted)
+    sale = _sale(known, facts, as_of=as_of)
+    days = holding_days(known, facts, until=as_of if sale is None else sale.sold_on)
+    rate = roi(net_position, total_cost=total_cost)
+    found = xirr((each.occurred_on, signed_amount(each)) for each in counted)
+    return Figures(
+        cost_basis=cost_basis,
+        carrying_cost=total_cost - cost_basis + refunds,
+        refunds=refunds,
+        total_cost=total_cost,
+        income=income,
+        sale=sale,
+        realized_profit=None if sale is None else net_position,
+        net_position=net_position,
+        unrealized_profit=None if sale is not None else _unrealized(net_position, facts),
+        roi=rate,
+        annualized_roi=annualized_roi(rate, days=days),
+        xirr=found.rate,
+        xirr_reason=found.reason,
+        holding_days=days,
+        breakeven_price=_breakeven(total_cost - income.total, facts),
+        income_12m=_income(each for each in counted if each.occurred_on > as_of - YEAR).total,
+        unconverted=[each for each in known if each.base_amount is None],
+        warnings=list(_warnings(known, days)),
+    )
+
+
+def signed_amount(entry: Entry) -> Decimal:
+    """Return the amount in the currency of the figures: negative for a cost, zero when it is not converted."""
+    amount = entry.base_amount or Decimal(0)
+    return amount if entry.kind.is_income else -amount
+
+
+def holding_days(entries: Sequence[Entry], facts: Facts, *, until: date) -> int | None:
+    """Return the days since the domain was acquired, or since its first purchase or entry."""
+    purchases = [each.occurred_on for each in entries if each.kind in START_KINDS]
+    start = facts.acquired_on or min(purchases or [each.occurred_on for each in entries], default=None)
+    return None if start is None or start > until else (until - start).days
+
+
+def _sum(entries: Iterable[Entry]) -> Decimal:
+    return sum(map(signed_amount, entries), start=Decimal(0))
+
+
+def _income(entries: Iterable[Entry]) -> Income:
+    held = [each for each in entries if each.group is EntryGroup.INCOME]
+    parking = _sum(each for each in held if each.kind is EntryKind.PARKING_REVENUE)
+    lease = _sum(each for each in held if each.kind is EntryKind.LEASE_INCOME)
+    return Income(parking=parking, lease=lease, other=_sum(held) - parking - lease)
+
+
+def _sale(entries: Sequence[Entry], facts: Facts, *, as_of: date) -> SaleFigures | None:
+    """Return the sale up to the day; None before it. Proceeds without a recorded sale are one, too."""
+    payments = [each for each in entries if each.kind in PROCEEDS_KINDS]
+    sold_on = facts.sold_on or min((each.occurred_on for each in payments), default=None)
+    if sold_on is None or sold_on > as_of:
+        return None
+    gross = _sum(payments)
+    net = _sum(each for each in entries if each.group is EntryGroup.SALE)
+    return SaleFigures(sold_on=sold_on, gross=gross, costs=gross - net)
+
+
+def _unrealized(net_position: Decimal, facts: Facts) -> Decimal | None:
+    if facts.estimated_value is None:
+        return None
+    return facts.estimated_value * _kept(facts) + net_position
+
+
+def _breakeven(uncovered: Decimal, facts: Facts) -> Decimal | None:
+    """Return the sale price that covers the costs; None when nothing of a price is kept."""
+    kept = _kept(facts)
+    return uncovered / kept if kept else None
+
+
+def _kept(facts: Facts) -> Decimal:
+    """Return the part of a sale price that remains after commission and the share of the consignor."""
+    return (1 - facts.commission_rate) * facts.own_share
+
+
+def _warnings(entries: Sequence[Entry], days: int | None) -> Iterator[FigureWarning]:
+    if days is None and entries:
+        yield FigureWarning.UNKNOWN_START
+    elif days is not None and days < SHORT_HOLDING_DAYS:
+        yield FigureWarning.SHORT_HOLDING
+    if any(each.base_amount is None for each in entries):
+        yield FigureWarning.UNCONVERTED_ENTRIES

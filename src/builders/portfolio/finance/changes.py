@@ -1,0 +1,174 @@
+"""Change the finance of a domain: its acquisition, its sale, prices and single entries."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from pydantic_core import to_jsonable_python
+
+from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid
+from builders.kit.values import clock
+from builders.kit.values.patches import UNSET, Patch
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import DomainPatch
+from builders.portfolio.finance import sales, store
+from builders.portfolio.finance.acquisition import acquisition_of, find_purchase, plan_acquisition
+from builders.portfolio.finance.overview import own_share, read_finance
+from builders.portfolio.finance.records import (
+    Acquisition,
+    AddedEntry,
+    ChangedField,
+    ChangedFinance,
+    DomainFinance,
+    FinanceChange,
+    Plan,
+    SalePatch,
+    SaleTerms,
+)
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry, PostedEntry
+
+VOIDED, REPLACED = "Voided by a member.", "Replaced by a correction."
+
+
+async def change_finance(
+    conn: Conn, *, account_id: UUID, key: str, change: FinanceChange, member_id: UUID | None
+) -> ChangedFinance:
+    """Apply a merge patch; publish portfolio.domain.updated, and portfolio.domain.sold for a sale.
+
+    A new base currency is that of the whole portfolio. Raises DomainNotFound, and Invalid at the member of the
+    body that does not fit.
+    """
+    domain = await domains.lock_domain(conn, account_id=account_id, key=key)
+    today = clock.now().date()
+    before = await read_finance(conn, account_id=account_id, domain=domain, as_of=today)
+    plan = _plan(before, change, member_id)
+    if change.base_currency is not UNSET:
+        await ledger.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
+    await _write(conn, account_id, before, plan, member_id)
+    changed = await domains.change_domain(
+        conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(**plan.domain)
+    )
+    after = await read_finance(conn, account_id=account_id, domain=changed, as_of=today)
+    return ChangedFinance(finance=after, changes=list(_list_changes(before, after)))
+
+
+async def _write(conn: Conn, account_id: UUID, before: DomainFinance, plan: Plan, member_id: UUID | None) -> None:
+    for void_ids, reason in ((plan.void, VOIDED), (plan.replace, REPLACED)):
+        if void_ids:
+            await ledger.void_entries(
+                conn, account_id=account_id, ids=void_ids, reason=reason, voided_by=member_id
+            )
+    if plan.post:
+        posted = await ledger.post_entries(conn, account_id=account_id, entries=plan.post)
+        _require_own(plan.post, posted)
+    if plan.sale is None and before.sale is not None:
+        await store.void_sale(conn, account_id=account_id, sale=before.sale, now=clock.now())
+    elif plan.sale is not None and plan.sale is not UNSET:
+        await store.save_sale(conn, account_id=account_id, sale=plan.sale, created_by=member_id)
+
+
+def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry]) -> None:
+    """Raise Invalid for a reference that another entry has. The same entry twice is recorded once."""
+    for at, (given, found) in enumerate(zip(new, posted, strict=True)):
+        entry = found.entry
+        same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
+        if not found.is_new and not same:
+            message = f"Another entry has the reference {given.reference!r}."
+            raise Invalid(("body", "entries_add", at, "reference"), message, "reference_taken")
+
+
+def _plan(before: DomainFinance, change: FinanceChange, member_id: UUID | None) -> Plan:
+    members = ("estimated_value", "asking_price", "renewal_price", "pinned", "notes")
+    plan = Plan(
+        post=[_new_entry(before, at, each, member_id) for at, each in enumerate(change.entries_add)],
+        domain={name: value for name in members if (value := getattr(change, name)) is not UNSET},
+    )
+    voids, sale = _plan_voids(before, change)
+    plan = plan.merged(voids)
+    if sale is not UNSET:
+        share = own_share(before.domain) if before.sale is None else before.sale.own_share
+        plan = plan.merged(sales.plan_sale(before, sale, own_share=share, member_id=member_id))
+    if change.acquisition is not UNSET:
+        plan = plan.merged(plan_acquisition(before, change.acquisition, voided=voids.void, member_id=member_id))
+    return plan
+
+
+def _new_entry(before: DomainFinance, at: int, added: AddedEntry, member_id: UUID | None) -> NewEntry:
+    if added.kind is EntryKind.SALE:
+        raise Invalid(("body", "entries_add", at, "kind"), "Record a sale with `sale`.", "entry_of_sale")
+    return NewEntry(
+        domain_id=before.domain.id,
+        kind=added.kind,
+        money=added.money,
+        occurred_on=added.on,
+        source=EntrySource.MANUAL,
+        reference=added.reference,
+        years=added.years,
+        registrar=added.registrar,
+        memo=added.memo,
+        created_by=member_id,
+    )
+
+
+def _plan_voids(before: DomainFinance, change: FinanceChange) -> tuple[Plan, Patch[SalePatch | None]]:
+    """Return the entries to void, and the patch of the sale: None when the entry of its price is among them."""
+    by_id = {each.id: each for each in before.entries}
+    void: list[UUID] = []
+    sale = change.sale
+    for at, entry_id in enumerate(change.entries_void):
+        entry = by_id.get(entry_id)
+        if entry is None:
+            raise Invalid(("body", "entries_void", at), "The domain has no such entry.", "entry_unknown")
+        if entry.is_void or before.sale is None or not sales.is_of_sale(before.sale, entry):
+            void.append(entry_id)
+        elif change.sale is UNSET and sales.name_of(entry) == sales.PRICE:
+            sale = None
+        else:
+            message = "The entry is part of the sale: change `sale`, or send null for it."
+            raise Invalid(("body", "entries_void", at), message, "entry_of_sale")
+    return Plan(void=void), sale
+
+
+def _list_changes(before: DomainFinance, after: DomainFinance) -> Iterator[ChangedField]:
+    """Yield the members of a patch that changed, and the status of the domain."""
+    old, new = _shown(before), _shown(after)
+    for name, value in new.items():
+        if value != old[name]:
+            yield ChangedField(field=name, before=old[name], after=value)
+    present = {each.id for each in before.entries if not each.is_void}
+    kept = {each.id for each in after.entries if not each.is_void}
+    for each in after.entries:
+        if each.id in kept - present:
+            yield ChangedField(field="entries_add", before=None, after=str(each.id))
+        elif each.id in present - kept:
+            yield ChangedField(field="entries_void", before=str(each.id), after=None)
+
+
+def _shown(finance: DomainFinance) -> Mapping[str, object]:
+    domain, terms = finance.domain, finance.terms
+    purchase = find_purchase(finance.entries)
+    prices = {name: getattr(domain, name) for name in ("estimated_value", "asking_price", "renewal_price")}
+    return {
+        "acquisition": None if purchase is None else _as_sent(acquisition_of(purchase)),
+        "sale": None if terms is None else _as_sent(terms),
+        **{name: None if money is None else money.to_wire() for name, money in prices.items()},
+        "base_currency": finance.base_currency,
+        "pinned": domain.pinned,
+        "notes": domain.notes,
+        "status": domain.status.value,
+    }
+
+
+def _as_sent(record: Acquisition | SaleTerms) -> object:
+    """Return the JSON of a record, with the names that a body has."""
+    return _renamed(to_jsonable_python(record))
+
+
+def _renamed(value: Any) -> Any:  # any JSON
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    if isinstance(value, dict):
+        return {"amount" if name == "money" else name: _renamed(each) for name, each in value.items()}
+    return value

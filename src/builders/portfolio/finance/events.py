@@ -1,0 +1,65 @@
+"""Events of finance."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+from builders.kit.values.money import Money
+from builders.portfolio.finance.records import RecordedRenewal
+
+
+class RenewalData(BaseModel):
+    """A renewal that was recorded."""
+
+    entry_id: Annotated[UUID, Field(description="Identifier of the ledger entry.")]
+    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    amount: Annotated[Money, Field(description="What was paid.")]
+    renewed_on: Annotated[date, Field(description="When it was paid.")]
+    years: Annotated[int, Field(description="Years that the amount pays for.")]
+    expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+    previous_expires_at: Annotated[
+        datetime | None, Field(description="The expiry before the renewal; null when unknown.")
+    ]
+    duplicate_of: Annotated[
+        UUID | None, Field(description="Entry of an earlier renewal that is likely the same; null for none.")
+    ]
+
+
+RENEWAL_RECORDED = declare(
+    Event(
+        name="portfolio.renewal.recorded",
+        version=1,
+        description="A renewal of a domain was recorded.",
+        example=RenewalData(
+            entry_id=UUID("0193a1b2-0000-7000-8000-000000000032"),
+            domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+            domain="harbour.example",
+            amount=Money.of("12.34", "USD"),
+            renewed_on=date(2026, 1, 5),
+            years=1,
+            expires_at=datetime(2028, 3, 1, tzinfo=UTC),
+            previous_expires_at=datetime(2027, 3, 1, tzinfo=UTC),
+            duplicate_of=None,
+        ),
+    )
+)
+
+
+def renewal_data(recorded: RecordedRenewal) -> RenewalData:
+    """Return the data of the event."""
+    entry, domain = recorded.entry, recorded.domain
+    return RenewalData(
+        entry_id=entry.id,
+        domain_id=domain.id,
+        domain=domain.domain,
+        amount=entry.money,
+        renewed_on=entry.occurred_on,
+        years=entry.years or 1,
+        expires_at=domain.expires_at,
+        previous_expires_at=recorded.previous_expires_at,
+        duplicate_of=recorded.duplicate_of,
+    )

@@ -1,0 +1,125 @@
+"""The advice to keep or drop a domain at its next renewal.
+
+The expected gain of one more year is
+
+    sale probability x price x (1 - commission) x own share of the proceeds + income of 12 months - renewal price
+
+It is advice from few facts, so a domain about which facts are missing is to be reviewed, never dropped.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+SALE_PROBABILITY = Decimal("0.01")  # that a domain is sold within a year: one of a hundred
+CLEAR_SCORE = 20  # from here on the advice is keep, and from its negative drop
+
+
+class RenewalAdvice(StrEnum):
+    """What to do at the next renewal."""
+
+    KEEP = "keep"
+    REVIEW = "review"
+    DROP = "drop"
+
+
+class AdviceReason(StrEnum):
+    """A fact that speaks for or against another year."""
+
+    USER_PINNED = "user_pinned"
+    INCOME_COVERS_RENEWAL = "income_covers_renewal"
+    RECENT_OFFERS = "recent_offers"
+    NO_INCOME = "no_income"
+    NO_TRAFFIC = "no_traffic"
+    RENEWAL_ABOVE_VALUE = "renewal_above_value"
+    PREMIUM_RENEWAL = "premium_renewal"
+    HIGH_COST_BASIS = "high_cost_basis"
+    MISSING_INPUTS = "missing_inputs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendationInputs:
+    """What the advice depends on; amounts in one currency, None where a fact is unknown."""
+
+    renewal_price: Decimal | None  # of one year
+    price: Decimal | None  # at which it can be sold: the estimated value, else the asking price
+    income_12m: Decimal  # parking, lease and other income of the last 12 months
+    cost_basis: Decimal = Decimal(0)
+    visits_12m: int | None = None
+    offers_12m: int | None = None
+    is_pinned: bool = False
+    is_premium: bool = False  # the registry charges a premium fee
+    commission_rate: Decimal = Decimal(0)
+    own_share: Decimal = Decimal(1)  # of the proceeds of a sale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """Advice, with the facts that it rests on."""
+
+    advice: RenewalAdvice
+    score: int | None  # -100 (drop) to 100 (keep); None when the renewal price is unknown
+    expected_gain: Decimal | None  # of one more year; None when the renewal price is unknown
+    reasons: Sequence[AdviceReason]
+
+
+def recommend(inputs: RecommendationInputs) -> Recommendation:
+    """Return the advice for the next renewal."""
+    reasons = tuple(_reasons(inputs))
+    if inputs.renewal_price is None:
+        advice = RenewalAdvice.KEEP if inputs.is_pinned else RenewalAdvice.REVIEW
+        return Recommendation(advice=advice, score=None, expected_gain=None, reasons=reasons)
+    expected = inputs.income_12m
+    if inputs.price is not None:
+        expected += SALE_PROBABILITY * inputs.price * (1 - inputs.commission_rate) * inputs.own_share
+    score = _score(expected, inputs.renewal_price)
+    return Recommendation(
+        advice=_advice(score, reasons),
+        score=score,
+        expected_gain=expected - inputs.renewal_price,
+        reasons=reasons,
+    )
+
+
+def _score(expected: Decimal, renewal_price: Decimal) -> int:
+    """Return 0 where the expected receipts equal the renewal price, 100 without a price, -100 without receipts."""
+    both = expected + renewal_price
+    return round(100 * (expected - renewal_price) / both) if both > 0 else 0
+
+
+def _advice(score: int, reasons: Sequence[AdviceReason]) -> RenewalAdvice:
+    if (
+        AdviceReason.USER_PINNED in reasons
+        or AdviceReason.INCOME_COVERS_RENEWAL in reasons
+        or score >= CLEAR_SCORE
+    ):
+        return RenewalAdvice.KEEP
+    if score <= -CLEAR_SCORE and not {
+        AdviceReason.MISSING_INPUTS,
+        AdviceReason.RECENT_OFFERS,
+    }.intersection(reasons):
+        return RenewalAdvice.DROP
+    return RenewalAdvice.REVIEW
+
+
+def _reasons(inputs: RecommendationInputs) -> Iterator[AdviceReason]:
+    renewal_price, price = inputs.renewal_price, inputs.price
+    if inputs.is_pinned:
+        yield AdviceReason.USER_PINNED
+    if renewal_price is not None and 0 < inputs.income_12m >= renewal_price:
+        yield AdviceReason.INCOME_COVERS_RENEWAL
+    if inputs.offers_12m:
+        yield AdviceReason.RECENT_OFFERS
+    if inputs.income_12m <= 0:
+        yield AdviceReason.NO_INCOME
+    if inputs.visits_12m == 0:
+        yield AdviceReason.NO_TRAFFIC
+    if renewal_price is not None and price is not None and renewal_price > price:
+        yield AdviceReason.RENEWAL_ABOVE_VALUE
+    if inputs.is_premium:
+        yield AdviceReason.PREMIUM_RENEWAL
+    if price is not None and inputs.cost_basis > price:
+        yield AdviceReason.HIGH_COST_BASIS
+    if renewal_price is None or price is None:
+        yield AdviceReason.MISSING_INPUTS

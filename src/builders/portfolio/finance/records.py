@@ -1,0 +1,235 @@
+"""Records of finance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from builders.kit.values.money import Money
+from builders.kit.values.patches import UNSET, Patch
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.finance.calculation import Figures
+from builders.portfolio.finance.recommendation import Recommendation
+from builders.portfolio.ledger.records import Entry, EntryKind, NewEntry
+
+MAX_ENTRIES = 100  # entries, fees or instalments of one request
+MAX_TEXT = 200  # characters of a venue or of a reference to the buyer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """An amount on a day."""
+
+    money: Money
+    on: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleFee:
+    """What the seller pays for the sale besides the commission."""
+
+    kind: EntryKind  # one of FEE_KINDS
+    money: Money
+    on: date | None  # None: the day of the sale
+
+
+FEE_KINDS = frozenset({EntryKind.MARKETPLACE_FEE, EntryKind.ESCROW_FEE, EntryKind.TAX, EntryKind.OTHER_COST})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleTerms:
+    """What was agreed with the buyer and the marketplace."""
+
+    gross: Money
+    sold_on: date
+    commission: Money | None = None  # fixed; or a rate
+    commission_rate: Decimal | None = None
+    fees: Sequence[SaleFee] = ()
+    installments: Sequence[Payment] = ()  # what they do not cover is paid on the day of the sale
+    venue: str | None = None
+    buyer_ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SalePatch:
+    """New terms of a sale."""
+
+    gross: Patch[Money] = UNSET
+    sold_on: Patch[date] = UNSET
+    commission: Patch[Money | None] = UNSET
+    commission_rate: Patch[Decimal | None] = UNSET
+    fees: Patch[Sequence[SaleFee]] = UNSET
+    installments: Patch[Sequence[Payment]] = UNSET
+    venue: Patch[str | None] = UNSET
+    buyer_ref: Patch[str | None] = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sale:
+    """A recorded sale. Its amounts are entries of the ledger, whose references begin with its identifier."""
+
+    id: UUID
+    domain_id: UUID
+    sold_on: date
+    commission_rate: Decimal | None
+    venue: str | None
+    buyer_ref: str | None
+    own_share: Decimal  # of the net proceeds; less than 1 when the domain was consigned
+    status_before: str  # of the domain, which has it again when the sale is voided
+    created_at: datetime
+
+
+class PriceSource(StrEnum):
+    """Where a renewal price comes from."""
+
+    DOMAIN = "domain"  # it is set on the domain
+    LAST_RENEWAL = "last_renewal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextRenewal:
+    """The next renewal of a held domain."""
+
+    on: date
+    years: int
+    price: Money | None
+    price_source: PriceSource | None  # None without a price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainFinance:
+    """What a domain cost, earned and is worth on a day."""
+
+    domain: Domain
+    base_currency: str
+    as_of: date
+    figures: Figures
+    entries: Sequence[Entry]  # by date, void ones too
+    sale: Sale | None
+    terms: SaleTerms | None  # of the sale
+    next_renewal: NextRenewal | None  # None without an expiry, and for a domain that is not held
+    recommendation: Recommendation | None  # None for a domain that is not held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquisition:
+    """How a domain was acquired."""
+
+    money: Money
+    on: date
+    kind: EntryKind  # an acquisition or a registration
+    venue: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcquisitionPatch:
+    """New facts of the acquisition of a domain."""
+
+    money: Patch[Money] = UNSET
+    on: Patch[date] = UNSET
+    kind: Patch[EntryKind] = UNSET  # an acquisition or a registration
+    venue: Patch[str | None] = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedEntry:
+    """An entry that a member adds."""
+
+    kind: EntryKind
+    money: Money
+    on: date
+    years: int | None = None
+    registrar: str | None = None
+    memo: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinanceChange:
+    """A merge patch of the finance of a domain."""
+
+    acquisition: Patch[AcquisitionPatch | None] = UNSET
+    sale: Patch[SalePatch | None] = UNSET
+    estimated_value: Patch[Money | None] = UNSET
+    asking_price: Patch[Money | None] = UNSET
+    renewal_price: Patch[Money | None] = UNSET
+    entries_add: Sequence[AddedEntry] = ()
+    entries_void: Sequence[UUID] = ()
+    base_currency: Patch[str] = UNSET
+    pinned: Patch[bool] = UNSET
+    notes: Patch[str | None] = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a change writes."""
+
+    post: Sequence[NewEntry] = ()
+    void: Sequence[UUID] = ()  # entries that the member voids
+    replace: Sequence[UUID] = ()  # entries that those of `post` replace
+    domain: Mapping[str, Any] = field(default_factory=dict)  # members of a DomainPatch, of as many types
+    sale: Patch[Sale | None] = UNSET  # None voids it
+
+    def merged(self, other: "Plan") -> "Plan":
+        """Return both."""
+        return Plan(
+            post=[*self.post, *other.post],
+            void=[*self.void, *other.void],
+            replace=[*self.replace, *other.replace],
+            domain={**self.domain, **other.domain},
+            sale=self.sale if other.sale is UNSET else other.sale,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedField:
+    """A member that a patch changed, with its values as they are shown."""
+
+    field: str
+    before: object
+    after: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedFinance:
+    """The finance of a domain after a patch."""
+
+    finance: DomainFinance
+    changes: Sequence[ChangedField]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRenewal:
+    """A renewal that was paid."""
+
+    money: Money
+    renewed_on: date
+    years: int = 1
+    kind: EntryKind = EntryKind.RENEWAL  # or a redemption
+    new_expires_at: datetime | None = None  # None: the years are added to the expiry
+    registrar: str | None = None
+    order_ref: str | None = None
+    memo: str | None = None
+
+
+class RenewalNotice(StrEnum):
+    """What to check in a recorded renewal."""
+
+    LIKELY_DUPLICATE = "likely_duplicate"
+    EXPIRY_UNKNOWN = "expiry_unknown"
+    EXPIRY_CAPPED = "expiry_capped"
+    EXPIRY_EARLIER = "expiry_earlier"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRenewal:
+    """A renewal as it was recorded."""
+
+    entry: Entry
+    domain: Domain  # with the new expiry
+    previous_expires_at: datetime | None
+    duplicate_of: UUID | None  # the entry of an earlier renewal that is likely the same
+    notices: Sequence[RenewalNotice]

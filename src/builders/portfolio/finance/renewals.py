@@ -1,0 +1,113 @@
+"""Record renewals: an entry of the ledger, and the new expiry of the domain."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid
+from builders.kit.events import outbox
+from builders.kit.values import clock, ids
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain, DomainPatch
+from builders.portfolio.finance.events import RENEWAL_RECORDED, renewal_data
+from builders.portfolio.finance.records import NewRenewal, RecordedRenewal, RenewalNotice
+from builders.portfolio.finance.references import renewal_reference, shown_reference
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry
+
+MAX_TERM = 10  # years that a registration can last from now
+SAME_DAYS, SAME_AMOUNT = 7, Decimal("0.05")  # up to which two renewals are likely the same
+
+
+async def record_renewal(
+    conn: Conn, *, account_id: UUID, key: str, renewal: NewRenewal, member_id: UUID | None
+) -> RecordedRenewal:
+    """Record a renewal and move the expiry of the domain; publish portfolio.renewal.recorded.
+
+    A likely duplicate is recorded, too, and named: a domain can be renewed twice. Raises DomainNotFound, and
+    Invalid for an expiry that no registration can have.
+    """
+    domain = await domains.lock_domain(conn, account_id=account_id, key=key)
+    entries = await ledger.list_entries(conn, account_id=account_id, domain_id=domain.id)
+    duplicate = find_duplicate(entries, renewal)
+    expires_at, notices = next_expiry(domain, renewal, now=clock.now())
+    if duplicate is not None:
+        notices = [RenewalNotice.LIKELY_DUPLICATE, *notices]
+    [posted] = await ledger.post_entries(
+        conn, account_id=account_id, entries=[_new_entry(domain, renewal, member_id)]
+    )
+    if expires_at != domain.expires_at:
+        patch = DomainPatch(expires_at=expires_at)
+        changed = await domains.change_domain(conn, account_id=account_id, domain_id=domain.id, patch=patch)
+    recorded = RecordedRenewal(
+        entry=posted.entry,
+        domain=domain if expires_at == domain.expires_at else changed,
+        previous_expires_at=domain.expires_at,
+        duplicate_of=None if duplicate is None else duplicate.id,
+        notices=notices,
+    )
+    await outbox.publish(conn, RENEWAL_RECORDED, account_id=account_id, data=renewal_data(recorded))
+    return recorded
+
+
+def find_duplicate(entries: Iterable[Entry], renewal: NewRenewal) -> Entry | None:
+    """Return an entry that likely records the same renewal; None without one."""
+    return next((each for each in entries if not each.is_void and _is_likely_same(each, renewal)), None)
+
+
+def next_expiry(
+    domain: Domain, renewal: NewRenewal, *, now: datetime
+) -> tuple[datetime | None, list[RenewalNotice]]:
+    """Return the expiry of a domain after a renewal, and what to check in it. Raises Invalid."""
+    latest = add_years(now, MAX_TERM)
+    present, given = domain.expires_at, renewal.new_expires_at
+    if given is not None:
+        if given > latest + timedelta(days=1):  # the expiry is a day of another time zone
+            message = f"A registration lasts {MAX_TERM} years at most."
+            raise Invalid(("body", "new_expires_at"), message, "expiry_too_far")
+        is_earlier = present is not None and given < present
+        return given, [RenewalNotice.EXPIRY_EARLIER] if is_earlier else []
+    if present is None:
+        return None, [RenewalNotice.EXPIRY_UNKNOWN]
+    added = add_years(present, renewal.years)
+    if added > latest:
+        return max(latest, present), [RenewalNotice.EXPIRY_CAPPED]
+    return added, []
+
+
+def add_years(at: datetime, years: int) -> datetime:
+    """Return the same day of a later year; 28 February for a leap day in a common year."""
+    try:
+        return at.replace(year=at.year + years)
+    except ValueError:
+        return at.replace(year=at.year + years, day=28)
+
+
+def _is_likely_same(entry: Entry, renewal: NewRenewal) -> bool:
+    if entry.kind is not renewal.kind:
+        return False
+    if renewal.order_ref is not None and shown_reference(entry) == renewal.order_ref:
+        return True
+    return (
+        (entry.years or 1) == renewal.years
+        and abs((entry.occurred_on - renewal.renewed_on).days) <= SAME_DAYS
+        and entry.currency == renewal.money.currency
+        and abs(entry.amount - renewal.money.amount) <= entry.amount * SAME_AMOUNT
+    )
+
+
+def _new_entry(domain: Domain, renewal: NewRenewal, member_id: UUID | None) -> NewEntry:
+    return NewEntry(
+        domain_id=domain.id,
+        kind=renewal.kind,
+        money=renewal.money,
+        occurred_on=renewal.renewed_on,
+        source=EntrySource.MANUAL,
+        reference=None if renewal.order_ref is None else renewal_reference(ids.new(), renewal.order_ref),
+        years=renewal.years,
+        registrar=renewal.registrar or domain.registrar,
+        memo=renewal.memo,
+        created_by=member_id,
+    )

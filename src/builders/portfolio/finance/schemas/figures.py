@@ -1,0 +1,283 @@
+"""Replies of finance."""
+
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.values.money import Money
+from builders.portfolio.domains.records import PortfolioDomainStatus
+from builders.portfolio.finance.recommendation import SALE_PROBABILITY, AdviceReason, RenewalAdvice
+from builders.portfolio.finance.records import PriceSource
+from builders.portfolio.finance.returns import XirrReason
+from builders.portfolio.ledger.records import EntryKind, EntrySource
+
+MAX_SHOWN = 500  # newest entries of a reply
+
+_ENTRY: JsonDict = {
+    "id": "0193a1b2-0000-7000-8000-000000000032",
+    "kind": "renewal",
+    "amount": {"amount": "10.00", "currency": "USD"},
+    "signed_amount": {"amount": "-10.00", "currency": "USD"},
+    "occurred_on": "2025-01-01",
+    "years": 1,
+    "registrar": "Porkbun",
+    "memo": None,
+    "source": "manual",
+    "reference": "A-1042",
+    "charge_id": None,
+    "fx_rate": "1",
+    "fx_date": "2025-01-01",
+    "base_amount": {"amount": "10.00", "currency": "USD"},
+    "voided_at": None,
+    "void_reason": None,
+}
+
+
+def _usd(amount: str) -> JsonDict:
+    return {"amount": amount, "currency": "USD"}
+
+
+_FINANCE: JsonDict = {
+    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
+    "domain": "harbour.example",
+    "status": "owned",
+    "base_currency": "USD",
+    "as_of": "2026-01-01",
+    "cost_basis": _usd("100.00"),
+    "carrying_cost": _usd("10.00"),
+    "refunds": _usd("0.00"),
+    "total_cost": _usd("110.00"),
+    "income": {"parking": _usd("0.00"), "lease": _usd("120.00"), "other": _usd("0.00")},
+    "sale": None,
+    "realized_profit": None,
+    "net_position": _usd("10.00"),
+    "unrealized_profit": _usd("910.00"),
+    "estimated_value": _usd("900.00"),
+    "asking_price": None,
+    "roi": 0.090909,
+    "annualized_roi": 0.044412,
+    "xirr": 0.100102,
+    "xirr_reason": None,
+    "holding_days": 731,
+    "breakeven_price": _usd("-10.00"),
+    "next_renewal": {"on": "2026-03-01", "price": _usd("12.34"), "price_source": "domain", "years": 1},
+    "entries": [_ENTRY],
+    "entries_count": 3,
+    "unconverted": [],
+    "recommendation": {
+        "verdict": "keep",
+        "score": 82,
+        "expected_gain": _usd("116.66"),
+        "reasons": ["income_covers_renewal"],
+    },
+    "warnings": [],
+    "redacted": [],
+}
+_CHANGE: JsonDict = {"field": "estimated_value", "from": None, "to": _usd("900.00")}
+_RENEWAL: JsonDict = {
+    "entry": _ENTRY,
+    "domain": {
+        "id": "0193a1b2-0000-7000-8000-000000000030",
+        "domain": "harbour.example",
+        "expires_at": "2026-03-01T00:00:00Z",
+    },
+    "expiry_advanced_by_days": 365,
+    "duplicate_of": None,
+    "finance": _FINANCE,
+    "warnings": [],
+}
+
+
+class FinanceEntryReply(Reply):
+    """An entry of the ledger of a domain."""
+
+    id: Annotated[UUID, Field(description="Identifier of the entry.")]
+    kind: Annotated[EntryKind, Field(description="What it was paid or received for.")]
+    amount: Annotated[Money, Field(description="As it was paid or received.")]
+    signed_amount: Annotated[Money, Field(description="The same, negative for a cost.")]
+    occurred_on: Annotated[date, Field(description="Day of the payment.")]
+    years: Annotated[int | None, Field(description="Years that it pays for.")]
+    registrar: Annotated[str | None, Field(description="Where it was paid.")]
+    memo: Annotated[str | None, Field(description="Text about it.")]
+    source: Annotated[EntrySource, Field(description="What recorded it.")]
+    reference: Annotated[str | None, Field(description="Number of the order or invoice.")]
+    charge_id: Annotated[UUID | None, Field(description="The registrar's charge that it comes from.")]
+    fx_rate: Annotated[
+        str | None, Field(description="Units of the base currency per unit of the currency; null: there is none.")
+    ]
+    fx_date: Annotated[date | None, Field(description="Day of the rate, on or before the day of the entry.")]
+    base_amount: Annotated[Money | None, Field(description="The amount in the base currency.")]
+    voided_at: Annotated[datetime | None, Field(description="When it was voided; it counts nowhere then.")]
+    void_reason: Annotated[str | None, Field(description="Why it was voided.")]
+
+
+class FinanceIncomeReply(Reply):
+    """Income of holding the domain."""
+
+    parking: Annotated[Money, Field(description="Parking revenue.")]
+    lease: Annotated[Money, Field(description="Lease income.")]
+    other: Annotated[Money, Field(description="Other income; refunds lower the costs instead.")]
+
+
+class FinancePaymentReply(Reply):
+    """A payment of the buyer."""
+
+    amount: Annotated[Money, Field(description="What is paid.")]
+    on: Annotated[date, Field(description="When; from that day on it counts as received.")]
+
+
+class FinanceSaleReply(Reply):
+    """The sale of the domain."""
+
+    gross: Annotated[Money, Field(description="Received from the buyer up to the day of the figures.")]
+    costs: Annotated[
+        Money, Field(description="Commission, fees, tax and the share of a consignor, up to that day.")
+    ]
+    net: Annotated[Money, Field(description="`gross` less `costs`.")]
+    price: Annotated[Money | None, Field(description="The price as agreed; null when the sale was imported.")]
+    outstanding: Annotated[Money | None, Field(description="Part of the price that is not due yet.")]
+    commission_rate: Annotated[float | None, Field(description="Part of the price that is the commission.")]
+    own_share: Annotated[float, Field(description="Part of the net proceeds that is yours; 1 unless consigned.")]
+    sold_on: Annotated[date, Field(description="Day of the sale.")]
+    venue: Annotated[str | None, Field(description="Where it was sold.")]
+    buyer_ref: Annotated[str | None, Field(description="Your own reference to the buyer.")]
+    installments: Annotated[list[FinancePaymentReply], Field(description="Payments after each other.")]
+
+
+class NextRenewalReply(Reply):
+    """The next renewal."""
+
+    on: Annotated[date, Field(description="Day of the expiry.")]
+    price: Annotated[Money | None, Field(description="Of one year; null when unknown.")]
+    price_source: Annotated[
+        PriceSource | None, Field(description="`domain`: set on the domain. `last_renewal`: what was paid last.")
+    ]
+    years: Annotated[int, Field(description="Years of the price.")]
+
+
+class FinanceRecommendationReply(Reply):
+    """Advice on the next renewal. It rests on few facts and decides nothing."""
+
+    advice: Annotated[
+        RenewalAdvice,
+        Field(serialization_alias="verdict", description="Keep it, drop it, or review what is missing."),
+    ]
+    score: Annotated[
+        int | None, Field(description="-100 (drop) to 100 (keep); null when the renewal price is unknown.")
+    ]
+    expected_gain: Annotated[
+        Money | None,
+        Field(
+            description=f"Of one more year: {SALE_PROBABILITY} of the price after commission, and the income of "
+            "the last 12 months, less the renewal price."
+        ),
+    ]
+    reasons: Annotated[list[AdviceReason], Field(description="Facts that speak for or against it.")]
+
+
+class FinanceReply(WriteReply):
+    """What a domain cost, earned and is worth."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_FINANCE))
+
+    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    status: Annotated[PortfolioDomainStatus, Field(description="What the domain is to you.")]
+    base_currency: Annotated[str, Field(description="Currency of the figures.")]
+    as_of: Annotated[date, Field(description="Day of the figures: later entries are in none.")]
+    cost_basis: Annotated[Money | None, Field(description="Acquisition or registration, with its fees and tax.")]
+    carrying_cost: Annotated[Money | None, Field(description="Renewals and other costs of holding the domain.")]
+    refunds: Annotated[Money | None, Field(description="Refunded costs.")]
+    total_cost: Annotated[Money | None, Field(description="`cost_basis` and `carrying_cost` less `refunds`.")]
+    income: Annotated[FinanceIncomeReply | None, Field(description="Income of holding the domain.")]
+    sale: Annotated[FinanceSaleReply | None, Field(description="The sale; null before it.")]
+    realized_profit: Annotated[
+        Money | None, Field(description="`sale.net` and income less `total_cost`; null before a sale.")
+    ]
+    net_position: Annotated[Money | None, Field(description="All that was received less all that was paid.")]
+    unrealized_profit: Annotated[
+        Money | None,
+        Field(description="The estimated value after commission, and `net_position`; null without an estimate."),
+    ]
+    estimated_value: Annotated[Money | None, Field(description="What you think the domain is worth.")]
+    asking_price: Annotated[Money | None, Field(description="Price that you ask for the domain.")]
+    roi: Annotated[
+        float | None,
+        Field(description="`net_position` per unit of `total_cost`, such as 0.5; null without costs."),
+    ]
+    annualized_roi: Annotated[
+        float | None, Field(description="`roi` as a rate of a year; null for less than a day and a total loss.")
+    ]
+    xirr: Annotated[float | None, Field(description="Internal rate of return of the dated payments, of a year.")]
+    xirr_reason: Annotated[
+        XirrReason | None,
+        Field(
+            description="Why there is no `xirr`. `one_sign`: only costs or only receipts. `no_solution`: none "
+            "between -99.99 % and 100,000,000 %."
+        ),
+    ]
+    holding_days: Annotated[
+        int | None, Field(description="Days from the acquisition until the sale, or until `as_of`.")
+    ]
+    breakeven_price: Annotated[Money | None, Field(description="Sale price that covers all costs.")]
+    next_renewal: Annotated[NextRenewalReply | None, Field(description="Null when it is unknown or not to come.")]
+    entries: Annotated[
+        list[FinanceEntryReply], Field(description=f"The newest {MAX_SHOWN} entries, oldest first, void ones too.")
+    ]
+    entries_count: Annotated[int | None, Field(description="Number of all entries.")]
+    unconverted: Annotated[
+        list[UUID], Field(description="Entries without an exchange rate, which are in no figure.")
+    ]
+    recommendation: Annotated[
+        FinanceRecommendationReply | None, Field(description="Advice; null for a domain that is not held.")
+    ]
+    redacted: Annotated[
+        list[Literal["finance"]],
+        Field(description="`finance`: your role does not see money, so all figures are null or empty."),
+    ]
+
+
+class FinanceChangeReply(Reply):
+    """A member that the patch changed."""
+
+    field: Annotated[str, Field(description="Name of the member.")]
+    before: Annotated[Any, Field(serialization_alias="from", description="Its value before; null for none.")]
+    after: Annotated[Any, Field(serialization_alias="to", description="Its value now; null for none.")]
+
+
+class FinanceWritten(FinanceReply):
+    """The finance of a domain after a change."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_FINANCE, "changes": [_CHANGE]}))
+
+    changes: Annotated[list[FinanceChangeReply], Field(description="What changed; empty when nothing did.")]
+
+
+class RenewedDomainReply(Reply):
+    """The domain after a renewal."""
+
+    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+
+
+class RenewalRecorded(WriteReply):
+    """A renewal as it was recorded."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_RENEWAL))
+
+    entry: Annotated[FinanceEntryReply, Field(description="The entry of the ledger.")]
+    domain: Annotated[RenewedDomainReply, Field(description="The domain with its new expiry.")]
+    expiry_advanced_by_days: Annotated[int, Field(description="Days that the expiry moved by.")]
+    duplicate_of: Annotated[
+        UUID | None,
+        Field(
+            description="Entry of an earlier renewal that is likely the same: as many years within 7 days and "
+            "5 % of the amount, or the same order. Both count until you void one."
+        ),
+    ]
+    finance: Annotated[FinanceReply, Field(description="The figures with the renewal.")]

@@ -1,0 +1,53 @@
+"""The body that records a renewal."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StrictInt
+
+from builders.kit.http.bodies import Body, by_example
+from builders.kit.values import clock
+from builders.kit.values.money_inputs import MoneyInput
+from builders.portfolio.finance.fields import CURRENCY, Currency, Day, Memo, Moment, Registrar, Text
+from builders.portfolio.finance.records import NewRenewal
+from builders.portfolio.ledger.records import EntryKind
+
+
+class RenewalCreate(Body):
+    """A renewal that was paid. Only the amount is required."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"amount": "12.34"}, {"amount": "24.68", "currency": "USD", "years": 2, "order_ref": "A-1042"}
+        )
+    )
+
+    amount: Annotated[MoneyInput, Field(description="What was paid for all years.")]
+    currency: Annotated[Currency | None, CURRENCY] = None
+    renewed_on: Annotated[Day | None, Field(description="When it was paid; today when absent.")] = None
+    years: Annotated[StrictInt, Field(ge=1, le=10, description="Years that were added.")] = 1
+    new_expires_at: Annotated[
+        Moment | None,
+        Field(description="The new expiry; when absent, the years are added to the expiry of the domain."),
+    ] = None
+    registrar: Annotated[
+        Registrar | None, Field(description="Where; the registrar of the domain when absent.")
+    ] = None
+    order_ref: Annotated[Text | None, Field(description="Number of the order or invoice.")] = None
+    kind: Annotated[
+        Literal["renewal", "redemption"],
+        Field(description="`redemption`: the domain was restored after its deletion."),
+    ] = "renewal"
+    memo: Annotated[Memo | None, Field(description="Your own text.")] = None
+
+    def renewal(self, base_currency: str) -> NewRenewal:
+        """Return the record. Raises Invalid."""
+        return NewRenewal(
+            money=self.amount.to_money(self.currency, base_currency, field="amount"),
+            renewed_on=self.renewed_on or clock.now().date(),
+            years=self.years,
+            kind=EntryKind(self.kind),
+            new_expires_at=self.new_expires_at,
+            registrar=self.registrar,
+            order_ref=self.order_ref,
+            memo=self.memo,
+        )

@@ -1,0 +1,266 @@
+"""The body that changes the finance of a domain."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, StrictBool
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Body, by_example
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.patches import UNSET, Patch
+from builders.portfolio.finance.fields import (
+    ABSENT,
+    CURRENCY,
+    NOT_NULL,
+    Currency,
+    Day,
+    Memo,
+    Notes,
+    Rate,
+    Reference,
+    Registrar,
+    Text,
+    Years,
+)
+from builders.portfolio.finance.records import (
+    MAX_ENTRIES,
+    AcquisitionPatch,
+    AddedEntry,
+    FinanceChange,
+    Payment,
+    SaleFee,
+    SalePatch,
+)
+from builders.portfolio.ledger.records import EntryKind
+
+_ENTRY: JsonDict = {
+    "kind": "renewal",
+    "amount": "12.34",
+    "currency": "USD",
+    "occurred_on": "2026-01-05",
+    "years": 1,
+}
+_SALE: JsonDict = {
+    "gross": {"amount": "2500.00", "currency": "USD"},
+    "sold_on": "2026-01-05",
+    "commission_rate": "0.15",
+    "venue": "Afternic",
+}
+
+
+class AcquisitionUpdate(PatchBody):
+    """How the domain was acquired. It replaces the entry of the acquisition."""
+
+    conditions = frozenset({"currency"})
+
+    amount: Annotated[MoneyInput, Field(description="What was paid; required at first."), NOT_NULL] = ABSENT
+    currency: Annotated[Currency | None, CURRENCY] = None
+    on: Annotated[
+        Day,
+        Field(description="When; at first the day of acquisition or registration of the domain, else today."),
+        NOT_NULL,
+    ] = ABSENT
+    kind: Annotated[
+        Literal["acquisition", "registration"],
+        Field(description="`registration`: it was registered by you, not bought from a holder."),
+        NOT_NULL,
+    ] = ABSENT
+    venue: Annotated[Text | None, Field(description="Where it was bought; kept as the memo of the entry.")] = None
+
+    def patch(self, base_currency: str) -> AcquisitionPatch:
+        """Return the record. Raises Invalid."""
+        amount = self.amount
+        money = (
+            None if amount is None else amount.to_money(self.currency, base_currency, field="acquisition.amount")
+        )
+        return AcquisitionPatch(
+            money=UNSET if money is None else money,
+            on=self.patch_of("on", self.on),
+            kind=self.patch_of("kind", self.kind and EntryKind(self.kind)),
+            venue=self.patch_of("venue", self.venue),
+        )
+
+
+class SaleFeeCreate(Body):
+    """What the seller pays for the sale besides the commission."""
+
+    kind: Annotated[
+        Literal["marketplace_fee", "escrow_fee", "tax", "other_cost"],
+        Field(description="What it is paid for."),
+    ] = "marketplace_fee"
+    amount: Annotated[MoneyInput, Field(description="What is paid.")]
+    currency: Annotated[Currency | None, CURRENCY] = None
+    on: Annotated[Day | None, Field(description="When; the day of the sale when absent.")] = None
+
+
+class InstallmentCreate(Body):
+    """A payment of the buyer."""
+
+    amount: Annotated[MoneyInput, Field(description="What is paid, in the currency of the price.")]
+    currency: Annotated[Currency | None, CURRENCY] = None
+    on: Annotated[Day, Field(description="When it is due; from that day on it counts as received.")]
+
+
+class SaleUpdate(PatchBody):
+    """The sale of the domain. A member that is absent keeps its value; an array replaces the former one."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_SALE))
+    conditions = frozenset({"currency"})
+
+    gross: Annotated[
+        MoneyInput, Field(description="The price, before all costs; required at first."), NOT_NULL
+    ] = ABSENT
+    currency: Annotated[Currency | None, CURRENCY] = None
+    sold_on: Annotated[Day, Field(description="Day of the sale; today at first."), NOT_NULL] = ABSENT
+    commission: Annotated[
+        MoneyInput | None, Field(description="A fixed commission, paid on the day of the sale.")
+    ] = None
+    commission_rate: Annotated[
+        Rate | None, Field(description="Part of the price that is the commission, such as 0.15; of each payment.")
+    ] = None
+    fees: Annotated[
+        Annotated[list[SaleFeeCreate], Field(max_length=MAX_ENTRIES)] | None,
+        Field(description="What you pay besides the commission."),
+    ] = None
+    venue: Annotated[Text | None, Field(description="Where it was sold.")] = None
+    buyer_ref: Annotated[Text | None, Field(description="Your own reference to the buyer.")] = None
+    installments: Annotated[
+        Annotated[list[InstallmentCreate], Field(max_length=MAX_ENTRIES)] | None,
+        Field(description="Payments after each other. What they do not cover is paid on the day of the sale."),
+    ] = None
+
+    def patch(self, base_currency: str) -> SalePatch:
+        """Return the record. Raises Invalid."""
+        gross = self.gross
+        own = self.currency or (None if gross is None else gross.currency)
+
+        def money(value: MoneyInput, field: str, currency: str | None = None) -> Money:
+            return value.to_money(currency, own, base_currency, field=f"sale.{field}")
+
+        commission = self.commission
+        fees = [
+            SaleFee(
+                kind=EntryKind(each.kind), money=money(each.amount, f"fees.{at}.amount", each.currency), on=each.on
+            )
+            for at, each in enumerate(self.fees or ())
+        ]
+        installments = [
+            Payment(money=money(each.amount, f"installments.{at}.amount", each.currency), on=each.on)
+            for at, each in enumerate(self.installments or ())
+        ]
+        return SalePatch(
+            gross=UNSET if gross is None else money(gross, "gross"),
+            sold_on=self.patch_of("sold_on", self.sold_on),
+            commission=self.patch_of(
+                "commission", None if commission is None else money(commission, "commission")
+            ),
+            commission_rate=self.patch_of("commission_rate", self.commission_rate),
+            fees=self.patch_of("fees", fees),
+            installments=self.patch_of("installments", installments),
+            venue=self.patch_of("venue", self.venue),
+            buyer_ref=self.patch_of("buyer_ref", self.buyer_ref),
+        )
+
+
+class EntryCreate(Body):
+    """An entry to add to the ledger of the domain."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ENTRY))
+
+    kind: Annotated[
+        EntryKind, Field(description="What it was paid or received for; a sale is recorded by `sale`.")
+    ]
+    amount: Annotated[MoneyInput, Field(description="Zero or more; the kind decides the sign.")]
+    currency: Annotated[Currency | None, CURRENCY] = None
+    occurred_on: Annotated[Day | None, Field(description="When; today when absent.")] = None
+    years: Annotated[Years | None, Field(description="Years that the amount pays for.")] = None
+    registrar: Annotated[Registrar | None, Field(description="Where it was paid.")] = None
+    memo: Annotated[Memo | None, Field(description="Your own text.")] = None
+    reference: Annotated[
+        Reference | None,
+        Field(description="Your own reference, such as a number of an invoice; each is recorded once."),
+    ] = None
+
+    def entry(self, at: int, base_currency: str) -> AddedEntry:
+        """Return the record. Raises Invalid."""
+        field = f"entries_add.{at}.amount"
+        return AddedEntry(
+            kind=self.kind,
+            money=self.amount.to_money(self.currency, base_currency, field=field),
+            on=self.occurred_on or clock.now().date(),
+            years=self.years,
+            registrar=self.registrar,
+            memo=self.memo,
+            reference=self.reference,
+        )
+
+
+class FinanceUpdate(PatchBody):
+    """A merge patch of the finance of a domain; null clears a member."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"acquisition": {"amount": "100.00", "currency": "USD", "on": "2024-01-01"}},
+            {"sale": _SALE},
+            {"entries_add": [_ENTRY], "estimated_value": {"amount": "900.00", "currency": "USD"}},
+        )
+    )
+    conditions = frozenset({"currency"})
+
+    acquisition: Annotated[
+        AcquisitionUpdate | None, Field(description="How the domain was acquired; null voids the entry.")
+    ] = None
+    sale: Annotated[
+        SaleUpdate | None,
+        Field(description="The sale; the domain gets the status `sold`. null voids it and restores the status."),
+    ] = None
+    estimated_value: Annotated[MoneyInput | None, Field(description="What you think the domain is worth.")] = None
+    asking_price: Annotated[MoneyInput | None, Field(description="Price that you ask for the domain.")] = None
+    renewal_price: Annotated[MoneyInput | None, Field(description="Price of one more year.")] = None
+    currency: Annotated[Currency | None, CURRENCY] = None
+    entries_add: Annotated[
+        Annotated[list[EntryCreate], Field(max_length=MAX_ENTRIES)] | None, Field(description="Entries to record.")
+    ] = None
+    entries_void: Annotated[
+        Annotated[list[UUID], Field(max_length=MAX_ENTRIES)] | None,
+        Field(description="Entries to void. The entry of the price of a sale voids the sale."),
+    ] = None
+    base_currency: Annotated[
+        Currency,
+        Field(description="Currency of the totals, of the whole portfolio: every entry is converted anew."),
+        NOT_NULL,
+    ] = ABSENT
+    pinned: Annotated[
+        StrictBool, Field(description="Whether you keep the domain whatever the figures say."), NOT_NULL
+    ] = ABSENT
+    notes: Annotated[
+        Notes | None,
+        Field(description="Your notes on the domain."),
+    ] = None
+
+    def change(self, base_currency: str) -> FinanceChange:
+        """Return the record; amounts without a currency are in the base currency. Raises Invalid."""
+
+        def price(name: str, value: MoneyInput | None) -> Patch[Money | None]:
+            money = None if value is None else value.to_money(self.currency, base_currency, field=name)
+            return self.patch_of(name, money)
+
+        acquisition, sale = self.acquisition, self.sale
+        return FinanceChange(
+            acquisition=self.patch_of(
+                "acquisition", None if acquisition is None else acquisition.patch(base_currency)
+            ),
+            sale=self.patch_of("sale", None if sale is None else sale.patch(base_currency)),
+            entries_add=[each.entry(at, base_currency) for at, each in enumerate(self.entries_add or ())],
+            entries_void=self.entries_void or (),
+            base_currency=self.patch_of("base_currency", self.base_currency),
+            pinned=self.patch_of("pinned", self.pinned),
+            notes=self.patch_of("notes", self.notes),
+            estimated_value=price("estimated_value", self.estimated_value),
+            asking_price=price("asking_price", self.asking_price),
+            renewal_price=price("renewal_price", self.renewal_price),
+        )

@@ -1,0 +1,12 @@
+"""The public interface of finance."""
+
+from builders.portfolio.finance.changes import change_finance as change_finance
+from builders.portfolio.finance.overview import get_finance as get_finance
+from builders.portfolio.finance.recommendation import (
+    RecommendationInputs as RecommendationInputs,
+    recommend as recommend,
+)
+from builders.portfolio.finance.renewals import (
+    find_duplicate as find_duplicate,
+    record_renewal as record_renewal,
+)

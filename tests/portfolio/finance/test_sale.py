@@ -1,0 +1,144 @@
+"""The member `sale` of PATCH /v1/portfolio/domains/{domain_id}/finance."""
+
+import asyncio
+
+from builders.kit.db.connections import Conn
+from tests.cast import Person
+from tests.portfolio.finance.make import DOMAINS, SALE, Book, add_domain, amounts, changed, shown, usd
+
+
+async def test_a_sale_sets_the_status_and_its_void_restores_it(book: Book, conn: Conn) -> None:
+    await book.owner.patch(f"{DOMAINS}/{book.domain_id}", json={"status": "listed"})
+    before = await book.change(acquisition={"amount": "100", "on": "2024-03-01"})
+    found = await book.change(sale=SALE)
+    assert changed(found)["status"] == ("listed", "sold")
+    assert changed(found)["sale"] == (
+        None,
+        {
+            "gross": usd("1000.00"),
+            "sold_on": "2024-03-04",
+            "commission": None,
+            "commission_rate": "0.15",
+            "fees": [
+                {"kind": "marketplace_fee", "amount": usd("20.00"), "on": None},
+                {"kind": "escrow_fee", "amount": usd("5.00"), "on": "2024-03-05"},
+            ],
+            "installments": [],
+            "venue": None,
+            "buyer_ref": None,
+        },
+    )
+    assert shown(found)[1:] == [
+        ("sale", "2024-03-04", "1000.00", False),
+        ("commission", "2024-03-04", "-150.00", False),
+        ("marketplace_fee", "2024-03-04", "-20.00", False),
+        ("escrow_fee", "2024-03-05", "-5.00", False),
+    ]
+    assert amounts(found["sale"], "gross", "costs", "net") == ["1000.00", "175.00", "825.00"]
+    assert amounts(found, "realized_profit") == ["725.00"]
+    assert (await book.domain())["status"] == "sold"
+    found = await book.change(sale=None)
+    assert changed(found)["status"] == ("sold", "listed")
+    figures = ("cost_basis", "total_cost", "net_position", "realized_profit", "sale", "roi", "xirr", "status")
+    assert {name: found[name] for name in figures} == {name: before[name] for name in figures}
+    assert (await book.change(sale=None))["changes"] == []
+    cursor = await conn.execute(
+        "SELECT name FROM kit_outbox WHERE account_id = %s AND name LIKE 'portfolio.domain.%%' ORDER BY id",
+        [book.owner.account.id],
+    )
+    assert [name for (name,) in await cursor.fetchall()].count("portfolio.domain.sold") == 1
+
+
+async def test_a_sale_is_corrected_by_a_merge_patch(book: Book) -> None:
+    await book.change(sale=SALE)
+    found = await book.change(sale={"venue": "Afternic", "buyer_ref": "B-1"})
+    assert (found["sale"]["venue"], found["sale"]["buyer_ref"]) == ("Afternic", "B-1")
+    found = await book.change(sale={"sold_on": "2024-03-05", "commission": "100"})
+    live = [each for each in shown(found) if not each[3]]
+    assert live == [
+        ("sale", "2024-03-05", "1000.00", False),
+        ("commission", "2024-03-05", "-100.00", False),
+        ("marketplace_fee", "2024-03-05", "-20.00", False),
+        ("escrow_fee", "2024-03-05", "-5.00", False),
+    ]
+    assert found["sale"]["commission_rate"] is None
+    found = await book.change(sale={"commission_rate": "0.1", "fees": None})
+    assert amounts(found["sale"], "costs") == ["100.00"]
+    assert (await book.change(sale={"commission_rate": "0.1"}))["changes"] == []
+    found = await book.change(sale={"gross": usd("2000")})
+    assert amounts(found["sale"], "gross", "costs") == ["2000.00", "200.00"]
+    assert (await book.domain())["status"] == "sold"
+
+
+async def test_instalments_count_from_their_days(book: Book) -> None:
+    payments = [{"amount": "300.01", "on": day} for day in ("2024-04-04", "2024-05-04")]
+    found = await book.change(
+        sale={"gross": usd("1000"), "sold_on": "2024-03-04", "commission_rate": "0.1", "installments": payments}
+    )
+    assert shown(found) == [
+        ("sale", "2024-03-04", "399.98", False),
+        ("commission", "2024-03-04", "-40.00", False),
+        ("sale_installment", "2024-04-04", "300.01", False),
+        ("commission", "2024-04-04", "-30.00", False),
+        ("sale_installment", "2024-05-04", "300.01", False),
+        ("commission", "2024-05-04", "-30.00", False),
+    ]
+    found = await book.get(as_of="2024-04-30")
+    assert amounts(found["sale"], "gross", "costs", "net", "price", "outstanding") == [
+        *("699.99", "70.00", "629.99", "1000.00", "300.01")
+    ]
+    found = await book.change(sale={"installments": None})
+    assert amounts(found["sale"], "gross", "outstanding") == ["1000.00", "0.00"]
+    error = await book.refuse(sale={"installments": [{"amount": "1000.01", "on": "2024-04-04"}]})
+    assert error == (["sale", "installments"], "installments_exceed_price")
+    error = await book.refuse(sale={"installments": [{"amount": "1", "currency": "EUR", "on": "2024-04-04"}]})
+    assert error == (["sale", "installments"], "currency_mixed")
+
+
+async def test_the_consignor_gets_a_share_of_the_net(alice: Person) -> None:
+    made = await add_domain(
+        alice, "consigned.com", ownership="consigned", counterparty="Carol", revenue_share="70"
+    )
+    await made.change(entries_add=[{"kind": "renewal", "amount": "15", "occurred_on": "2024-03-01"}])
+    found = await made.change(
+        sale={
+            **SALE,
+            "fees": None,
+            "commission_rate": "0.1",
+            "installments": [{"amount": "333.33", "on": "2024-04-04"}],
+        }
+    )
+    assert [each[:3] for each in shown(found) if each[0] == "other_cost"] == [
+        ("other_cost", "2024-03-04", "-420.00"),
+        ("other_cost", "2024-04-04", "-210.00"),
+    ]
+    assert amounts(found["sale"], "gross", "costs", "net") == ["1000.00", "730.00", "270.00"]
+    assert (amounts(found, "realized_profit"), found["roi"]) == (["255.00"], 17.0)
+    assert found["sale"]["own_share"] == 0.3
+    assert changed(await made.change(sale=None))["status"] == ("sold", "consigned")
+    error = await made.refuse(
+        sale={**SALE, "commission": {"amount": "1", "currency": "EUR"}, "commission_rate": None}
+    )
+    assert error == (["sale", "fees"], "currency_mixed")
+
+
+async def test_the_entry_of_the_price_voids_the_sale(book: Book) -> None:
+    entries = (await book.change(sale=SALE))["entries"]
+    price, commission = entries[0]["id"], entries[1]["id"]
+    assert await book.refuse(entries_void=[commission]) == (["entries_void", 0], "entry_of_sale")
+    assert await book.refuse(entries_void=[price], sale={"venue": "Sedo"}) == (
+        ["entries_void", 0],
+        "entry_of_sale",
+    )
+    found = await book.change(entries_void=[price])
+    assert (found["sale"], found["status"]) == (None, "owned")
+    assert all(each[3] for each in shown(found))
+
+
+async def test_of_two_sales_at_once_one_is_recorded(book: Book) -> None:
+    await asyncio.gather(
+        *(book.change(sale={"gross": usd(gross), "sold_on": "2024-03-04"}) for gross in ("1", "2"))
+    )
+    found = await book.get()
+    assert [each[0] for each in shown(found) if not each[3]].count("sale") == 1
+    assert found["sale"]["gross"] in (usd("1.00"), usd("2.00"))
