@@ -6,7 +6,7 @@ from fastapi import Request
 
 from builders.catalog.beacons import EventKind, Receipt
 from builders.kit.errors import Invalid
-from builders.kit.http import bodies
+from builders.kit.http import json_bodies
 from builders.kit.http.body_limits import too_large
 
 LARGEST = 8 * 1024  # bytes of a body with one event
@@ -15,7 +15,7 @@ LARGEST_BATCH = 64 * 1024
 
 def size(request: Request) -> int:
     """The bytes of the body."""
-    return bodies.body_size(request)
+    return json_bodies.body_size(request)
 
 
 def judge(kind: EventKind | None, *, size: int, is_batch: bool) -> None:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from builders.kit.errors import MAX_ERRORS, Invalid
-from builders.kit.http import bodies
+from builders.kit.http import bodies, json_bodies
 from builders.kit.http.bodies import Body, StrictBody, WriteReply
 
 
@@ -49,7 +49,7 @@ async def read(raw: bytes, content_type: str | None = "application/json") -> Any
         return {"type": "http.request", "body": raw, "more_body": False}
 
     headers = [] if content_type is None else [(b"content-type", content_type.encode("latin-1"))]
-    return await bodies.read_json(Request({"type": "http", "headers": headers}, receive))
+    return await json_bodies.read_json(Request({"type": "http", "headers": headers}, receive))
 
 
 async def refusal(raw: bytes) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from builders.kit.http import bodies, openapi
+from builders.kit.http import json_bodies, openapi
 from tests.kit.asgi import Answer, ask
 from tests.kit.http.plain_routes import make_compiled, make_plain
 
@@ -197,7 +197,7 @@ def shown(found: Answer) -> Mapping[str, Any]:
     body: Any = found.body
     if found.status == 422:
         body = [
-            {"loc": error["loc"], "msg": error["msg"].removesuffix(bodies.JSON_HINT), "type": error["type"]}
+            {"loc": error["loc"], "msg": error["msg"].removesuffix(json_bodies.JSON_HINT), "type": error["type"]}
             for error in found.json()["detail"]
         ]
     names = ("content-type", "allow", "content-length", "www-authenticate", "x-kind")
@@ -209,7 +209,7 @@ def shown(found: Answer) -> Mapping[str, Any]:
 async def test_a_body_of_another_media_type_gets_advice(compiled: ASGIApp) -> None:
     form = ("Content-Type", "application/x-www-form-urlencoded")  # as curl -d sends it
     [error] = (await answer(compiled, send("POST", "", THING, form))).json()["detail"]
-    assert error["msg"].endswith(bodies.JSON_HINT)
+    assert error["msg"].endswith(json_bodies.JSON_HINT)
 
 
 @pytest.mark.parametrize("request_", SAME, ids=str)

@@ -5,7 +5,7 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from inspect import iscoroutinefunction
@@ -15,18 +15,18 @@ from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_body_to_args
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from builders.kit.db import connections
 from builders.kit.errors import Invalid, Problem, RequestTimeout
-from builders.kit.http import bodies, error_pages, idempotency, mode_hints, parameters, prefetch, restrictions
+from builders.kit.http import error_pages, idempotency, json_bodies, mode_hints, parameters, prefetch, restrictions
 from builders.kit.http.body_limits import BodyLimit, LimitedRequest, find_body_limit
 from builders.kit.http.callers import Caller, ScopeRequirement
 from builders.kit.http.deadline import Deadlines
 from builders.kit.http.heavy_requests import HeavyOperation
-from builders.kit.http.pagination import JsonPage
 from builders.kit.http.parameters import Field, Parameters, Values, is_plain_function
+from builders.kit.http.response_writer import ResponseWriter
 from builders.kit.limits import policies
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
@@ -36,7 +36,6 @@ REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempote
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
 _MARKS = {idempotency.without_idempotency, prefetch.changes_state}  # dependencies without a value
 _MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
-_EMPTY = {204, 205}  # statuses without a body
 _deadlines = Deadlines()
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
     connections.transaction: connections.Database.transaction,
@@ -95,10 +94,8 @@ class CompiledRoute:
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.body_model = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
         self.validate = None if self.body_model is None else _validator(self.body_model)
-        self.reply = None if route.response_field is None else TypeAdapter[Any](route.response_model)
-        self.model = route.response_model
-        self.shown = restrictions.reply_members(route.methods or (), self.model)
-        self.status = route.status_code or 200
+        self.shown = restrictions.reply_members(route.methods or (), route.response_model)
+        self.responses = ResponseWriter(route)
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
         self.repeatable = (
@@ -160,7 +157,7 @@ class CompiledRoute:
     async def run_handler(self, request: Request, caller: Caller | None) -> Response:
         """Read the request and run the handler for an authorized caller, on the current event loop."""
         values: Values = {} if caller is None else {self.caller_name: caller}
-        body = await bodies.read_json(request, also=self.also) if self.has_body else None
+        body = await json_bodies.read_json(request, also=self.also) if self.has_body else None
         await self._read(request, body, values)
         if self.needs is not None and caller is not None:
             self.needs.require_settable(caller, (values[field.name] for field in self.body_fields))
@@ -173,7 +170,7 @@ class CompiledRoute:
             if claim is not None:
                 return await claim.run(partial(self._run, database, values, claim), database)
         if not self.conn_name:
-            return self._respond(await self.call(**values), values)[0]
+            return self.responses.write(await self.call(**values), values)[0]
         return await self._run(database, values, None)
 
     async def _run(
@@ -182,7 +179,7 @@ class CompiledRoute:
         async with self.connect(database) as conn:
             if self.conn_name:
                 values[self.conn_name] = conn
-            response, stored = self._respond(await self.call(**values), values)
+            response, stored = self.responses.write(await self.call(**values), values)
             if claim is not None and self.connect is connections.Database.transaction:
                 await claim.finish(conn, response=response, body=stored)
         if claim is not None and self.connect is not connections.Database.transaction:
@@ -209,7 +206,7 @@ class CompiledRoute:
         if self.body_fields:
             errors += await self._read_body(request, body, values)
         if errors and isinstance(body, bytes):
-            errors = [{**each, "msg": f"{each['msg']}{bodies.JSON_HINT}"} for each in errors]
+            errors = [{**each, "msg": f"{each['msg']}{json_bodies.JSON_HINT}"} for each in errors]
         if errors:
             raise Invalid.many(errors)
 
@@ -222,7 +219,7 @@ class CompiledRoute:
     async def _read_body(self, request: Request, body: Any, values: Values) -> Sequence[Any]:
         """Add the values of the body; return its errors in pydantic's form."""
         # A large body can take seconds to validate; a thread keeps the event loop free.
-        is_large = bodies.body_size(request) > LARGE_BODY
+        is_large = json_bodies.body_size(request) > LARGE_BODY
         if self.body_model is not None and self.validate is not None and not is_large and isinstance(body, dict):
             try:
                 values[self.body_model.name] = self.validate(body)
@@ -242,34 +239,6 @@ class CompiledRoute:
         return (
             await asyncio.to_thread(find_errors, sent, self.shown) if is_large else find_errors(sent, self.shown)
         )
-
-    def _respond(self, result: Any, values: Values) -> tuple[Response, bytes]:
-        """Return the response, and its body without secrets, which is stored for a replay."""
-        headers: Mapping[str, str] = {}
-        if isinstance(result, bodies.ReplyWithHeaders):
-            result, headers = result.reply, result.headers
-        if isinstance(result, Response):
-            return result, bytes(result.body) if hasattr(result, "body") else b""
-        if isinstance(result, JsonPage):
-            text = result.json()
-            return bodies.RawJsonResponse(text, self.status), text
-        if self.reply is None:
-            if result is not None or self.status not in _EMPTY:
-                raise TypeError(f"{self.call.__name__} has no reply model for its result")
-            return Response(status_code=self.status), b""
-        try:
-            is_validated = type(result) is self.model  # then it was validated when it was created
-            value = result if is_validated else self.reply.validator.validate_python(result, from_attributes=True)
-        except ValidationError as error:
-            raise TypeError(
-                f"{self.call.__name__} returned a result that does not match its reply model"
-            ) from error
-        bodies.add_warnings(value, *(values[field.name] for field in self.body_fields))
-        text = self.reply.serializer.to_json(value, by_alias=True)
-        once = value.shown_once if isinstance(value, bodies.Reply) else ()
-        left_out = dict(once) if isinstance(once, Mapping) else set(once)
-        stored = self.reply.serializer.to_json(value, by_alias=True, exclude=left_out) if once else text
-        return bodies.RawJsonResponse(text, self.status, headers), stored
 
 
 def _validator(field: Field) -> Callable[[object], Any]:

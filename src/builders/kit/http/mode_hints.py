@@ -12,7 +12,7 @@ from fastapi import Request
 from pydantic_core import PydanticUndefined
 
 from builders.kit.errors import Invalid, Problem
-from builders.kit.http import bodies
+from builders.kit.http import json_bodies
 from builders.kit.http.body_limits import LimitedRequest
 from builders.kit.http.callers import CALLER, Authenticate, Caller
 from builders.kit.http.path_table import PathTable
@@ -41,7 +41,7 @@ async def add_mode_hint(refusal: Problem, request: Request, *, has_body: bool) -
 
 async def _ids(request: Request, *, has_body: bool) -> AsyncIterator[str]:
     """Yield the ids in the path and among the members of the body."""
-    body = await bodies.read_json(request) if has_body else PydanticUndefined
+    body = await json_bodies.read_json(request) if has_body else PydanticUndefined
     members = body.values() if isinstance(body, dict) else ()
     for each in (*request.path_params.values(), *members):
         if isinstance(each, str) and ids.find(each) is not None:

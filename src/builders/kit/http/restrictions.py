@@ -16,7 +16,8 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from builders.kit.errors import MAX_ERRORS
-from builders.kit.http.bodies import Body, Json
+from builders.kit.http.bodies import Body
+from builders.kit.http.json_bodies import Json
 
 Field = Any  # FastAPI's ModelField, which it does not publish
 Error = Mapping[str, Any]  # in pydantic's form

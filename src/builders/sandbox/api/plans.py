@@ -12,11 +12,12 @@ from builders.identity.service import EmailUnverified
 from builders.kit.db.connections import Pool, Reads
 from builders.kit.errors import problems
 from builders.kit.http import dependencies
-from builders.kit.http.bodies import ReplyWithHeaders, body_size
+from builders.kit.http.bodies import ReplyWithHeaders
 from builders.kit.http.callers import Caller, LiveKeyRequired, needs
 from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, charge, heavy
 from builders.kit.http.idempotency import InFlight
+from builders.kit.http.json_bodies import body_size
 from builders.kit.http.openapi import API_KEY
 from builders.kit.http.pagination import Page, PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
