@@ -19,3 +19,8 @@ def test_no_released_migration_is_left_out() -> None:
     released = tomllib.loads(FILE.read_text(encoding="utf-8"))["digests"]
     names = [each.name for each in migrations.list_migrations()]
     assert list(released) == names[: len(released)]
+
+
+def test_each_migration_has_a_number_of_its_own() -> None:
+    numbers = [each.name.partition("_")[0] for each in migrations.list_migrations()]
+    assert numbers == [f"{number:04d}" for number in range(1, len(numbers) + 1)]

@@ -178,8 +178,3 @@ def test_files_are_read_as_utf_8_whatever_the_locale_is() -> None:
         check=True,
     )
     assert run.stdout.split() == [each.digest for each in migrations.list_migrations()]
-
-
-def test_each_migration_has_a_number_of_its_own() -> None:
-    numbers = [each.name.partition("_")[0] for each in migrations.list_migrations()]
-    assert numbers == [f"{number:04d}" for number in range(1, len(numbers) + 1)]
