@@ -48,6 +48,7 @@ MEANT = {
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "the queue keeps failed jobs for ever",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_events": "as above, for the times of failures",
     "builders/portfolio/ledger/store/rates.py:LIST_AWAITING": "rates arrive for the entries of all accounts alike",
+    "builders/portfolio/domains/store/renewal_facts.py:LIST_PORTFOLIOS": "notices of all accounts fall due alike",
     "builders/portfolio/notifications/store/notices.py:INSERT_NOTICES": "each row names its account",
     "builders/portfolio/notifications/store/notices.py:LIST_DUE_ACCOUNTS": "emails of all accounts fall due alike",
     "builders/portfolio/notifications/store/notices.py:PRUNE_NOTICES": "notices of all accounts grow old alike",

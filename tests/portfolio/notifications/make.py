@@ -1,42 +1,41 @@
 """Domains, notices and emails of the tests."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.process import secret_keys
 from builders.kit.process.settings import Settings
-from builders.kit.values import clock, ids
+from builders.kit.values import clock
 from builders.kit.values.money import Money
 from builders.mail import service as mail
 from builders.mail.records import Message
+from builders.portfolio.domains import service as portfolio_domains
+from builders.portfolio.domains.records import NewDomain
 from builders.portfolio.notifications import service as notifications
-from builders.portfolio.notifications.preferences import list_recipients
-from builders.portfolio.notifications.records import ExpiringDomain
 from tests.cast import Client, Person
 
 NOTICES = "/v1/portfolio/notifications"
 PREFERENCES = f"{NOTICES}/preferences"
 
 
-def domain(name: str, days: int, *, auto_renew: bool | None = False, **more: Any) -> ExpiringDomain:
-    """A domain that expires in some days of the present date."""
-    members: dict[str, Any] = {"renewal_price": Money.of("12.00", "USD"), "tags": (), **more}
-    expires_on: date = clock.now().date() + timedelta(days=days)
-    return ExpiringDomain(
-        id=ids.new(), domain=name, expires_on=expires_on, days_left=days, auto_renew=auto_renew, **members
+def domain(name: str, days: int, *, auto_renew: bool | None = False, **more: Any) -> NewDomain:
+    """A domain that expires at the end of the day that is some days from now."""
+    midnight = clock.now().replace(hour=23, minute=59, second=59, microsecond=0)
+    members: dict[str, Any] = {"renewal_price": Money.of("12.00", "USD"), **more}
+    expires_at = midnight + timedelta(days=days)
+    return NewDomain(
+        name=portfolio_domains.parse_name(name), expires_at=expires_at, auto_renew=auto_renew, **members
     )
 
 
-async def notify(database: Database, account_id: UUID, domains: Sequence[ExpiringDomain]) -> int:
-    """Make the notices that are due about the domains."""
+async def notify(database: Database, account_id: UUID, domains: Sequence[NewDomain] = ()) -> int:
+    """Add the domains that are new, and make the notices that are due."""
     async with database.transaction() as conn:
-        recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
-        return await notifications.notify_of_expiry(
-            conn, account_id=account_id, recipients=recipients, domains=domains, now=clock.now()
-        )
+        await portfolio_domains.add_domains(conn, account_id=account_id, new=domains)
+    return await notifications.run(database, account_id=account_id)
 
 
 async def deliver(database: Database, settings: Settings, account_id: UUID) -> int:
@@ -50,6 +49,13 @@ async def emails(database: Database, person: Person) -> Sequence[Message]:
     async with database.connection() as conn:
         found = await mail.list_messages(conn, account_id=person.account.id)
     return [each for each in found if each.letter == "renewal_notice"]
+
+
+def read_email(settings: Settings, person: Person) -> str:
+    """The only notice that was mailed to a person, as it is in the folder of the development outbox."""
+    files = [each.read_text() for each in mail.list_outbox(settings.data_dir) if "renewal_notice" in each.name]
+    [text] = [each for each in files if person.account.email in each]
+    return text
 
 
 async def notices(client: Client, **options: Any) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from builders.kit.events import dispatcher, outbox
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
-from builders.mail import service as mail
 from builders.mail.records import Status
 from tests.cast import Person
 from tests.portfolio.notifications.make import (
@@ -22,6 +21,7 @@ from tests.portfolio.notifications.make import (
     notices,
     notify,
     prefer,
+    read_email,
 )
 from tests.portfolio.team.make import TEAM, code, join, of
 
@@ -46,10 +46,10 @@ async def test_a_threshold_is_one_notice_one_event_and_one_line_of_one_email(
 
     found = await notices(alice)
     assert [(each["event"], each["domain"], each["threshold_days"], each["severity"]) for each in found] == [
-        ("portfolio.renewal.overdue", "b.example", -1, "critical"),
         ("portfolio.renewal.upcoming", "a.example", 7, "warn"),
+        ("portfolio.renewal.overdue", "b.example", -1, "critical"),
     ]
-    assert [each["title"] for each in found] == ["b.example expired 1 day ago.", "a.example expires in 6 days."]
+    assert [each["title"] for each in found] == ["a.example expires in 6 days.", "b.example expired 1 day ago."]
     assert (found[0]["amount"], found[0]["redacted"]) == ({"amount": "12.00", "currency": "USD"}, [])
     assert {name: data["domain"] for name, data in await published(conn, owner)} == {
         "portfolio.renewal.upcoming": "a.example",
@@ -57,7 +57,7 @@ async def test_a_threshold_is_one_notice_one_event_and_one_line_of_one_email(
     }
     await queue.run_pending(database, settings)
     assert [each.status for each in await emails(database, alice)] == [Status.SENT]
-    text = mail.list_outbox(settings.data_dir)[-1].read_text()
+    text = read_email(settings, alice)
     assert "a.example" in text
     assert "List-Unsubscribe-Post" in text
     assert "/v1/portfolio/notifications/preferences" in text

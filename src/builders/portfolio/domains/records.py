@@ -269,3 +269,4 @@ class ExpiringDomain:
     epp_statuses: Sequence[str]
     renewal_price: Decimal | None  # with its currency, as columns: a record for each price takes too long
     renewal_currency: str | None
+    tags: Sequence[str]

@@ -1,7 +1,7 @@
 """What reports need of many domains at once: expiries and renewal prices, without the other fields."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -9,10 +9,19 @@ from builders.kit.values.money import Money
 from builders.portfolio.domains.records import ExpiringDomain
 from builders.portfolio.domains.store import renewal_facts as store
 
+EVER = datetime(1970, 1, 1, tzinfo=UTC)  # before every expiry
 
-async def list_expiring(conn: Conn, *, account_id: UUID, until: datetime) -> Sequence[ExpiringDomain]:
-    """Return the held domains that expire before a time or have expired, in the sequence of their expiries."""
-    return await store.list_expiring(conn, account_id=account_id, until=until)
+
+async def list_expiring(
+    conn: Conn, *, account_id: UUID, until: datetime, since: datetime = EVER
+) -> Sequence[ExpiringDomain]:
+    """Return the held domains whose expiries lie between two times, in their sequence."""
+    return await store.list_expiring(conn, account_id=account_id, since=since, until=until)
+
+
+async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UUID]:
+    """Return the accounts with ids after `after` that have domains, in the sequence of their ids."""
+    return await store.list_portfolios(conn, after=after, limit=limit)
 
 
 async def list_renewal_prices(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Money]:

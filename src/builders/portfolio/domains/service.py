@@ -41,5 +41,6 @@ from builders.portfolio.domains.registries import (
 from builders.portfolio.domains.renewal_facts import (
     list_expiring as list_expiring,
     list_median_prices as list_median_prices,
+    list_portfolios as list_portfolios,
     list_renewal_prices as list_renewal_prices,
 )

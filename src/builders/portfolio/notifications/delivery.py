@@ -12,6 +12,7 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.service import PortfolioEvent, Renewal, RenewalNotice
+from builders.portfolio.domains import service as portfolio_domains
 from builders.portfolio.notifications import texts
 from builders.portfolio.notifications.preferences import Recipient, list_recipients
 from builders.portfolio.notifications.records import Channel, Notice, Suppression
@@ -33,15 +34,18 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
     """Send the emails of a portfolio that are due, one for each member; return the number of notices taken.
 
     The notices are marked in the transaction that adds the messages, so that a worker that is killed sends
-    nothing twice. Notices of a member who has left, or has turned email off meanwhile, are not sent.
+    nothing twice. Notices of a member who has left or has turned email off meanwhile are not sent, nor those of
+    domains that were renewed, sold or dropped meanwhile.
     """
     now = clock.now()
     due = await store.take_due(conn, account_id=account_id, now=now, limit=MAX_TAKEN)
     if not due:
         return 0
     due_to: dict[UUID, list[Notice]] = defaultdict(list)
+    outdated = await _list_outdated(conn, account_id, due)
     for notice in due:
-        due_to[notice.member_id].append(notice)
+        if notice.id not in outdated:
+            due_to[notice.member_id].append(notice)
     recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
     owner_id = (await identity.find_real_accounts(conn, account_ids=[account_id]))[account_id]
     accounts = await identity.list_accounts_by_id(conn, account_ids={owner_id, *due_to})
@@ -52,6 +56,24 @@ async def deliver(conn: Conn, *, keyring: Keyring, account_id: UUID) -> int:
             message = _message(recipient, notices, owner=accounts[owner_id], now=now)
             await mail.send(conn, keyring=keyring, account_id=member.id, to=member.email, letter=message)
     return len(due)
+
+
+async def _list_outdated(conn: Conn, account_id: UUID, notices: Sequence[Notice]) -> frozenset[UUID]:
+    """Return the notices about expiries that no longer hold."""
+    about = {each.domain_id for each in notices if each.expires_on is not None and each.domain_id is not None}
+    if not about:
+        return frozenset()
+    domains = await portfolio_domains.find_domains_by_id(conn, account_id=account_id, ids=sorted(about))
+    expiries = {
+        each.id: each.expires_at.date()
+        for each in domains.values()
+        if each.status.is_held and each.expires_at is not None
+    }
+    return frozenset(
+        each.id
+        for each in notices
+        if each.expires_on is not None and (not each.domain_id or expiries.get(each.domain_id) != each.expires_on)
+    )
 
 
 def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account, now: datetime) -> RenewalNotice:

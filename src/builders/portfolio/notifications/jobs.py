@@ -1,4 +1,4 @@
-"""Jobs of a portfolio's notifications: notices about events, and the emails that are due."""
+"""Jobs of a portfolio's notifications: notices about domains and events, and the emails that are due."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -28,6 +28,30 @@ async def delete_member_notices(conn: Conn, event: PublishedEvent) -> None:
     )
 
 
+# From six o'clock on, so that notices do not arrive in the night of Europe; each hour, for a worker that was down.
+@queue.app.periodic(cron="10 6-23 * * *")
+@queue.app.task(
+    name="portfolio.send_renewal_notices", queueing_lock="portfolio.send_renewal_notices", pass_context=True
+)
+async def send_renewal_notices(context: JobContext, timestamp: int) -> None:
+    """Enqueue a job for each portfolio whose domains were not looked through today."""
+    del timestamp
+    after: UUID | None = ids.NIL
+    while after is not None:
+        async with queue.database(context).transaction() as conn:
+            accounts, after = await notifications.list_portfolios(conn, after=after)
+            jobs: list[dict[str, JSONValue]] = [{"account_id": str(each)} for each in accounts]
+            if jobs:
+                await send_account_renewal_notices.configure(connection=conn).batch_defer_async(*jobs)
+
+
+@queue.app.task(name="portfolio.send_account_renewal_notices", retry=queue.RETRY, pass_context=True)
+async def send_account_renewal_notices(context: JobContext, account_id: str) -> None:
+    """Make the notices about the domains of a portfolio that are due today, and send them."""
+    await notifications.run(queue.database(context), account_id=UUID(account_id))
+    await _deliver(context, UUID(account_id))
+
+
 @queue.app.periodic(cron="*/5 * * * *")
 @queue.app.task(name="portfolio.deliver_notices", queueing_lock="portfolio.deliver_notices", pass_context=True)
 async def deliver_notices(context: JobContext, timestamp: int) -> None:
@@ -45,10 +69,14 @@ async def deliver_notices(context: JobContext, timestamp: int) -> None:
 @queue.app.task(name="portfolio.deliver_account_notices", retry=queue.RETRY, pass_context=True)
 async def deliver_account_notices(context: JobContext, account_id: str) -> None:
     """Send the emails of notices of a portfolio that are due."""
+    await _deliver(context, UUID(account_id))
+
+
+async def _deliver(context: JobContext, account_id: UUID) -> None:
     sent = 1
     while sent:
         async with queue.database(context).transaction() as conn:
-            sent = await notifications.deliver(conn, keyring=queue.keyring(context), account_id=UUID(account_id))
+            sent = await notifications.deliver(conn, keyring=queue.keyring(context), account_id=account_id)
 
 
 @queue.app.periodic(cron="53 4 * * *")

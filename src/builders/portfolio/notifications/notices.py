@@ -9,13 +9,14 @@ from builders.kit.events import outbox
 from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
+from builders.portfolio.domains.records import ExpiringDomain
 from builders.portfolio.notifications import rules
 from builders.portfolio.notifications.event_kinds import OVERDUE, PUBLISHED, UPCOMING
 from builders.portfolio.notifications.events import RENEWAL_OVERDUE, RENEWAL_UPCOMING, ExpiryNoticeData
 from builders.portfolio.notifications.preferences import Recipient, list_recipients
 from builders.portfolio.notifications.records import (
     Channel,
-    ExpiringDomain,
     NewNotice,
     NoticeKind,
 )
@@ -39,7 +40,7 @@ async def notify_of_expiry(
     """
     new = [each for recipient in recipients for each in _expiry_notices(recipient, domains, now)]
     made = await store.insert_notices(conn, new=new, now=now)
-    left = {each.id: each.days_left for each in domains}
+    left = {each.id: (each.expires_at - now).days for each in domains}
     for name, event in _EVENTS.items():
         published = [each for each in new if each.id in made and each.is_published and each.event == name]
         data = [(account_id, _expiry_data(each, left[each.subject_id])) for each in published]
@@ -50,12 +51,11 @@ async def notify_of_expiry(
 def _expiry_notices(recipient: Recipient, domains: Sequence[ExpiringDomain], now: datetime) -> Iterator[NewNotice]:
     preferences = recipient.preferences
     for domain in domains:
-        threshold = rules.find_due_threshold(
-            preferences.expiry, days_left=domain.days_left, auto_renew=domain.auto_renew
-        )
+        days_left = (domain.expires_at - now).days
+        threshold = rules.find_due_threshold(preferences.expiry, days_left=days_left, auto_renew=domain.auto_renew)
         if threshold is None or rules.is_muted(preferences, domain=domain.domain, tags=domain.tags):
             continue
-        event = UPCOMING if domain.days_left >= 0 else OVERDUE
+        event = UPCOMING if days_left >= 0 else OVERDUE
         severity = rules.severity_of(threshold)
         channels = rules.channels_of(preferences, event=event, severity=severity)
         if threshold.channels is not None:
@@ -68,7 +68,7 @@ def _expiry_notices(recipient: Recipient, domains: Sequence[ExpiringDomain], now
                 member_id=recipient.member_id,
                 kind=NoticeKind.EXPIRY,
                 subject_id=domain.id,
-                due_on=domain.expires_on,
+                due_on=domain.expires_at.date(),
                 days=threshold.days,
                 event=event,
                 severity=severity,
@@ -79,10 +79,16 @@ def _expiry_notices(recipient: Recipient, domains: Sequence[ExpiringDomain], now
                 domain_id=domain.id,
                 domain=domain.domain,
                 threshold_days=threshold.days,
-                expires_on=domain.expires_on,
+                expires_on=domain.expires_at.date(),
                 auto_renew=domain.auto_renew,
-                money=domain.renewal_price,
+                money=_price(domain),
             )
+
+
+def _price(domain: ExpiringDomain) -> Money | None:
+    if domain.renewal_price is None or domain.renewal_currency is None:
+        return None
+    return Money(domain.renewal_price, domain.renewal_currency)
 
 
 def _expiry_data(notice: NewNotice, days_left: int) -> ExpiryNoticeData:

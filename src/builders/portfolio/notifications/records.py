@@ -234,19 +234,6 @@ class NoticeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiringDomain:
-    """A domain as notices about its expiry need it."""
-
-    id: UUID
-    domain: str  # A-label
-    expires_on: date
-    days_left: int  # negative after the expiry
-    auto_renew: bool | None
-    renewal_price: Money | None
-    tags: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NewNotice:
     """A notice to be made, unless the member has had one with the same key: what stands before the id."""
 

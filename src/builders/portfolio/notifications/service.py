@@ -21,6 +21,10 @@ from builders.portfolio.notifications.preferences import (
     change_preferences as change_preferences,
     get_preferences as get_preferences,
 )
+from builders.portfolio.notifications.runs import (
+    list_portfolios as list_portfolios,
+    run as run,
+)
 from builders.portfolio.notifications.samples import (
     send_sample as send_sample,
     send_samples as send_samples,

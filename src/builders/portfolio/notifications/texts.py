@@ -23,7 +23,8 @@ def _upcoming(notice: Notice, today: date) -> str:
 
 
 def _overdue(notice: Notice, today: date) -> str:
-    return f"{notice.domain} expired {_count(-_days(notice, today))} ago."
+    days = -_days(notice, today)
+    return f"{notice.domain} expired {'today' if days <= 0 else f'{_count(days)} ago'}."
 
 
 def _cost_exceeded(notice: Notice, today: date) -> str:

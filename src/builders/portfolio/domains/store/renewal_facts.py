@@ -13,11 +13,24 @@ from builders.portfolio.domains.records import ExpiringDomain, PortfolioDomainSt
 HELD = sorted(each for each in PortfolioDomainStatus if each.is_held)
 LIST_EXPIRING = """
     SELECT id, domain, unicode, tld, status, registrar, expires_at, auto_renew, epp_statuses, renewal_price,
-        renewal_currency
+        renewal_currency, tags
     FROM portfolio_domains
-    WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') < %(until)s
+    WHERE account_id = %(account_id)s AND coalesce(expires_at, 'infinity') >= %(since)s
+      AND coalesce(expires_at, 'infinity') < %(until)s
       AND status = ANY(%(held)s::text[])
     ORDER BY coalesce(expires_at, 'infinity'), id
+"""
+# One look-up for each portfolio, however many domains it has.
+LIST_PORTFOLIOS = """
+    WITH RECURSIVE portfolio AS (
+        (SELECT account_id FROM portfolio_domains WHERE account_id > %(after)s ORDER BY account_id LIMIT 1)
+        UNION ALL
+        SELECT (
+            SELECT next.account_id FROM portfolio_domains AS next
+            WHERE next.account_id > portfolio.account_id ORDER BY next.account_id LIMIT 1
+        ) FROM portfolio WHERE portfolio.account_id IS NOT NULL
+    )
+    SELECT account_id FROM portfolio WHERE account_id IS NOT NULL LIMIT %(limit)s
 """
 LIST_RENEWAL_PRICES = """
     SELECT id, renewal_price, renewal_currency FROM portfolio_domains
@@ -37,11 +50,20 @@ LIST_MEDIAN_PRICES = """
 """
 
 
-async def list_expiring(conn: Conn, *, account_id: UUID, until: datetime) -> Sequence[ExpiringDomain]:
-    """Return the held domains that expire before a time, by expiry and id."""
+async def list_expiring(
+    conn: Conn, *, account_id: UUID, since: datetime, until: datetime
+) -> Sequence[ExpiringDomain]:
+    """Return the held domains that expire between two times, by expiry and id."""
+    row = {"account_id": account_id, "since": since, "until": until, "held": HELD}
     async with conn.cursor(row_factory=class_row(ExpiringDomain)) as cursor:
-        await cursor.execute(LIST_EXPIRING, {"account_id": account_id, "until": until, "held": HELD})
+        await cursor.execute(LIST_EXPIRING, row)
         return await cursor.fetchall()
+
+
+async def list_portfolios(conn: Conn, *, after: UUID, limit: int) -> Sequence[UUID]:
+    """Return the accounts with ids after `after` that have domains, in their order."""
+    found = await conn.execute(LIST_PORTFOLIOS, {"after": after, "limit": limit})
+    return [account_id for (account_id,) in await found.fetchall()]
 
 
 async def list_renewal_prices(
