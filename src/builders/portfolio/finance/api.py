@@ -1,4 +1,4 @@
-"""/v1/portfolio/domains/{domain_id}/finance."""
+"""/v1/portfolio/domains/{domain_id}/finance and /v1/portfolio/summary."""
 
 from decimal import Decimal
 from typing import Annotated
@@ -9,16 +9,18 @@ from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
 from builders.kit.http.idempotency import InFlight
-from builders.kit.http.routes import Router
+from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import service as finance
 from builders.portfolio.finance.fields import Day
-from builders.portfolio.finance.schemas import figures, mapping, renewals, requests
+from builders.portfolio.finance.records import MAX_MONTHS
+from builders.portfolio.finance.schemas import figures, mapping, renewals, requests, summary
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
-router = Router(prefix="/v1/portfolio/domains/{domain_id}/finance", tags=["portfolio"])
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+FINANCE = "/domains/{domain_id}/finance"
 Reader = Annotated[Caller, needs("portfolio:read")]
 Writer = Annotated[Caller, needs("portfolio:write")]
 DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
@@ -41,10 +43,16 @@ Commission = Annotated[
         description="Part of a future sale price that is the commission, for the break-even price and the advice.",
     ),
 ]
+Months = Annotated[
+    int,
+    Query(
+        ge=1, le=MAX_MONTHS, description="Months of the period: the present one, up to today, and those before."
+    ),
+]
 REFUSALS = (*team.ACCESS_REFUSALS, domains.DomainNotFound)
 
 
-@router.get("", response_model=figures.FinanceReply, responses=problems(*REFUSALS))
+@router.get(FINANCE, response_model=figures.FinanceReply, responses=problems(*REFUSALS))
 async def get_domain_finance(
     domain_id: DomainKey,
     caller: Reader,
@@ -67,7 +75,7 @@ async def get_domain_finance(
     return mapping.finance_reply(found, shows_finance=team.shows_finance(access))
 
 
-@router.patch("", response_model=figures.FinanceWritten, responses=problems(*REFUSALS))
+@router.patch(FINANCE, response_model=figures.FinanceWritten, responses=problems(*REFUSALS))
 async def update_domain_finance(
     domain_id: DomainKey,
     body: requests.FinanceUpdate,
@@ -85,7 +93,9 @@ async def update_domain_finance(
     return mapping.written_reply(changed)
 
 
-@router.post("/renewals", response_model=figures.RenewalRecorded, responses=problems(*REFUSALS, InFlight))
+@router.post(
+    f"{FINANCE}/renewals", response_model=figures.RenewalRecorded, responses=problems(*REFUSALS, InFlight)
+)
 async def record_domain_renewal(
     domain_id: DomainKey,
     body: renewals.RenewalCreate,
@@ -102,3 +112,18 @@ async def record_domain_renewal(
     )
     after = await finance.get_finance(conn, account_id=account_id, key=str(recorded.domain.id))
     return mapping.recorded_reply(recorded, after)
+
+
+@router.get(
+    "/summary",
+    response_model=summary.PortfolioSummaryReply,
+    responses=problems(*team.ACCESS_REFUSALS),
+    openapi_extra=BEYOND_SPEC,
+)
+async def get_portfolio_summary(
+    caller: Reader, conn: Reads, months: Months = 12, portfolio: team.PortfolioAccount = None
+) -> summary.PortfolioSummaryReply:
+    """Read what all domains cost and earned: totals by month, currency, public suffix and tag."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await finance.get_summary(conn, account_id=access.portfolio_id, months=months)
+    return summary.summary_reply(found, shows_finance=team.shows_finance(access))

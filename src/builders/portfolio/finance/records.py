@@ -13,9 +13,10 @@ from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.domains.records import Domain
 from builders.portfolio.finance.calculation import Figures
 from builders.portfolio.finance.recommendation import Recommendation
-from builders.portfolio.ledger.records import Entry, EntryKind, NewEntry
+from builders.portfolio.ledger.records import Entry, EntryKind, NewEntry, Totals
 
 MAX_ENTRIES = 100  # entries, fees or instalments of one request
+MAX_MONTHS = 120  # of a summary
 MAX_TEXT = 200  # characters of a venue or of a reference to the buyer
 
 
@@ -233,3 +234,26 @@ class RecordedRenewal:
     previous_expires_at: datetime | None
     duplicate_of: UUID | None  # the entry of an earlier renewal that is likely the same
     notices: Sequence[RenewalNotice]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledTotals:
+    """The totals of the domains with a public suffix, or with a tag."""
+
+    label: str
+    domains: int
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortfolioSummary:
+    """What the domains of a portfolio cost and earned in a period."""
+
+    since: date
+    until: date
+    domains: int
+    total: Totals
+    by_month: Mapping[date, Totals]  # each month of the period by its first day, in order
+    by_currency: Mapping[str, Totals]  # each in its own currency
+    by_tld: Sequence[LabelledTotals]
+    by_tag: Sequence[LabelledTotals]  # a domain with several tags counts in each

@@ -10,3 +10,4 @@ from builders.portfolio.finance.renewals import (
     find_duplicate as find_duplicate,
     record_renewal as record_renewal,
 )
+from builders.portfolio.finance.summary import get_summary as get_summary

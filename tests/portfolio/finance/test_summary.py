@@ -1,0 +1,133 @@
+"""GET /v1/portfolio/summary: what all domains cost and earned."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from builders.identity.records import Preset
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
+from tests.cast import Client, Person
+from tests.conftest import MakePerson
+from tests.portfolio.finance.make import DOMAINS, usd
+from tests.portfolio.ledger.make import add_rates, entry
+from tests.portfolio.team.make import code, join, of
+
+SUMMARY = "/v1/portfolio/summary"
+MONEY = ("cost", "income", "sale", "net")
+
+
+async def read(person: Client, headers: Any = None, **query: Any) -> dict[str, Any]:
+    answer = await person.get(SUMMARY, params=query, headers=headers)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def add(owner: Person, domain: str, *tags: str) -> UUID:
+    answer = await owner.post(DOMAINS, json={"domain": domain, "tags": tags})
+    assert answer.status_code == 201, answer.text
+    return UUID(answer.json()["id"])
+
+
+async def post(database: Database, account_id: UUID, *entries: NewEntry) -> None:
+    async with database.transaction() as conn:
+        await ledger.post_entries(conn, account_id=account_id, entries=entries)
+
+
+def amounts(sums: dict[str, Any]) -> list[str]:
+    return [sums[name]["amount"] for name in MONEY]
+
+
+@pytest.fixture
+async def owner(alice: Person, database: Database) -> Person:
+    """Alice has three domains with entries of this month, of two months before, and of earlier years."""
+    await add_rates(database)
+    today = clock.now().date()
+    earlier = today.replace(day=1)
+    for _ in range(2):  # months
+        earlier = (earlier - timedelta(days=1)).replace(day=1)
+    com, uk, last = (
+        await add(alice, "harbour.com", "brand", "geo"),
+        await add(alice, "harbour.co.uk", "geo"),
+        await add(alice, "pier.com"),
+    )
+    await post(
+        database,
+        alice.account.id,
+        entry(com, "100.00", kind=EntryKind.ACQUISITION, occurred_on=earlier),
+        entry(com, "10.00", occurred_on=today),
+        entry(com, "4.00", kind=EntryKind.REFUND, occurred_on=today),
+        entry(uk, "8.50", kind=EntryKind.PARKING_REVENUE, source=EntrySource.PARKING, occurred_on=today),
+        entry(uk, "3.00", "BTC", occurred_on=today),
+        entry(uk, "77.00", occurred_on=today.replace(year=today.year - 9, day=1)),
+        entry(last, "500.00", kind=EntryKind.SALE, source=EntrySource.SALE, occurred_on=earlier),
+        entry(last, "50.00", kind=EntryKind.COMMISSION, source=EntrySource.SALE, occurred_on=earlier),
+        entry(last, "9.00", occurred_on=today + timedelta(days=1)),
+    )
+    return alice
+
+
+async def test_totals_by_month_currency_suffix_and_tag(owner: Person) -> None:
+    found = await read(owner, months=4)
+    assert (found["base_currency"], found["domains"], found["redacted"]) == ("USD", 3, [])
+    assert found["until"] == clock.now().date().isoformat()
+    assert amounts(found["totals"]) == ["106.00", "8.50", "450.00", "352.50"]
+    assert (found["totals"]["entries"], found["totals"]["unconverted"]) == (7, 1)
+
+    months = found["months"]
+    assert [each["month"] for each in months] == sorted(each["month"] for each in months)
+    assert months[0]["month"] == found["since"][:7]
+    assert [amounts(each) for each in months] == [
+        ["0.00", "0.00", "0.00", "0.00"],
+        ["100.00", "0.00", "450.00", "350.00"],
+        ["0.00", "0.00", "0.00", "0.00"],
+        ["6.00", "8.50", "0.00", "2.50"],
+    ]
+    assert [(each["currency"], each["cost"]) for each in found["by_currency"]] == [
+        ("BTC", {"amount": "3.00", "currency": "BTC"}),
+        ("USD", usd("106.00")),
+    ]
+    assert [(each["tld"], each["domains"], amounts(each)) for each in found["by_tld"]] == [
+        ("com", 2, ["106.00", "0.00", "450.00", "344.00"]),
+        ("co.uk", 1, ["0.00", "8.50", "0.00", "8.50"]),
+    ]
+    assert [(each["tag"], each["domains"], amounts(each)) for each in found["by_tag"]] == [
+        ("geo", 2, ["106.00", "8.50", "0.00", "-97.50"]),
+        ("brand", 1, ["106.00", "0.00", "0.00", "-106.00"]),
+    ]
+    long = await read(owner, months=120)
+    assert (len(long["months"]), long["totals"]["cost"]) == (120, usd("183.00"))
+
+
+async def test_an_empty_portfolio_has_months_without_entries(bob: Person) -> None:
+    found = await read(bob)
+    assert [len(found[name]) for name in ("months", "by_currency", "by_tld", "by_tag")] == [12, 0, 0, 0]
+    assert {*map(tuple, map(amounts, [found["totals"], *found["months"]]))} == {("0.00",) * 4}
+
+
+async def test_who_sees_the_summary(owner: Person, bob: Person, charlie: Person, people: MakePerson) -> None:
+    assert code(await bob.get(SUMMARY, headers=of(owner))) == (404, "portfolio_not_found")
+    await join(owner, charlie, "viewer")
+    shown = await read(charlie, headers=of(owner))
+    assert shown["redacted"] == ["finance"]
+    sums = [shown["totals"], *shown["months"], *shown["by_currency"], *shown["by_tld"], *shown["by_tag"]]
+    assert {each[name] for each in sums for name in MONEY} == {None}
+    assert shown["domains"] == 3
+    accountant = await people("ann", Preset.DOMAINER_FULL)
+    await join(owner, accountant, "accountant")
+    assert await read(accountant, headers=of(owner)) == await read(owner)
+    assert (await read(owner.test))["domains"] == 0
+    developer = await people("dan", Preset.DEVELOPER_FULL)
+    assert code(await developer.get(SUMMARY)) == (403, "insufficient_scope")
+
+
+@pytest.mark.parametrize("months", ["0", "121", "many"])
+async def test_a_period_has_bounds(owner: Person, months: str) -> None:
+    answer = await owner.get(SUMMARY, params={"months": months})
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["query", "months"]
