@@ -118,6 +118,7 @@ REFUSED: list[tuple[dict[str, object], tuple[list[str | int], str]]] = [
     ({"amount": "1", "years": "1"}, (["years"], "int_type")),
     ({"amount": "1", "currency": "usd"}, (["currency"], "string_pattern_mismatch")),
     ({"amount": "1.5", "currency": "JPY"}, (["amount"], "money_amount")),
+    ({"amount": "1", "renewed_on": "2126-01-01"}, (["renewed_on"], "date_in_future")),
     ({"amount": "1", "kind": "registration"}, (["kind"], "literal_error")),
     ({"amount": "1", "renewed_on": "yesterday"}, (["renewed_on"], "date_from_datetime_parsing")),
 ]

@@ -1,10 +1,14 @@
 """The member `sale` of PATCH /v1/portfolio/domains/{domain_id}/finance."""
 
 import asyncio
+from uuid import UUID
 
-from builders.kit.db.connections import Conn
+from builders.kit.db.connections import Conn, Database
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import EntryKind, EntrySource
 from tests.cast import Person
 from tests.portfolio.finance.make import DOMAINS, SALE, Book, add_domain, amounts, changed, shown, usd
+from tests.portfolio.ledger.make import entry
 
 
 async def test_a_sale_sets_the_status_and_its_void_restores_it(book: Book, conn: Conn) -> None:
@@ -133,6 +137,25 @@ async def test_the_entry_of_the_price_voids_the_sale(book: Book) -> None:
     found = await book.change(entries_void=[price])
     assert (found["sale"], found["status"]) == (None, "owned")
     assert all(each[3] for each in shown(found))
+
+
+async def test_an_imported_sale_is_voided_or_replaced(alice: Person, book: Book, database: Database) -> None:
+    sold = [
+        entry(UUID(book.domain_id), "900", kind=EntryKind.SALE, source=EntrySource.IMPORT),
+        entry(UUID(book.domain_id), "90", kind=EntryKind.COMMISSION, source=EntrySource.IMPORT),
+    ]
+    await alice.patch(f"{DOMAINS}/{book.domain_id}", json={"status": "sold"})
+    async with database.transaction() as conn:
+        posted = await ledger.post_entries(conn, account_id=alice.account.id, entries=sold)
+    found = await book.get()
+    assert amounts(found["sale"], "gross", "costs", "net", "price") == ["900.00", "90.00", "810.00", None]
+    found = await book.change(entries_void=[str(posted[0].entry.id)])
+    assert (found["sale"], found["status"]) == (None, "owned")
+    assert amounts(found, "net_position") == ["0.00"]
+    async with database.transaction() as conn:
+        await ledger.post_entries(conn, account_id=alice.account.id, entries=sold[:1])
+    found = await book.change(sale={"gross": usd("950")})
+    assert amounts(found["sale"], "gross", "price") == ["950.00", "950.00"]
 
 
 async def test_of_two_sales_at_once_one_is_recorded(book: Book) -> None:

@@ -1,5 +1,6 @@
 """PATCH /v1/portfolio/domains/{domain_id}/finance."""
 
+import asyncio
 from typing import Any
 
 from builders.kit.db.connections import Conn
@@ -155,3 +156,15 @@ async def test_who_recorded_an_entry_is_known(alice: Person, charlie: Person, bo
         "SELECT created_by FROM portfolio_ledger_entries WHERE domain_id = %s", [book.domain_id]
     )
     assert await cursor.fetchone() == (charlie.account.id,)
+
+
+async def test_the_base_currency_changes_while_others_record(book: Book) -> None:
+    books = [await add_domain(book.owner, f"pier{at}.com") for at in range(3)]
+    add = [{"kind": "tax", "amount": "1", "currency": "USD", "occurred_on": "2024-03-04"}]
+    first = [(await each.change(entries_add=add))["entries"][0]["id"] for each in books]
+    void = [each.change(entries_void=[at], entries_add=add) for each, at in zip(books, first, strict=True)]
+    await asyncio.gather(book.change(base_currency="EUR"), *void, book.change(base_currency="GBP"))
+    for each in books:
+        found = await each.get()
+        assert found["total_cost"]["currency"] == found["base_currency"]
+        assert found["entries"][0]["base_amount"]["currency"] == found["base_currency"]

@@ -44,7 +44,10 @@ async def change_finance(
     today = clock.now().date()
     before = await read_finance(conn, account_id=account_id, domain=domain, as_of=today)
     plan = _plan(before, change, member_id)
-    if change.base_currency is not UNSET:
+    # Before any entry is locked: who changes the base currency waits for all entries of the portfolio.
+    if change.base_currency is UNSET:
+        await ledger.lock_base_currency(conn, account_id=account_id)
+    else:
         await ledger.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
     await _write(conn, account_id, before, plan, member_id)
     changed = await domains.change_domain(
@@ -121,10 +124,12 @@ def _plan_voids(before: DomainFinance, change: FinanceChange) -> tuple[Plan, Pat
         entry = by_id.get(entry_id)
         if entry is None:
             raise Invalid(("body", "entries_void", at), "The domain has no such entry.", "entry_unknown")
-        if entry.is_void or before.sale is None or not sales.is_of_sale(before.sale, entry):
+        if entry.is_void or not sales.is_of_any_sale(before.sale, entry):
             void.append(entry_id)
-        elif change.sale is UNSET and sales.name_of(entry) == sales.PRICE:
+        elif sales.is_price(before.sale, entry) and change.sale is UNSET:
             sale = None
+        elif before.sale is None:
+            void.append(entry_id)
         else:
             message = "The entry is part of the sale: change `sale`, or send null for it."
             raise Invalid(("body", "entries_void", at), message, "entry_of_sale")

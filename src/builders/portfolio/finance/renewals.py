@@ -17,6 +17,7 @@ from builders.portfolio.finance.references import renewal_reference, shown_refer
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Entry, EntrySource, NewEntry
 
+DAY = timedelta(days=1)  # that another time zone can be ahead
 MAX_TERM = 10  # years that a registration can last from now
 SAME_DAYS, SAME_AMOUNT = 7, Decimal("0.05")  # up to which two renewals are likely the same
 
@@ -27,8 +28,10 @@ async def record_renewal(
     """Record a renewal and move the expiry of the domain; publish portfolio.renewal.recorded.
 
     A likely duplicate is recorded, too, and named: a domain can be renewed twice. Raises DomainNotFound, and
-    Invalid for an expiry that no registration can have.
+    Invalid for a day in the future and for an expiry that no registration can have.
     """
+    if renewal.renewed_on > (clock.now() + DAY).date():
+        raise Invalid(("body", "renewed_on"), "What was paid is not in the future.", "date_in_future")
     domain = await domains.lock_domain(conn, account_id=account_id, key=key)
     entries = await ledger.list_entries(conn, account_id=account_id, domain_id=domain.id)
     duplicate = find_duplicate(entries, renewal)
@@ -64,7 +67,7 @@ def next_expiry(
     latest = add_years(now, MAX_TERM)
     present, given = domain.expires_at, renewal.new_expires_at
     if given is not None:
-        if given > latest + timedelta(days=1):  # the expiry is a day of another time zone
+        if given > latest + DAY:
             message = f"A registration lasts {MAX_TERM} years at most."
             raise Invalid(("body", "new_expires_at"), message, "expiry_too_far")
         is_earlier = present is not None and given < present

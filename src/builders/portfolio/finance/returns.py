@@ -11,7 +11,7 @@ import pyxirr
 
 DAYS_OF_YEAR = 365  # of an annual rate, also in leap years, as spreadsheets do it
 MIN_RATE, MAX_RATE = Decimal("-0.9999"), Decimal(1_000_000)  # a rate beyond them says nothing
-_precise = Context(prec=50)
+_precise = Context(prec=34)
 
 
 class XirrReason(StrEnum):

@@ -23,7 +23,7 @@ from builders.portfolio.finance.records import (
     SalePatch,
     SaleTerms,
 )
-from builders.portfolio.ledger.records import Entry, EntryKind, EntrySource, NewEntry
+from builders.portfolio.ledger.records import Entry, EntryGroup, EntryKind, EntrySource, NewEntry
 
 PRICE, INSTALLMENT, COMMISSION, FEE, SHARE = "price", "installment", "commission", "fee", "share"
 KEPT = (UNSET, None)  # of one form of the commission: the other stays
@@ -70,7 +70,7 @@ def plan_sale(
     A recorded sale replaces proceeds that came without one, from an import. Raises Invalid.
     """
     sale, status_before = before.sale, _status_before(before)
-    present = [each for each in before.entries if _is_of_any_sale(sale, each)]
+    present = [each for each in before.entries if is_of_any_sale(sale, each)]
     if patch is None:
         is_sold = before.domain.status is PortfolioDomainStatus.SOLD
         return Plan(
@@ -103,6 +103,21 @@ def plan_sale(
 def is_of_sale(sale: Sale, entry: Entry) -> bool:
     """Return whether an entry is one of those of a sale."""
     return entry.source is EntrySource.SALE and (entry.reference or "").startswith(f"{sale.id}/")
+
+
+def is_of_any_sale(sale: Sale | None, entry: Entry) -> bool:
+    """Return whether an entry is one of those of the recorded sale; without one, of a sale that was imported."""
+    if entry.is_void:
+        return False
+    if sale is not None:
+        return is_of_sale(sale, entry)
+    is_imported = entry.source is EntrySource.IMPORT and entry.group is EntryGroup.SALE
+    return is_imported or entry.kind in PROCEEDS_KINDS or entry.source is EntrySource.SALE
+
+
+def is_price(sale: Sale | None, entry: Entry) -> bool:
+    """Return whether an entry of a sale is that of its price, without which there is no sale."""
+    return entry.kind is EntryKind.SALE if sale is None else name_of(entry) == PRICE
 
 
 def name_of(entry: Entry) -> str:
@@ -220,14 +235,6 @@ def _total(currency: str, payments: Iterable[Payment | SaleFee]) -> Money:
 
 def _times(money: Money, factor: Decimal) -> Money:
     return Money(money.amount * factor, money.currency).quantized()
-
-
-def _is_of_any_sale(sale: Sale | None, entry: Entry) -> bool:
-    if entry.is_void:
-        return False
-    if sale is None:
-        return entry.kind in PROCEEDS_KINDS or entry.source is EntrySource.SALE
-    return is_of_sale(sale, entry)
 
 
 def _status_before(finance: DomainFinance) -> PortfolioDomainStatus:

@@ -4,6 +4,7 @@ from builders.portfolio.ledger.currencies import (
     convert_awaiting as convert_awaiting,
     convert_entries as convert_entries,
     get_base_currency as get_base_currency,
+    lock_base_currency as lock_base_currency,
     require_quoted as require_quoted,
     set_base_currency as set_base_currency,
 )
