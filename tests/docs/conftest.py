@@ -1,4 +1,4 @@
-"""A service as `script/server` starts it, for the pages that tell what to type."""
+"""A service as `script/server` starts it, for the pages with commands."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ _KEY = re.compile(r"(\w+_full) +(live|test) +(svc_\w+)")
 
 @pytest.fixture(scope="session")
 def demo() -> Iterator[Mapping[str, str]]:
-    """What a reader of the pages has to fill in, by the places where it stands in them."""
+    """Yield what a reader of the pages fills in, by the placeholder in their text."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
         settings = {"BUILDERS_DATA_DIR": f"{folder}/data", "PYTHONPATH": str(ROOT / "src")}
@@ -38,7 +38,7 @@ def demo() -> Iterator[Mapping[str, str]]:
 
 
 def _announced(process: "subprocess.Popen[str]") -> Mapping[str, str]:
-    """The address and the keys, as the service prints them; whatever it says later is read and dropped."""
+    """Return the address and the keys that the service prints; drop its later output."""
     assert process.stderr is not None
     too_late = threading.Timer(READY_WITHIN_S, process.kill)
     too_late.start()

@@ -20,7 +20,7 @@ from tests.docs.walks import Step, walk
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
-# Ends by itself never, needs a message or a folder of the system, or reads what the page before has made.
+# Commands that never end, need a message or a system folder, or read what an earlier page made.
 LEFT_OUT = ("serve", "worker", "mail show", "doctor", "aliases export", "leads erase")
 _COMMAND = re.compile(r"^ {4,}(?:script/)?builders ((?:.*\\\n)*.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"(?:^ {4}.*\n(?:\n(?= {4}))?)+", re.MULTILINE)
@@ -29,7 +29,7 @@ _PLACE = re.compile(r"…|\b[A-Z]{2,}_ID\b|\bINV-\d|\bKEY_ID\b")
 
 
 def commands(page: Path) -> list[list[str]]:
-    """The words of each command of a page that can be typed as it stands."""
+    """Return the words of each command of a page that can be typed as it stands."""
     found = (each.replace("\\\n", " ") for each in _COMMAND.findall(page.read_text(encoding="utf-8")))
     return [shlex.split(each) for each in found if not each.startswith(LEFT_OUT) and not _PLACE.search(each)]
 

@@ -1,4 +1,4 @@
-"""What pages point at is there: files, headings, paths, commands, settings, decisions, rooms."""
+"""Pages refer to what exists: files, headings, paths, commands, settings, decisions, packages."""
 
 import re
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 def anchors(page: str) -> set[str]:
-    """The headings of a page as links name them."""
+    """Return the headings of a page as links name them."""
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(page)}
 
 
-def dead(page: Path) -> Iterator[str]:
-    """Links that lead nowhere."""
+def broken_links(page: Path) -> Iterator[str]:
+    """Yield broken links."""
     for path, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
         target = (page.parent / path).resolve() if path else page
         if not target.exists():
@@ -48,7 +48,7 @@ def dead(page: Path) -> Iterator[str]:
 
 
 def unknown_command(words: list[str]) -> bool:
-    """Whether the words begin no command of the command line."""
+    """Return whether the words begin no command of the command line."""
     command: click.Command = main
     for word in words:
         if not isinstance(command, click.Group):
@@ -61,8 +61,8 @@ def unknown_command(words: list[str]) -> bool:
 
 
 @each_page
-def test_every_link_leads_somewhere(page: Path) -> None:
-    assert list(dead(page)) == []
+def test_no_link_is_broken(page: Path) -> None:
+    assert list(broken_links(page)) == []
 
 
 @each_page
@@ -75,7 +75,7 @@ def test_every_command_and_setting_exists(page: Path) -> None:
 
 
 @each_page
-def test_every_account_that_a_page_names_is_there(page: Path) -> None:
+def test_every_account_that_a_page_names_exists(page: Path) -> None:
     """The demo's, or one that the page makes."""
     text = page.read_text(encoding="utf-8")
     made = set(re.findall(r"accounts create --email (\S+)", text))
@@ -85,16 +85,16 @@ def test_every_account_that_a_page_names_is_there(page: Path) -> None:
 def test_every_code_that_a_plan_can_hold_is_explained() -> None:
     explained = (ROOT / "docs" / "explanation" / "plans-and-promotions.md").read_text(encoding="utf-8")
     names = (ROOT / "docs" / "reference" / "local-parts.md").read_text(encoding="utf-8")
-    room = "".join(
+    code = "".join(
         file.read_text(encoding="utf-8") for file in (ROOT / "src" / "builders" / "sandbox").glob("*.py")
     )
-    codes = set(re.findall(r"code=\"([a-z_]+)\"", room))
+    codes = set(re.findall(r"code=\"([a-z_]+)\"", code))
     assert codes
     assert sorted(code for code in codes if f"`{code}`" not in explained) == []
     assert sorted(each for each in (*Reason, *Detail) if f"`{each}`" not in names) == []
 
 
-def test_every_page_of_the_docs_is_on_the_map() -> None:
+def test_every_page_of_the_docs_is_in_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     linked = {(index.parent / path).resolve() for path, _ in _LINK.findall(index.read_text(encoding="utf-8"))}
     decisions = ROOT / "docs" / "decisions"
@@ -102,7 +102,7 @@ def test_every_page_of_the_docs_is_on_the_map() -> None:
     assert sorted(str(page.relative_to(ROOT)) for page in pages - linked - {index}) == []
 
 
-def test_every_decision_that_code_or_page_cites_is_written_down() -> None:
+def test_every_cited_decision_exists() -> None:
     files = [*PAGES, *(file for folder in ("src", "tests") for file in (ROOT / folder).rglob("*.py"))]
     cited = {number for file in files for number in _DECISION.findall(file.read_text(encoding="utf-8"))}
     written = {page.name[:4] for page in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
@@ -118,13 +118,13 @@ def test_each_decision_has_a_number_of_its_own_and_is_listed() -> None:
     assert [page for page in pages if page not in index] == []
 
 
-def test_every_path_has_its_room_on_the_map() -> None:
+def test_every_path_has_its_package_in_the_architecture() -> None:
     document = create_app(Settings()).openapi()
     mapped = [path.removesuffix("…").rstrip("/") for path in re.findall(r"`(/[^`]*)`", ARCHITECTURE)]
     assert [path for path in document["paths"] if not any(path.startswith(each) for each in mapped)] == []
 
 
-def test_every_room_is_on_the_map_and_those_to_come_are_marked() -> None:
+def test_every_package_is_in_the_architecture_and_planned_ones_are_marked() -> None:
     package = ROOT / "src" / "builders"
     built = {each.parent.name for each in package.glob("*/__init__.py")}
     built |= {each.stem for each in package.glob("*.py")} - {"__init__", "__main__"}
@@ -141,9 +141,9 @@ def test_a_command_that_does_not_exist_is_found(words: str, *, unknown: bool) ->
     assert unknown_command(words.split()) is unknown
 
 
-def test_a_dead_link_is_found(tmp_path: Path) -> None:
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# Two words\n[a](page.md) [b](#two-words) [c](gone.md) [d](page.md#gone) [e](https://x.example)"
     )
-    assert list(dead(page)) == ["gone.md", "page.md#gone"]
+    assert list(broken_links(page)) == ["gone.md", "page.md#gone"]

@@ -1,4 +1,4 @@
-"""The pages that tell what to type are typed, and the answers that they show are the answers."""
+"""The commands of the pages are typed, and print the answers that the pages show."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ tools = pytest.mark.skipif(
 
 
 def typed(page: Path, places: Mapping[str, str], folder: Path, *, start: str | None = None) -> list[str]:
-    """What each step of the page printed, held against what the page shows; `start` is typed first."""
+    """Return what each step of the page printed, after a comparison with the page; `start` is typed first."""
     steps = walks.read(page.read_text(encoding="utf-8"))
     steps = steps if start is None else [Step(lines=start, answer=None), *steps]
     printed = walks.walk(steps, places=places, folder=folder)

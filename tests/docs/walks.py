@@ -1,4 +1,4 @@
-"""A page as something to do: its shell lines, and the answers that it shows to them.
+"""A page as steps: its shell lines, and the answers that it shows.
 
 In an answer `…` stands for what was left out or differs each time, and a line break with the blanks after it for
 nothing, since answers are broken to fit the page.
@@ -17,14 +17,14 @@ _BETWEEN = "\n===== the next lines =====\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Shell lines to type, and the answer that the page promises, if it does."""
+    """Shell lines to type, and the answer that the page shows, if any."""
 
     lines: str
     answer: str | None
 
 
 def read(page: str) -> list[Step]:
-    """The `sh` blocks of a page, each with the `json` or `text` block that follows it."""
+    """Return the `sh` blocks of a page, each with the `json` or `text` block that follows it."""
     steps: list[Step] = []
     for kind, text in _FENCE.findall(page):
         if kind == "sh":
@@ -35,13 +35,13 @@ def read(page: str) -> list[Step]:
 
 
 def fits(answer: str, printed: str) -> bool:
-    """Whether what was printed is what the page shows."""
+    """Return whether the output is what the page shows."""
     parts = _BREAK.sub("", answer.strip()).split("…")
     return re.fullmatch(".*".join(map(re.escape, parts)), printed.strip(), re.DOTALL) is not None
 
 
 def walk(steps: list[Step], *, places: Mapping[str, str], folder: Path) -> list[str]:
-    """Types all the lines into one shell, in the folder; what each step printed.
+    """Type all the lines into one shell, in the folder; return what each step printed.
 
     `places` are what a reader fills in: the address, the keys. A line that fails ends the walk.
     """

@@ -1,4 +1,4 @@
-"""Bodies: read strictly, and what was not understood is named."""
+"""Bodies are read strictly, and unknown members are named."""
 
 import json
 from typing import Annotated, Any
