@@ -34,6 +34,7 @@ from builders.leads import api as leads_api
 from builders.mail import api as mail_api
 from builders.portfolio.domains import api as portfolio_domains_api
 from builders.portfolio.finance import api as portfolio_finance_api
+from builders.portfolio.imports import api as portfolio_imports_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.portfolio.parking import api as portfolio_parking_api
 from builders.portfolio.team import api as portfolio_team_api
@@ -76,6 +77,7 @@ ROUTERS = [
         portfolio_team_api.router,
         portfolio_domains_api.router,
         portfolio_finance_api.router,
+        portfolio_imports_api.router,
     ),
 ]
 # The areas of the document, in the order in which a newcomer reads them.
@@ -130,6 +132,7 @@ class Service(RequestMiddleware):
             cors,
             body_limit=settings.body_limit,
             body_budget=settings.body_budget,
+            large_bodies=front.large_bodies,
             secret_paths=SECRET_PATHS,
             proxies=proxies,
         )

@@ -17,6 +17,7 @@ from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
 from builders.portfolio.domains import jobs as portfolio_domains_jobs
+from builders.portfolio.imports import jobs as portfolio_imports_jobs
 from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
 from builders.portfolio.notifications import jobs as portfolio_notifications_jobs
 from builders.portfolio.team import jobs as portfolio_team_jobs
@@ -44,6 +45,7 @@ JOBS = [
     portfolio_notifications_jobs,
     portfolio_domains_jobs,
     portfolio_ledger_jobs,
+    portfolio_imports_jobs,
 ]
 
 _log = log.get_logger()

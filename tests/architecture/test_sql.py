@@ -55,6 +55,7 @@ MEANT = {
     "builders/portfolio/notifications/store/notices.py:PRUNE_KEYS": "as above, for their keys",
     "builders/portfolio/domains/store/due.py:CLAIM": "domains of all accounts fall due alike",
     "builders/portfolio/domains/store/rdap.py:CLAIM": "as above, for questions to registries",
+    "builders/portfolio/imports/store/imports.py:PRUNE_IMPORTS": "imports of all accounts grow old alike",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "invitations of all accounts expire alike",
     "builders/profile/store/verifications.py:PRUNE_SENT": "what was sent is forgotten whoever asked for it",
     "builders/domains/store/checks.py:CLAIM_DUE": "domains of all accounts fall due alike",

@@ -16,7 +16,7 @@ from builders.kit.db.connections import Reads
 from builders.kit.errors import UNAVAILABLE, problems
 from builders.kit.http import visitors
 from builders.kit.http.body_limits import body_limit
-from builders.kit.http.compiled_routes import EXTRA_MEDIA_TYPES
+from builders.kit.http.media_types import ALSO_JSON
 from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.routes import Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
@@ -48,7 +48,7 @@ _SUGGESTED = TypeAdapter(replies.SuggestReply)
 _KNOWN: dict[int | str, dict[str, Any]] = {304: {"description": "What the client has is still current."}}
 _SHOWN = {**_KNOWN, **UNAVAILABLE}  # from memory, which follows the database
 # What sendBeacon sends without asking first (kit/http/compiled_routes.py).
-_PLAIN: dict[str, Any] = {EXTRA_MEDIA_TYPES: ["text/plain"]}
+_PLAIN: dict[str, Any] = {ALSO_JSON: ["text/plain"]}
 _IMAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The image; with a `Range` of bytes its part, as 206.",

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from starlette.requests import ClientDisconnect
@@ -16,11 +17,18 @@ TOTAL = 1000
 class Upload:
     """A request whose body arrives when the test says so."""
 
-    def __init__(self, budget: BodyBudget, *, limit: int | None = None, length: int | None = None) -> None:
+    def __init__(
+        self,
+        budget: BodyBudget,
+        *,
+        limit: int | None = None,
+        length: int | None = None,
+        exceeds: bool = False,
+    ) -> None:
         self._parts = asyncio.Queue[Message]()
         headers = [] if length is None else [(b"content-length", b"%d" % length)]
         scope: Scope = {"type": "http", "headers": headers, BODY_BUDGET: budget}
-        self.request = LimitedRequest(scope, self._parts.get, self._send, limit=limit)
+        self.request = LimitedRequest(scope, self._parts.get, self._send, limit=limit, exceeds=exceeds)
         self.reading = asyncio.create_task(self.request.body())
 
     async def _send(self, message: Message) -> None:
@@ -48,7 +56,7 @@ def budget() -> BodyBudget:
 async def upload(budget: BodyBudget) -> AsyncIterator[Callable[..., Upload]]:
     made: list[Upload] = []
 
-    def make(**given: int) -> Upload:
+    def make(**given: Any) -> Upload:
         made.append(Upload(budget, **given))
         return made[-1]
 
@@ -109,6 +117,16 @@ async def test_a_cancellation_by_another_task_is_not_swallowed(upload: Callable[
     one.reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await one.reading
+
+
+async def test_an_operation_can_take_more_than_the_service(upload: Callable[..., Upload]) -> None:
+    one = upload(limit=900, length=900, exceeds=True)
+    await one.part(900, more=False)
+    assert len(await one.reading) == 900
+    with pytest.raises(BodyTooLarge, match="900 bytes"):
+        await upload(limit=900, length=901, exceeds=True).reading
+    with pytest.raises(BodyTooLarge, match="800 bytes"):
+        await upload(limit=900, length=801).reading
 
 
 async def test_a_body_is_refused_when_it_exceeds_its_limit(upload: Callable[..., Upload]) -> None:

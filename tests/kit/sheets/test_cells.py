@@ -40,7 +40,7 @@ def test_dates_are_read(cell: str) -> None:
     [
         ("2021/11/24 11:43 PST", datetime(2021, 11, 24, 19, 43, tzinfo=UTC)),
         ("2021-11-24T11:43:05Z", datetime(2021, 11, 24, 11, 43, 5, tzinfo=UTC)),
-        ("2021-11-24 11:43:05.250+01:00", datetime(2021, 11, 24, 10, 43, 5, tzinfo=UTC)),
+        ("2021-11-24 11:43:05.250+01:00", datetime(2021, 11, 24, 10, 43, 5, 250_000, tzinfo=UTC)),
         ("11/24/2021 11:43 PM", datetime(2021, 11, 24, 23, 43, tzinfo=UTC)),
         ("1637783003123", datetime(2021, 11, 24, 19, 43, 23, tzinfo=UTC)),
         ("1637783003", datetime(2021, 11, 24, 19, 43, 23, tzinfo=UTC)),

@@ -10,6 +10,7 @@ from builders.kit.sheets.layout import Layout, find_layout, normalize_header
 from builders.kit.sheets.records import records
 
 TEXT = "Domain,Note\r\ncafé.example,naïve\r\n"
+KEYS = {"domain", "domain name"}
 KNOWN = {"domain", "domain name", "expires", "price", "currency"}
 
 
@@ -32,7 +33,7 @@ def test_the_encoding_is_found(content: bytes, encoding: str) -> None:
 
 
 def layout(text: str) -> Layout:
-    return find_layout(text.splitlines(keepends=True), is_known=KNOWN.__contains__)
+    return find_layout(text.splitlines(keepends=True), is_known=KNOWN.__contains__, is_key=KEYS.__contains__)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -51,6 +52,8 @@ def test_sheets_without_a_header() -> None:
     found = layout("a.com\nb.com\n")
     assert (found.header, found.header_line, found.width) == ((), 0, 1) or found.header == []
     assert layout("domain\na.com\n").header_line == 1
+    assert layout("Domains\nDomain Name,Price\na.com,1\n").header_line == 2
+    assert layout("note,domain\nx,a.com\n").header_line == 1
     assert layout("a.com,2027-01-01\nb.com,2027-01-01\n").width == 2
     assert layout("").header_line == 0
 

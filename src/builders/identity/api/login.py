@@ -19,8 +19,8 @@ from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import Invalid, Problem, TokenInvalid, problems
 from builders.kit.http import error_pages, forms, html
 from builders.kit.http.bodies import ReplyWithHeaders
-from builders.kit.http.compiled_routes import EXTRA_MEDIA_TYPES
 from builders.kit.http.dependencies import KeyringDep, SettingsDep
+from builders.kit.http.media_types import ALSO_JSON
 from builders.kit.http.origins import OriginForbidden
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import rate_limit
@@ -40,7 +40,7 @@ def _signed_in_answer(new: SignedIn, *, secure: bool) -> ReplyWithHeaders:
     "/login",
     response_model=schemas.LoginReply,
     responses=problems(OriginForbidden),
-    openapi_extra={**BEYOND_SPEC, EXTRA_MEDIA_TYPES: [forms.MEDIA_TYPE]},
+    openapi_extra={**BEYOND_SPEC, ALSO_JSON: [forms.MEDIA_TYPE]},
     dependencies=[rate_limit(LOGIN)],
 )
 async def request_login(

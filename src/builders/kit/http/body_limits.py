@@ -26,10 +26,10 @@ class Busy(Problem):
 
 
 class BodyLimit:
-    """Marks an operation with its own limit on the body."""
+    """Marks an operation with its own limit on the body; one that `exceeds` may be above that of the service."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, *, exceeds: bool = False) -> None:
+        self.size, self.exceeds = size, exceeds
 
     def __call__(self) -> None:
         """Do nothing: the compiled route reads the limit (kit/http/compiled_routes.py)."""
@@ -40,10 +40,16 @@ def body_limit(size: int) -> Any:  # what `dependencies` takes: Depends has no p
     return Depends(BodyLimit(size))
 
 
-def find_body_limit(dependant: Dependant, *, has_caller: bool) -> int | None:
-    """Return the limit of an operation in bytes; None for that of the service."""
-    own = (each.call.size for each in dependant.dependencies if isinstance(each.call, BodyLimit))
-    return next(own, None if has_caller else PUBLIC_BODY_LIMIT)
+def large_body_limit(size: int) -> Any:  # as above
+    """Return an item for `dependencies` that limits the body, also above the limit of the service."""
+    return Depends(BodyLimit(size, exceeds=True))
+
+
+def find_body_limit(dependant: Dependant, *, has_caller: bool) -> tuple[int | None, bool]:
+    """Return the limit of an operation in bytes, None for that of the service; and whether it exceeds that."""
+    own = (each.call for each in dependant.dependencies if isinstance(each.call, BodyLimit))
+    limits = ((each.size, each.exceeds) for each in own)
+    return next(limits, (None if has_caller else PUBLIC_BODY_LIMIT, False))
 
 
 class BodyBudget:
@@ -85,11 +91,17 @@ class LimitedRequest(Request):
     """A request whose body is read in a loop: Starlette's way over generators takes 6 µs more."""
 
     def __init__(
-        self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send, *, limit: int | None = None
+        self,
+        scope: Scope,
+        receive: Receive = empty_receive,
+        send: Send = empty_send,
+        *,
+        limit: int | None = None,  # bytes; None for that of the service
+        exceeds: bool = False,  # whether the limit counts even if it is above that of the service
     ) -> None:
         super().__init__(scope, receive, send)
         self._budget: BodyBudget | None = scope.get(BODY_BUDGET)
-        self._limit = limit
+        self._limit, self._exceeds = limit, exceeds
         self._task: asyncio.Task[Any] | None = None  # that waits for more of the body
         self._is_refused = False
         self.held = 0  # bytes of the budget
@@ -125,9 +137,8 @@ class LimitedRequest(Request):
             self._budget.give_back(self)
 
     async def _read(self) -> bytes:
-        budget = self._budget
-        limit = self._limit
-        if budget is not None:
+        budget, limit = self._budget, self._limit
+        if budget is not None and not self._exceeds:
             limit = budget.limit if limit is None else min(limit, budget.limit)
         sent = dict[bytes, bytes](self.scope["headers"])
         if (

@@ -5,7 +5,7 @@ FastAPI's own parsers read declared parameters and bodies, and the signature sti
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from inspect import iscoroutinefunction
@@ -25,13 +25,13 @@ from builders.kit.http.body_limits import BodyLimit, LimitedRequest, find_body_l
 from builders.kit.http.callers import Caller, ScopeRequirement
 from builders.kit.http.deadline import Deadlines
 from builders.kit.http.heavy_requests import HeavyOperation
+from builders.kit.http.media_types import ALSO_JSON, RAW_MEMBERS, as_member
 from builders.kit.http.parameters import Field, Parameters, Values, is_plain_function
 from builders.kit.http.response_writer import ResponseWriter
 from builders.kit.limits import policies
 from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 
 LARGE_BODY = 64 * 1024  # bytes
-EXTRA_MEDIA_TYPES = "x-also-reads"  # OpenAPI extension: media types read as JSON too
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
 _MARKS = {idempotency.without_idempotency, prefetch.changes_state}  # dependencies without a value
@@ -75,7 +75,7 @@ class CompiledRoute:
         for each in dependant.dependencies:
             if not isinstance(each.call, _MARK_TYPES) and each.call not in _MARKS:
                 self._supply(route, each)
-        self.largest_body = find_body_limit(dependant, has_caller=self.needs is not None)
+        self.largest_body, self.exceeds_body_limit = find_body_limit(dependant, has_caller=self.needs is not None)
         self.limits = _operation_limits(route, has_caller=self.needs is not None)
         calls = [call for _, call, *_ in self.dependencies]
         self.asks_database = bool(self.conn_name) or connections.database in calls
@@ -90,7 +90,8 @@ class CompiledRoute:
         # A handler that describes its body in openapi_extra reads it: a form, or a signed message.
         self.ignores_body = not self.has_body and described is None and "GET" not in (route.methods or ())
         self.may_hold_unknown = any(map(restrictions.may_hold_unknown, self.body_fields))
-        self.also: Collection[str] = tuple((route.openapi_extra or {}).get(EXTRA_MEDIA_TYPES, ()))
+        self.also: Collection[str] = tuple((route.openapi_extra or {}).get(ALSO_JSON, ()))
+        self.raw: Mapping[str, str] = (route.openapi_extra or {}).get(RAW_MEMBERS, {})
         self.embed = route._embed_body_fields  # noqa: SLF001 - FastAPI keeps how a body is wrapped only here
         self.body_model = self.body_fields[0] if len(self.body_fields) == 1 and not self.embed else None
         self.validate = None if self.body_model is None else _validator(self.body_model)
@@ -123,7 +124,7 @@ class CompiledRoute:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
-        request = LimitedRequest(scope, receive, send, limit=self.largest_body)
+        request = LimitedRequest(scope, receive, send, limit=self.largest_body, exceeds=self.exceeds_body_limit)
         try:
             response = await self.respond_or_refuse(request)
         finally:
@@ -158,7 +159,7 @@ class CompiledRoute:
         """Read the request and run the handler for an authorized caller, on the current event loop."""
         values: Values = {} if caller is None else {self.caller_name: caller}
         body = await json_bodies.read_json(request, also=self.also) if self.has_body else None
-        await self._read(request, body, values)
+        await self._read(request, as_member(request, body, self.raw) if self.raw else body, values)
         if self.needs is not None and caller is not None:
             self.needs.require_settable(caller, (values[field.name] for field in self.body_fields))
         self.parameters.require_resources(values)

@@ -37,6 +37,7 @@ REPLAYED_HEADERS = frozenset(
 SELECTING_HEADERS = ("x-portfolio-account",)  # headers that select what a request changes
 _ANY = frozenset(("", "*/*", "application/json"))  # values of Accept that mean JSON
 MAX_KEY_LENGTH = 255
+LARGE_BODY = 1024 * 1024  # bytes; a repeated request has to have the same ones
 
 PARAMETER: Mapping[str, Any] = {  # OpenAPI's form
     "name": HEADER,
@@ -138,7 +139,7 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
         raise Invalid(
             ("header", HEADER), f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} characters.", "key_length"
         )
-    now, fingerprint = clock.now(), _fingerprint(request, body)
+    now, fingerprint = clock.now(), _fingerprint(request, await _text_of(request, body))
     row = {"account_id": account_id, "key": key}
     async with database.connection() as conn:
         times = {"now": now, "expired": now - RETENTION, "abandoned": now - CLAIM_TIMEOUT}
@@ -166,6 +167,13 @@ async def prune(conn: Conn) -> None:
     batch = {"expired": clock.now() - RETENTION, "batch": PRUNE_BATCH}
     while (await conn.execute(PRUNE, batch)).rowcount == PRUNE_BATCH:
         pass
+
+
+async def _text_of(request: Request, body: Any) -> Any:
+    """Return a parsed body, or the text of a large one: to write that in one form would block other requests."""
+    is_parsed = isinstance(body, (dict, list))
+    sent = await request.body() if is_parsed else b""
+    return sent if len(sent) > LARGE_BODY else body
 
 
 def _fingerprint(request: Request, body: Any) -> bytes:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined, from_json
 
 from builders.kit.errors import Invalid
 from builders.kit.http import forms
+from builders.kit.http.media_types import media_type_of
 
 Json = Any  # what a JSON text can hold
 
@@ -42,7 +43,7 @@ async def read_json(request: Request, *, also: Collection[str] = ()) -> Json:
     sent = dict(reversed(request.scope["headers"]))  # of duplicates the first counts, as in Starlette
     content_type = sent.get(b"content-type", b"").decode("latin-1")
     if not _is_json(content_type):
-        essence = _essence(content_type)
+        essence = media_type_of(content_type)
         if essence not in also:
             return raw
         if essence == forms.MEDIA_TYPE:
@@ -63,11 +64,6 @@ def _has_large_number(raw: bytes, value: Json) -> bool:
     if _EXPONENT.search(raw) and _LARGE.search(raw):
         return True
     return len(raw) > _LONGEST_PLAIN and _LONG.search(raw) is not None
-
-
-def _essence(content_type: str) -> str:
-    """Return the media type without its parameters; `text/plain` without one (RFC 2045, 5.2)."""
-    return content_type.partition(";")[0].strip().lower() or "text/plain"
 
 
 def _is_json(content_type: str) -> bool:

@@ -8,7 +8,7 @@ import itertools
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from contextvars import ContextVar
 from types import EllipsisType
 from typing import Any
@@ -73,6 +73,7 @@ class RequestMiddleware:
         *,
         body_limit: int,
         body_budget: int = 64 * 1024 * 1024,
+        large_bodies: Mapping[str, int] | None = None,
         secret_paths: tuple[str, ...] = (),
         log_requests: bool = True,
         proxies: Proxies | None = None,
@@ -80,6 +81,7 @@ class RequestMiddleware:
         self.app = app
         self.proxies = proxies  # None when no proxy is trusted
         self.bodies = BodyBudget(limit=body_limit, total=body_budget)
+        self.large_bodies = large_bodies or {}  # the limit of a path whose bodies may be above `body_limit`
         self.secret_paths = secret_paths  # prefixes of paths whose rest must not be logged
         self.log_requests = log_requests
 
@@ -116,7 +118,7 @@ class _Exchange:
         self.began = time.perf_counter()
         self.scope, self._receive, self._send = scope, receive, send
         self.status = 0
-        self.limit = middleware.bodies.limit
+        self.limit = middleware.large_bodies.get(scope["path"], middleware.bodies.limit)
         self.sent = sent = dict[bytes, bytes](scope["headers"])
         self.id = _id_of(sent.get(b"x-request-id"))
         _bound_id.set(self.id)

@@ -21,6 +21,7 @@ class PathRouter:
         self.limits = limits
         self.table: PathTable[ASGIApp] = PathTable()
         self.remedies: PathTable[str] = PathTable()  # of methods that a path does not have
+        self.large_bodies: dict[str, int] = {}  # the limit of a path whose bodies may exceed that of the service
         for router in routers:
             app.include_router(router)
             for method, path, remedy in router.remedies:
@@ -31,6 +32,8 @@ class PathRouter:
         app.state.table = self.table
 
     def _add(self, route: Route) -> None:
+        if route.compiled.exceeds_body_limit and route.compiled.largest_body is not None:
+            self.large_bodies[route.path] = route.compiled.largest_body
         for method in route.methods or ():
             self.table.add(method, route.path, route.compiled)
         if route.compiled.has_head:

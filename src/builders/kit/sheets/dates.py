@@ -140,9 +140,11 @@ def _at(day: date, found: re.Match[str]) -> date | datetime:
     hours = int(hour)
     if found["half"]:
         hours = hours % _NOON + (_NOON if found["half"].lower() == "pm" else 0)
-    second = int(rest[0].partition(".")[0]) if rest else 0
+    second, _, fraction = rest[0].partition(".") if rest else ("0", "", "")
     zone = timezone(_offset(found["zone"] or "z"))
-    return datetime.combine(day, time(hours, int(minute), second), zone).astimezone(UTC)
+    return datetime.combine(day, time(hours, int(minute), int(second), int(f"{fraction:0<6.6}")), zone).astimezone(
+        UTC
+    )
 
 
 def _offset(zone: str) -> timedelta:

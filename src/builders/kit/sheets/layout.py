@@ -35,30 +35,40 @@ def normalize_header(text: str) -> str:
     return " ".join(plain.split())
 
 
-def find_layout(lines: Iterable[str], *, is_known: Callable[[str], bool]) -> Layout:
-    """Return the layout of a sheet; `is_known` says whether a normalized header is one.
+def _none(header: str) -> bool:
+    del header
+    return False
 
-    The header is the first of at most MAX_BANNER_LINES + 1 rows that has two known headers, or one in a sheet of
-    one column.
+
+def find_layout(
+    lines: Iterable[str], *, is_known: Callable[[str], bool], is_key: Callable[[str], bool] = _none
+) -> Layout:
+    """Return the layout of a sheet; `is_known` decides whether a normalized cell is a header.
+
+    Of the first MAX_BANNER_LINES + 1 rows, the one with the most known headers is the header: at least two, or
+    one that `is_key` says to suffice.
     """
     sample = list(islice(lines, SAMPLE_LINES + MAX_BANNER_LINES))
-    found = [_try(sample, delimiter, is_known) for delimiter in DELIMITERS]
+    found = [_try(sample, delimiter, is_known, is_key) for delimiter in DELIMITERS]
     best = max(
         found, key=lambda each: (each.known, each.stable if each.layout.width > 1 else 0, each.layout.width)
     )
     return best.layout
 
 
-def _try(sample: Sequence[str], delimiter: str, is_known: Callable[[str], bool]) -> _Candidate:
+def _try(
+    sample: Sequence[str], delimiter: str, is_known: Callable[[str], bool], is_key: Callable[[str], bool]
+) -> _Candidate:
     rows = [(at, _split(line, delimiter)) for at, line in enumerate(sample, start=1) if line.strip()]
     widths = Counter(len(cells) for _, cells in rows)
     width = max(widths, key=lambda each: (widths[each], each), default=1)
-    needed = _ENOUGH if max(widths, default=1) > 1 else 1
+    best = _Candidate(0, widths[width], _layout(delimiter, (), 0, width))
     for at, cells in rows[: MAX_BANNER_LINES + 1]:
-        known = sum(is_known(normalize_header(cell)) for cell in cells)
-        if known >= needed:
-            return _Candidate(known, widths[width], _layout(delimiter, cells, at, width))
-    return _Candidate(0, widths[width], _layout(delimiter, (), 0, width))
+        headers = [normalize_header(cell) for cell in cells]
+        known = sum(map(is_known, headers))
+        if known > best.known and (known >= _ENOUGH or any(map(is_key, headers))):
+            best = _Candidate(known, widths[width], _layout(delimiter, cells, at, width))
+    return best
 
 
 def _layout(delimiter: str, header: Sequence[str], line: int, width: int) -> Layout:

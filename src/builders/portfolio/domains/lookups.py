@@ -92,6 +92,11 @@ async def find_totals(conn: Conn, *, access: Access, domain_id: UUID) -> Totals 
     return (await ledger.list_totals(conn, account_id=access.portfolio_id, domain_ids=[domain_id]))[domain_id]
 
 
+async def list_batch(conn: Conn, *, account_id: UUID, after: str) -> Sequence[Domain]:
+    """Return the next domains behind a name, from the first for ""; none at the end."""
+    return await pages.list_batch(conn, account_id=account_id, after=after, limit=BATCH)
+
+
 async def stream_domains(conn: Conn, *, account_id: UUID) -> AsyncIterator[Sequence[Domain]]:
     """Yield all domains of a portfolio in the order of their names, some at a time."""
     after = ""

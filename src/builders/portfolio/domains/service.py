@@ -26,6 +26,7 @@ from builders.portfolio.domains.lookups import (
     find_domains_by_id as find_domains_by_id,
     find_totals as find_totals,
     get_domain as get_domain,
+    list_batch as list_batch,
     list_domains as list_domains,
     list_label_groups as list_label_groups,
     list_tags as list_tags,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import groupby
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -96,6 +97,15 @@ async def list_entries(
     With `currency` the base amounts are in that currency, at the rate of each entry's date.
     """
     return await store.list_entries(conn, account_id=account_id, domain_id=domain_id, currency=currency)
+
+
+async def list_entries_by_domain(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]
+) -> Mapping[UUID, Sequence[Entry]]:
+    """Return the entries of domains that are not void, each domain's by date; in one statement."""
+    found = await store.list_entries_of(conn, account_id=account_id, domain_ids=domain_ids)
+    by_domain = groupby(found, key=lambda each: each.domain_id)
+    return {domain_id: list(entries) for domain_id, entries in by_domain}
 
 
 async def list_totals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Totals]:

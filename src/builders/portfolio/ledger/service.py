@@ -11,6 +11,7 @@ from builders.portfolio.ledger.currencies import (
 from builders.portfolio.ledger.entries import (
     get_statement as get_statement,
     list_entries as list_entries,
+    list_entries_by_domain as list_entries_by_domain,
     list_totals as list_totals,
     post_entries as post_entries,
     void_domains as void_domains,

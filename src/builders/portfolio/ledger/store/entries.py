@@ -98,7 +98,12 @@ LIST_ENTRIES = """
     ) AS present (base)
     WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s ORDER BY occurred_on, id
 """
-# The same in a currency other than the base currency.
+LIST_ENTRIES_OF = f"""
+    SELECT {COLUMNS} FROM portfolio_ledger_entries
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND voided_at IS NULL
+    ORDER BY domain_id, occurred_on, id
+"""  # noqa: S608 - of constants
+# The entries of one domain, in a currency other than the base currency.
 LIST_ENTRIES_IN = f"""
     WITH entry AS (
         SELECT * FROM portfolio_ledger_entries
@@ -248,6 +253,13 @@ async def list_entries(conn: Conn, *, account_id: UUID, domain_id: UUID, currenc
         else:
             row |= {"base_currency": currency, "decimals": decimals_of(currency), "euro": EURO}
             await cursor.execute(LIST_ENTRIES_IN, row)
+        return await cursor.fetchall()
+
+
+async def list_entries_of(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Entry]:
+    """Return the entries of domains that are not void, by domain and date."""
+    async with conn.cursor(row_factory=class_row(Entry)) as cursor:
+        await cursor.execute(LIST_ENTRIES_OF, {"account_id": account_id, "domain_ids": list(domain_ids)})
         return await cursor.fetchall()
 
 

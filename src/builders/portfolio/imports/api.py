@@ -1,0 +1,201 @@
+"""/v1/portfolio/import, /v1/portfolio/imports, /v1/portfolio/export and /v1/portfolio/export.csv."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Depends, Path, Query
+from starlette.responses import Response, StreamingResponse
+
+from builders.kit.db.connections import Database, Reads, Tx, database
+from builders.kit.errors import problems
+from builders.kit.http.body_limits import large_body_limit
+from builders.kit.http.bulk import RowOutcome
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import KeyringDep
+from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.media_types import RAW_MEMBERS
+from builders.kit.http.pagination import PageQuery, PageReply
+from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.portfolio.imports import errors, export_replies, exporting, replies, schemas, service as imports
+from builders.portfolio.imports.records import MAX_BYTES, DateNotation, ImportConflict
+from builders.portfolio.imports.schemas import FileOptions
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Access, Permission
+
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+Reader = Annotated[Caller, needs("portfolio:read")]
+Writer = Annotated[Caller, needs("portfolio:write")]
+ImportId = Annotated[UUID, Path(description="Identifier of the import."), ResourceId(errors.ImportNotFound)]
+SELECTED = (team.PortfolioNotFound, team.RoleForbidden)
+IMPORTS = declare(
+    Policy(name="portfolio_imports", quota=120, window_s=3_600, by="account", counts="Imports into portfolios.")
+)
+EXPORTS = declare(
+    Policy(name="portfolio_exports", quota=60, window_s=3_600, by="account", counts="Exports of portfolios.")
+)
+_SHEET: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A CSV file, as an attachment.",
+        "content": {"text/csv": {"schema": {"type": "string"}, "example": exporting.HEADER}},
+    }
+}
+
+
+def file_options(
+    format: Annotated[schemas.FormatName | None, Query(description=schemas.FORMAT)] = None,  # noqa: A002 - its name in the query
+    on_conflict: Annotated[ImportConflict | None, Query(description=schemas.ON_CONFLICT)] = None,
+    date_order: Annotated[DateNotation | None, Query(description=schemas.DATE_ORDER)] = None,
+    dry_run: Annotated[bool | None, Query(description=schemas.DRY_RUN)] = None,
+    registrar: Annotated[
+        schemas.RegistrarName | None, Query(description="Registrar of domains that have none.")
+    ] = None,
+    currency: Annotated[
+        schemas.CurrencyCode | None, Query(description="ISO 4217 code of amounts without a currency.")
+    ] = None,
+) -> FileOptions:
+    """Return the options of the query, for a body of type text/csv; with JSON they count before its members."""
+    members = {"format": format, "on_conflict": on_conflict, "date_order": date_order, "dry_run": dry_run}
+    defaults = {"registrar": registrar, "currency": currency}
+    return FileOptions(
+        members={name: value for name, value in members.items() if value is not None},
+        defaults={name: value for name, value in defaults.items() if value is not None},
+    )
+
+
+@router.post(
+    "/import",
+    response_model=replies.PortfolioImportReply,
+    responses=problems(*SELECTED, errors.TooManyImports, HeavyRequestRunning, InFlight),
+    dependencies=[rate_limit(IMPORTS), large_body_limit(MAX_BYTES), heavy(above=LARGE_BODY)],
+    openapi_extra={RAW_MEMBERS: {"text/csv": "csv"}},
+)
+async def import_portfolio(
+    body: schemas.PortfolioImportCreate,
+    caller: Writer,
+    conn: Tx,
+    keyring: KeyringDep,
+    options: Annotated[FileOptions, Depends(file_options)],
+    portfolio: team.PortfolioAccount = None,
+) -> replies.PortfolioImportReply:
+    """Import domains, purchases and sales from a file, from rows, or from names.
+
+    Send JSON, or a CSV file as a body of type `text/csv`: up to 50 MB and 100,000 rows. A bad row is refused
+    alone, with its line, column and reason. Up to 2,000 rows and 1 MB are imported at once. A larger source
+    becomes a job: its `state` is `queued`, and `GET /v1/portfolio/imports/{import_id}` has its progress and
+    results. The same source again changes nothing. An import can be undone for 24 hours. The added and changed
+    domains have no events of their own: `portfolio.import.completed` is published for all of them.
+    """
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    made = await imports.import_source(conn, access=access, new=body.new_import(options), keyring=keyring)
+    results = await imports.list_first_results(conn, account_id=access.portfolio_id, made=made)
+    return replies.import_reply(made, results)
+
+
+@router.get(
+    "/imports",
+    response_model=PageReply[replies.PortfolioImportItem],
+    responses=problems(*SELECTED),
+    openapi_extra=BEYOND_SPEC,
+)
+async def list_portfolio_imports(
+    caller: Reader, conn: Reads, page: PageQuery, portfolio: team.PortfolioAccount = None
+) -> PageReply[replies.PortfolioImportItem]:
+    """List the imports of the last 30 days, the newest first."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    return replies.import_page(await imports.list_imports(conn, account_id=access.portfolio_id, page=page))
+
+
+@router.get(
+    "/imports/{import_id}",
+    response_model=replies.PortfolioImportReply,
+    responses=problems(*SELECTED, errors.ImportNotFound),
+    openapi_extra=BEYOND_SPEC,
+)
+async def get_portfolio_import(
+    import_id: ImportId,
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    outcome: Annotated[RowOutcome | None, Query(description="Only rows with this outcome.")] = None,
+    portfolio: team.PortfolioAccount = None,
+) -> replies.PortfolioImportReply:
+    """Read the progress of an import, and a page of the results of its rows."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    made = await imports.get_import(conn, account_id=access.portfolio_id, import_id=import_id)
+    results = await imports.list_results(
+        conn, account_id=access.portfolio_id, made=made, outcome=outcome, page=page
+    )
+    return replies.import_reply(made, results)
+
+
+@router.post(
+    "/imports/{import_id}/undo",
+    response_model=replies.PortfolioImportItem,
+    responses=problems(*SELECTED, errors.ImportNotFound, errors.ImportRunning, errors.ImportFinal, InFlight),
+    dependencies=[heavy(is_alone=False)],
+    openapi_extra=BEYOND_SPEC,
+)
+async def undo_portfolio_import(
+    import_id: ImportId, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> replies.PortfolioImportItem:
+    """Undo an import: remove the domains that it added, restore changed fields, void its entries.
+
+    A field that was changed again since keeps its value. The undo of more than 2,000 rows is a job: `state` is
+    `undoing` until it has ended. Repeated, it changes nothing.
+    """
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    made = await imports.undo_import(conn, account_id=access.portfolio_id, import_id=import_id)
+    return replies.import_item(made)
+
+
+@router.get(
+    "/export",
+    response_model=export_replies.PortfolioExport,
+    responses=problems(*SELECTED),
+    dependencies=[rate_limit(EXPORTS)],
+    openapi_extra=BEYOND_SPEC,
+)
+async def export_portfolio(
+    caller: Reader, pool: Annotated[Database, Depends(database)], portfolio: team.PortfolioAccount = None
+) -> Response:
+    """Export all domains of the portfolio with their amounts, as the body of an import.
+
+    The import of an export changes nothing, and in another portfolio it loses nothing. Without the permission to
+    see finance, the members of money are null.
+    """
+    access = await _may_view(pool, caller, portfolio)
+    parts = imports.write_json(pool, account_id=access.portfolio_id, shows_finance=team.shows_finance(access))
+    return StreamingResponse(parts, media_type="application/json", headers=_attached("json"))
+
+
+@router.get(
+    "/export.csv",
+    response_class=Response,
+    responses={**_SHEET, **problems(*SELECTED)},
+    dependencies=[rate_limit(EXPORTS)],
+    openapi_extra=BEYOND_SPEC,
+)
+async def export_portfolio_csv(
+    caller: Reader, pool: Annotated[Database, Depends(database)], portfolio: team.PortfolioAccount = None
+) -> Response:
+    """Export all domains of the portfolio with their amounts, as a CSV file that an import reads.
+
+    Cells that a spreadsheet would take for formulas begin with an apostrophe, which an import removes. Without the
+    permission to see finance, the columns of money are empty.
+    """
+    access = await _may_view(pool, caller, portfolio)
+    parts = imports.write_csv(pool, account_id=access.portfolio_id, shows_finance=team.shows_finance(access))
+    return StreamingResponse(parts, media_type="text/csv", headers=_attached("csv"))
+
+
+async def _may_view(pool: Database, caller: Caller, portfolio: str | None) -> Access:
+    """Return the portfolio; the connection is given back before the export is sent."""
+    async with pool.connection() as conn:
+        return await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+
+
+def _attached(ending: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="portfolio.{ending}"'}

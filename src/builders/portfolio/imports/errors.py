@@ -1,0 +1,39 @@
+"""Refusals of imports."""
+
+from builders.kit.errors import Problem
+
+
+class ImportNotFound(Problem):
+    """There is no such import."""
+
+    status, code = 404, "import_not_found"
+    remedy = "List the imports of the portfolio: GET /v1/portfolio/imports."
+    collection = "/v1/portfolio/imports"
+
+
+class TooManyImports(Problem):
+    """Too many imports have not ended."""
+
+    status, code = 429, "too_many_imports"
+    remedy = "Wait for one of them to end: GET /v1/portfolio/imports."
+
+
+class ImportRunning(Problem):
+    """The import has not ended."""
+
+    status, code = 409, "import_running"
+
+
+class ImportFinal(Problem):
+    """The import can no longer be undone."""
+
+    status, code = 409, "import_final"
+
+
+class FileRefused(ValueError):
+    """No row of the file can be read; `member` is the member of the body that is wrong."""
+
+    def __init__(self, code: str, message: str, *, member: tuple[str, ...] = ("csv",)) -> None:
+        super().__init__(message)
+        self.code = code
+        self.member = member

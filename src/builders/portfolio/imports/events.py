@@ -1,0 +1,55 @@
+"""Events of imports."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+from builders.portfolio.imports.records import ImportState
+
+
+class ImportData(BaseModel):
+    """An import that has ended. It publishes no event for each of its domains."""
+
+    id: Annotated[
+        UUID, Field(description="Identifier of the import: GET /v1/portfolio/imports/{id} lists its rows.")
+    ]
+    state: Annotated[ImportState, Field(description="`completed`, `failed` (no row could be read) or `undone`.")]
+    format: Annotated[
+        str | None, Field(description="The recognized format; null when the file could not be read.")
+    ]
+    created: Annotated[int, Field(description="Rows that added a domain.")]
+    updated: Annotated[int, Field(description="Rows that changed a domain or recorded an amount.")]
+    unchanged: Annotated[int, Field(description="Rows whose values were there already.")]
+    skipped: Annotated[int, Field(description="Rows of domains that were to stay as they are.")]
+    errors: Annotated[int, Field(description="Rows that were refused.")]
+
+
+_EXAMPLE = ImportData(
+    id=UUID("0193a1b2-0000-7000-8000-000000000041"),
+    state=ImportState.COMPLETED,
+    format="godaddy",
+    created=180,
+    updated=12,
+    unchanged=5,
+    skipped=0,
+    errors=3,
+)
+
+IMPORT_COMPLETED = declare(
+    Event(
+        name="portfolio.import.completed",
+        version=1,
+        description="An import has ended. The added and changed domains have no events of their own.",
+        example=_EXAMPLE,
+    )
+)
+IMPORT_UNDONE = declare(
+    Event(
+        name="portfolio.import.undone",
+        version=1,
+        description="An import was undone: added domains are removed, changed fields restored.",
+        example=_EXAMPLE.model_copy(update={"state": ImportState.UNDONE}),
+    )
+)

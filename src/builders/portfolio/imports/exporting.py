@@ -1,0 +1,142 @@
+"""The export of a portfolio: rows with all that an import reads, as CSV and as the JSON body of an import."""
+
+import csv
+import io
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.sheets.cells import reversible_cell
+from builders.kit.values.money import Money
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.imports.fields import PRICES
+from builders.portfolio.imports.records import Field
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import Entry
+
+_PLAIN = (
+    *(Field.STATUS, Field.OWNERSHIP, Field.COUNTERPARTY, Field.REVENUE_SHARE, Field.REGISTRAR),
+    *(Field.REGISTERED_ON, Field.ACQUIRED_ON, Field.EXPIRES_AT, Field.EXPIRY_SOURCE),
+    *(Field.AUTO_RENEW, Field.LOCKED, Field.PRIVACY, Field.NAMESERVERS, Field.EPP_STATUSES),
+    *(Field.TAGS, Field.FOLDER, Field.NOTES, Field.PINNED),
+)
+_FINANCE = frozenset({Field.REVENUE_SHARE, *PRICES, *PRICES.values(), Field.ENTRIES})
+COLUMNS = (
+    *("domain", "unicode", *(each.value for each in _PLAIN)),
+    *(name.value for pair in PRICES.items() for name in pair),
+    Field.ENTRIES.value,
+)
+
+HEADER = ",".join(COLUMNS)
+
+
+async def write_csv(database: Database, *, account_id: UUID, shows_finance: bool) -> AsyncIterator[str]:
+    """Yield the lines of the CSV file, some at a time; without finance the columns of money are empty."""
+    yield _csv_lines([COLUMNS])
+    async for rows in _rows(database, account_id=account_id, shows_finance=shows_finance):
+        yield _csv_lines([[_cell(row, name) for name in COLUMNS] for row in rows])
+
+
+async def write_json(database: Database, *, account_id: UUID, shows_finance: bool) -> AsyncIterator[str]:
+    """Yield the parts of the JSON body; without finance the members of money are null."""
+    yield '{"rows":['
+    separator = ""
+    async for rows in _rows(database, account_id=account_id, shows_finance=shows_finance):
+        yield separator + ",".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+        separator = ","
+    yield "]}" if shows_finance else '],"redacted":["finance"]}'
+
+
+async def _rows(
+    database: Database, *, account_id: UUID, shows_finance: bool
+) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+    """Yield rows in the order of the names. No connection is held while the client reads."""
+    after = ""
+    while True:
+        async with database.connection() as conn:
+            found = await domains.list_batch(conn, account_id=account_id, after=after)
+            entries = await _entries(conn, account_id=account_id, found=found, shows_finance=shows_finance)
+        if not found:
+            return
+        yield [_row(each, entries.get(each.id, ()), shows_finance=shows_finance) for each in found]
+        after = found[-1].domain
+
+
+async def _entries(
+    conn: Conn, *, account_id: UUID, found: Sequence[Domain], shows_finance: bool
+) -> Mapping[UUID, Sequence[Entry]]:
+    if not found or not shows_finance:
+        return {}
+    return await ledger.list_entries_by_domain(conn, account_id=account_id, domain_ids=[each.id for each in found])
+
+
+def _row(domain: Domain, entries: Sequence[Entry], *, shows_finance: bool) -> Mapping[str, Any]:
+    row: dict[str, Any] = {"domain": domain.domain, "unicode": domain.unicode}
+    row |= {each.value: _json(getattr(domain, each.value)) for each in _PLAIN}
+    row |= {each.value: _json(getattr(domain, each.value)) for each in PRICES}
+    row[Field.ENTRIES.value] = [_entry(each) for each in entries]
+    return row if shows_finance else {name: None if name in _FINANCE else value for name, value in row.items()}
+
+
+def _entry(entry: Entry) -> Mapping[str, Any]:
+    values = {
+        "kind": entry.kind.value,
+        "amount": entry.money.to_wire()["amount"],
+        "currency": entry.currency,
+        "on": entry.occurred_on.isoformat(),
+        "years": entry.years,
+        "registrar": entry.registrar,
+        "memo": entry.memo,
+        "source": entry.source.value,
+        "reference": entry.reference,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _json(value: Any) -> Any:  # of any field
+    match value:
+        case None | bool():
+            return value
+        case Money():
+            return value.to_wire()
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case list() | tuple():
+            return list(value)
+        case Decimal():
+            return str(value)
+        case _:
+            return str(value)
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    """Return a member of a row as a cell that no spreadsheet takes for a formula."""
+    price = name.removesuffix("_currency")
+    money = row[price] if price in PRICES else None
+    match money or row.get(name):
+        case None:
+            text = ""
+        case {"amount": amount, "currency": currency}:
+            text = currency if name != price else amount
+        case bool() as flag:
+            text = "yes" if flag else "no"
+        case [] | "":
+            text = ""
+        case [str(), *_] as names:
+            text = ", ".join(names)
+        case list() as entries:
+            text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
+        case found:
+            text = str(found)
+    return reversible_cell(text)
+
+
+def _csv_lines(rows: Sequence[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()

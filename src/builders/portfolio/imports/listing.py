@@ -1,0 +1,49 @@
+"""Imports of a portfolio and the results of their rows, in pages."""
+
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
+from builders.kit.http.pagination import Page, PageRequest
+from builders.portfolio.imports import conversion
+from builders.portfolio.imports.records import Import, ImportRow, ImportState, Source
+from builders.portfolio.imports.running import INLINE_ROWS
+from builders.portfolio.imports.store import imports as store, rows as rows_store
+
+
+async def list_imports(conn: Conn, *, account_id: UUID, page: PageRequest) -> Page[Import]:
+    """Return the imports of a portfolio, the newest first."""
+    rows = await store.list_page(conn, account_id=account_id, before=page.before_id, limit=page.limit + 1)
+    return page.cut([conversion.import_of(row) for row in rows], key=lambda each: (str(each.id),))
+
+
+async def list_results(
+    conn: Conn, *, account_id: UUID, made: Import, outcome: RowOutcome | None, page: PageRequest
+) -> Page[RowResult]:
+    """Return the results of the rows of an import, in the order of the source."""
+    after = int(page.after[0] or 0) if page.after else -1
+    rows = await rows_store.list_page(
+        conn, account_id=account_id, import_id=made.id, outcome=outcome, after=after, limit=page.limit + 1
+    )
+    found = page.cut(rows, key=lambda each: (each.number,))
+    return Page(items=[_result(row, made.source) for row in found.items], next_cursor=found.next_cursor)
+
+
+async def list_first_results(conn: Conn, *, account_id: UUID, made: Import) -> Page[RowResult]:
+    """Return all results of an import that the request did itself, none of a queued one."""
+    if made.state is ImportState.QUEUED:
+        return Page(items=[], next_cursor=None)
+    page = PageRequest(limit=INLINE_ROWS)
+    return await list_results(conn, account_id=account_id, made=made, outcome=None, page=page)
+
+
+def _result(row: ImportRow, source: Source) -> RowResult:
+    return RowResult(
+        outcome=row.outcome,
+        line=row.position if source.has_lines else None,
+        index=None if source.has_lines else row.position,
+        domain=row.domain,
+        id=row.domain_id,
+        errors=[RowProblem(**each) for each in row.errors],
+        warnings=[RowProblem(**each) for each in row.warnings],
+    )

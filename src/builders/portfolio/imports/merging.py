@@ -1,0 +1,140 @@
+"""What a draft does to a domain: the fields of a new one, the patch of a present one, the missing entries."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from typing import Any
+from uuid import UUID
+
+from builders.portfolio.domains.records import (
+    MAX_TAGS,
+    Domain,
+    DomainPatch,
+    NewDomain,
+    Ownership,
+    PortfolioDomainStatus,
+)
+from builders.portfolio.imports.records import Draft, DraftEntry, ImportConflict
+from builders.portfolio.ledger.records import Entry, NewEntry
+
+# What a blank cell of a column sets with `overwrite`; the other fields become None, and those below stay.
+_CLEARED: Mapping[str, Any] = {"nameservers": (), "epp_statuses": (), "tags": (), "pinned": False}
+_KEPT = frozenset({"status", "ownership", "expiry_source"})
+EntryKey = tuple[Any, ...]
+
+
+def combine(first: Draft, later: Draft) -> Draft:
+    """Return two drafts of one domain as one: the values of the later count, tags are added."""
+    values = {
+        **first.values,
+        **{name: value for name, value in later.values.items() if name not in later.defaulted},
+    }
+    tags = list(dict.fromkeys((*first.values.get("tags", ()), *later.values.get("tags", ()))))[:MAX_TAGS]
+    known = Counter(map(_key_of_draft, first.entries))
+    return replace(
+        first,
+        values={**values, "tags": tags} if tags else values,
+        blank=first.blank & later.blank,
+        defaulted=(first.defaulted - later.values.keys()) | (first.defaulted & later.defaulted),
+        entries=(*first.entries, *_beyond(later.entries, known)),
+    )
+
+
+def new_domain(draft: Draft) -> NewDomain:
+    """Return the domain that a draft adds."""
+    if draft.name is None:
+        raise ValueError("A draft without a name adds no domain.")
+    values = dict(draft.values)
+    expires_at = _moment(values.get("expires_at"))
+    values["expires_at"] = expires_at
+    source = values.get("expiry_source") or draft.expiry_source
+    values["expiry_source"] = None if expires_at is None else source
+    ownership = values.get("ownership", Ownership.OWNED)
+    values.setdefault("status", PortfolioDomainStatus(ownership.value))
+    if ownership is Ownership.OWNED:
+        values |= {"counterparty": None, "revenue_share": None}
+    return NewDomain(name=draft.name, **values)
+
+
+def patch_of(domain: Domain, draft: Draft, on_conflict: ImportConflict) -> DomainPatch:
+    """Return the patch of a domain that the portfolio has."""
+    values = {
+        name: value
+        for name, value in draft.values.items()
+        if name not in draft.defaulted or getattr(domain, name) in (None, (), [])
+    }
+    if "expires_at" in values:
+        values |= _expiry(domain, draft, values)
+    if on_conflict is ImportConflict.OVERWRITE:
+        values |= {name: _CLEARED.get(name) for name in draft.blank - _KEPT}
+    elif "tags" in values:
+        values["tags"] = list(dict.fromkeys((*domain.tags, *values["tags"])))[:MAX_TAGS]
+    return DomainPatch(**values)
+
+
+def _expiry(domain: Domain, draft: Draft, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the expiry and its source; a date alone says nothing new about a time on that day."""
+    written = values["expires_at"]
+    now = domain.expires_at
+    is_same_day = now is not None and not isinstance(written, datetime) and now.date() == written
+    moment = now if is_same_day else _moment(written)
+    given = values.get("expiry_source")
+    source = domain.expiry_source if moment == now and given is None else given or draft.expiry_source
+    return {"expires_at": moment, "expiry_source": source}
+
+
+def _moment(value: date | datetime | None) -> datetime | None:
+    if value is None or isinstance(value, datetime):
+        return value
+    return datetime.combine(value, time(), UTC)
+
+
+def missing_entries(
+    draft: Draft, present: Sequence[Entry], *, domain_id: UUID, member_id: UUID
+) -> Sequence[NewEntry]:
+    """Return the entries of a draft that the domain does not have, whoever recorded them.
+
+    Entries are the same with the same kind, day and amount; two such entries of a draft are two. The reference of
+    an entry is made of these, so that it is recorded once.
+    """
+    known = Counter((each.kind, each.occurred_on, each.amount, each.currency) for each in present)
+    counts = Counter[EntryKey]()
+    missing = list[NewEntry]()
+    for each in draft.entries:
+        key = _key_of_draft(each)
+        counts[key] += 1
+        if counts[key] > known[key]:
+            missing.append(_new_entry(each, counts[key], domain_id=domain_id, member_id=member_id))
+    return missing
+
+
+def _beyond(entries: Iterable[DraftEntry], known: Counter[EntryKey]) -> Sequence[DraftEntry]:
+    counts = Counter[EntryKey]()
+    found = list[DraftEntry]()
+    for each in entries:
+        key = _key_of_draft(each)
+        counts[key] += 1
+        if counts[key] > known[key]:
+            found.append(each)
+    return found
+
+
+def _key_of_draft(entry: DraftEntry) -> EntryKey:
+    return (entry.kind, entry.occurred_on, entry.money.amount, entry.money.currency)
+
+
+def _new_entry(entry: DraftEntry, number: int, *, domain_id: UUID, member_id: UUID) -> NewEntry:
+    own = f"{domain_id}:{entry.kind}:{entry.occurred_on}:{entry.money.amount}:{entry.money.currency}:{number}"
+    return NewEntry(
+        domain_id=domain_id,
+        kind=entry.kind,
+        money=entry.money,
+        occurred_on=entry.occurred_on,
+        source=entry.source,
+        reference=entry.reference or own,
+        years=entry.years,
+        registrar=entry.registrar,
+        memo=entry.memo,
+        created_by=member_id,
+    )

@@ -1,0 +1,98 @@
+"""Reading of a table: a first pass counts its rows and decides how dates are written, a second one reads them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from builders.kit.sheets.dates import DateFormat, find_date_format, is_ambiguous
+from builders.portfolio.imports.errors import FileRefused
+from builders.portfolio.imports.fields import DATES
+from builders.portfolio.imports.formats import find_format, map_columns
+from builders.portfolio.imports.records import (
+    MAX_ROWS,
+    ColumnMap,
+    DateNotation,
+    Detected,
+    Draft,
+    Field,
+    ImportFormat,
+    Options,
+)
+from builders.portfolio.imports.rows import RowReader
+from builders.portfolio.imports.tables import Table
+
+LIST_FORMAT = "list"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A table that can be read: its rows are drafts."""
+
+    table: Table
+    detected: Detected
+    total: int  # rows
+    reader: RowReader
+
+    def drafts(self, *, start: int = 0) -> Iterator[Draft]:
+        """Yield the drafts of the rows from a number on."""
+        for number, (position, cells) in enumerate(self.table.read()):
+            if number >= start:
+                yield self.reader.read(position, cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Survey:
+    total: int
+    date_format: DateFormat | None  # that a date proves
+    is_ambiguous: bool  # a date would be another day in the other order
+
+
+def open_reading(table: Table, options: Options) -> Reading:
+    """Return the reading of a table. Raises FileRefused when no row can be read."""
+    form = find_format(options.format, table.header)
+    columns = map_columns(table.header, form, options.mapping)
+    given = _given_format(form, options)
+    survey = _survey(table, columns)
+    date_format = given or survey.date_format or DateFormat.MDY
+    is_needed = survey.is_ambiguous or survey.date_format is not None
+    detected = Detected(
+        format=LIST_FORMAT if table.is_list else form.id,
+        encoding=table.encoding,
+        delimiter=table.delimiter,
+        header_line=table.header_line,
+        mapping={name: columns.labels[positions[0]] for name, positions in columns.columns.items()},
+        unmapped_columns=columns.unmapped,
+        dropped_columns=columns.dropped,
+        date_order=date_format if is_needed else None,
+        dates_ambiguous=survey.is_ambiguous and given is None and survey.date_format is None,
+    )
+    reader = RowReader(columns, form, options, date_format=date_format, is_escaped=table.encoding is not None)
+    return Reading(table=table, detected=detected, total=survey.total, reader=reader)
+
+
+def _given_format(form: ImportFormat, options: Options) -> DateFormat | None:
+    """Return how dates are written when the caller or the format says it."""
+    if options.date_order in {DateNotation.MDY, DateNotation.DMY}:
+        return DateFormat(options.date_order)
+    return form.date_format
+
+
+def _survey(table: Table, columns: ColumnMap) -> _Survey:
+    positions = [position for name in DATES for position in columns.columns.get(Field(name), ())]
+    proven: DateFormat | None = None
+    ambiguous = False
+    total = 0
+    for _, cells in table.read():
+        total += 1
+        if total > MAX_ROWS:
+            raise FileRefused("too_many_rows", f"More than {MAX_ROWS:,} rows. Import them in parts.")
+        if proven is None and cells is not None:
+            proven, odd = _evidence(cells, positions)
+            ambiguous = ambiguous or odd
+    return _Survey(total=total, date_format=proven, is_ambiguous=ambiguous)
+
+
+def _evidence(cells: Sequence[str], positions: Sequence[int]) -> tuple[DateFormat | None, bool]:
+    """Return the order that a date of the row proves, and whether a date needs one."""
+    dates = [cells[position] for position in positions if position < len(cells)]
+    proven = next((found for each in dates if (found := find_date_format(each)) is not None), None)
+    return proven, any(map(is_ambiguous, dates))

@@ -1,0 +1,204 @@
+"""Replies of imports."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
+from builders.kit.http.fields import CreatedAt
+from builders.kit.http.pagination import Page, PageReply
+from builders.kit.sheets.dates import DateFormat
+from builders.portfolio.imports import records
+from builders.portfolio.imports.records import Detected, Import, ImportState
+
+_DETECTED: JsonDict = {
+    "format": "godaddy",
+    "encoding": "utf-8",
+    "delimiter": ",",
+    "header_line": 1,
+    "mapping": {"domain": "Domain Name", "expires_at": "Expiration Date", "auto_renew": "Auto-renew"},
+    "unmapped_columns": [{"column": "Traffic", "did_you_mean": None}],
+    "dropped_columns": [],
+    "date_order": None,
+    "dates_ambiguous": False,
+}
+_IMPORT: JsonDict = {
+    "import_id": "0193a1b2-0000-7000-8000-000000000041",
+    "state": "completed",
+    "dry_run": False,
+    "detected": _DETECTED,
+    "failure": None,
+    "rows_total": 2,
+    "rows_done": 2,
+    "summary": {"total": 2, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 1},
+    "merged_duplicates": 0,
+    "undo": None,
+    "undo_until": "2026-01-06T09:30:00Z",
+    "created_by": "0193a1b2-0000-7000-8000-000000000020",
+    "created_at": "2026-01-05T09:30:00Z",
+    "finished_at": "2026-01-05T09:30:00Z",
+}
+_RESULTS: JsonDict = {
+    "results": [
+        {
+            "outcome": "created",
+            "index": None,
+            "line": 2,
+            "domain": "harbour.com",
+            "id": "0193a1b2-0000-7000-8000-000000000030",
+            "errors": [],
+            "warnings": [],
+        },
+        {
+            "outcome": "error",
+            "index": None,
+            "line": 3,
+            "domain": "www.lantern.com",
+            "id": None,
+            "errors": [
+                {
+                    "code": "domain_invalid",
+                    "message": "www.lantern.com is a host of a domain, not a registered domain.",
+                    "field": "Domain Name",
+                    "did_you_mean": "lantern.com",
+                }
+            ],
+            "warnings": [],
+        },
+    ],
+    "next_cursor": None,
+    "warnings": [],
+}
+ImportId = Annotated[UUID, Field(description="Identifier of the import.")]
+
+
+class UnmappedColumnReply(Reply):
+    """A column that was not understood; `mapping` says what it is."""
+
+    column: Annotated[str, Field(description="Header of the column.")]
+    did_you_mean: Annotated[
+        records.Field | None, Field(description="The field with the closest name; null when none is close.")
+    ]
+
+
+class PortfolioImportDetected(Reply):
+    """What was found out about the source."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_DETECTED))
+
+    format: Annotated[
+        str, Field(description="The recognized format; `generic` for another sheet, `list` for names alone.")
+    ]
+    encoding: Annotated[str | None, Field(description="Encoding of the file; null for JSON.")]
+    delimiter: Annotated[str | None, Field(description="Delimiter of the file; null for a single column.")]
+    header_line: Annotated[int | None, Field(description="Line of the header; null without one.")]
+    mapping: Annotated[dict[records.Field, str], Field(description="The column of each field.")]
+    unmapped_columns: Annotated[list[UnmappedColumnReply], Field(description="Columns that were left out.")]
+    dropped_columns: Annotated[
+        list[str], Field(description="Columns with passwords, codes or personal data, which are never stored.")
+    ]
+    date_order: Annotated[
+        DateFormat | None, Field(description="How dates of digits were read; null when no date needs it.")
+    ]
+    dates_ambiguous: Annotated[
+        bool,
+        Field(
+            description="Some dates mean another day in the other order, and none proves it: send `date_order`."
+        ),
+    ]
+
+
+class PortfolioImportUndo(Reply):
+    """What the undo did, or has done so far."""
+
+    rows: Annotated[int, Field(description="Rows that are undone.")]
+    removed: Annotated[int, Field(description="Domains that the import had added.")]
+    restored: Annotated[int, Field(description="Domains whose fields are as they were before.")]
+    kept: Annotated[int, Field(description="Domains that were changed again since; these changes are kept.")]
+
+
+class PortfolioImportItem(Reply):
+    """An import, without its rows."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_IMPORT))
+
+    import_id: ImportId
+    state: Annotated[
+        ImportState,
+        Field(description="`queued` and `running`: a job imports it. `failed`: `failure` says why it stopped."),
+    ]
+    dry_run: Annotated[bool, Field(description="Whether it only reports what it would do.")]
+    detected: Annotated[
+        PortfolioImportDetected | None,
+        Field(description="What was found out about the source; null until a job has read it."),
+    ]
+    failure: Annotated[RowProblem | None, Field(description="Why the import stopped; else null.")]
+    rows_total: Annotated[int | None, Field(description="Number of rows; null until a job has read the source.")]
+    rows_done: Annotated[int, Field(description="Rows that have a result.")]
+    summary: Annotated[BulkSummary, Field(description="The number of rows so far, by outcome.")]
+    merged_duplicates: Annotated[int, Field(description="Rows of a domain that an earlier row has.")]
+    undo: Annotated[PortfolioImportUndo | None, Field(description="What the undo did; null without one.")]
+    undo_until: Annotated[
+        datetime | None,
+        Field(description="Until when the import can be undone; null when there is nothing to undo."),
+    ]
+    created_by: Annotated[UUID, Field(description="Account of the member who imported it.")]
+    created_at: CreatedAt
+    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+
+
+class PortfolioImportReply(PortfolioImportItem, BulkReply):
+    """An import with the results of its rows."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({**_IMPORT, **_RESULTS}))
+
+    results: Annotated[
+        list[RowResult],
+        Field(description="Results in the order of the source. Those of a job are read with GET."),
+    ]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to read the next results; null on the last page.")
+    ]
+
+
+def import_item(made: Import) -> PortfolioImportItem:
+    """Return an import as it is listed."""
+    return PortfolioImportItem(**_members(made))
+
+
+def import_page(page: Page[Import]) -> PageReply[PortfolioImportItem]:
+    """Return a page of imports."""
+    return PageReply(items=[import_item(each) for each in page.items], next_cursor=page.next_cursor)
+
+
+def import_reply(made: Import, results: Page[RowResult]) -> PortfolioImportReply:
+    """Return an import with results of its rows."""
+    return PortfolioImportReply(**_members(made), results=list(results.items), next_cursor=results.next_cursor)
+
+
+def _members(made: Import) -> dict[str, Any]:
+    is_undone = made.state in {ImportState.UNDOING, ImportState.UNDONE}
+    return {
+        "import_id": made.id,
+        "state": made.state,
+        "dry_run": made.options.dry_run,
+        "detected": _detected(made.detected),
+        "failure": made.failure,
+        "rows_total": made.rows_total,
+        "rows_done": made.rows_done,
+        "summary": made.counts.summary(),
+        "merged_duplicates": made.counts.duplicates,
+        "undo": PortfolioImportUndo.model_validate(made.undo) if is_undone else None,
+        "undo_until": made.undo_until,
+        "created_by": made.created_by,
+        "created_at": made.created_at,
+        "finished_at": made.finished_at,
+    }
+
+
+def _detected(detected: Detected | None) -> PortfolioImportDetected | None:
+    return None if detected is None else PortfolioImportDetected.model_validate(detected)

@@ -1,0 +1,290 @@
+"""Rows of a file, read into drafts: values that are right, and what is wrong with the others."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field as Member, TypeAdapter, ValidationError
+
+from builders.kit.http.bulk import RowProblem
+from builders.kit.sheets.amounts import AmountRules, read_amount, read_currency
+from builders.kit.sheets.cells import BLANK, CellRefused, original_text
+from builders.kit.sheets.dates import DateFormat
+from builders.kit.values.money import Money
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import FIELDS, MAX_TAGS, DomainName, ExpirySource, PortfolioDomainStatus
+from builders.portfolio.imports.fields import LENIENT, PRICES, field_readers, purchase_readers
+from builders.portfolio.imports.records import ColumnMap, Draft, DraftEntry, Field, ImportFormat, Options
+from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_YEARS, EntryKind, EntrySource
+
+DEFAULT_CURRENCY = "USD"
+MAX_ENTRIES = 10_000  # of a row
+_PURCHASE = (Field.PURCHASE_KIND, Field.PURCHASE_DATE, Field.PURCHASE_YEARS)
+_OPEN_QUOTE = "A quote is left open, or text follows a closing quote. Close it, and write a quote in text twice."
+
+
+class _EntryCell(BaseModel):
+    """An entry of the ledger, as the export writes it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: EntryKind
+    amount: str
+    currency: str
+    on: date
+    years: Annotated[int | None, Member(ge=1, le=MAX_YEARS)] = None
+    registrar: Annotated[str | None, Member(max_length=100)] = None
+    memo: Annotated[str | None, Member(max_length=MAX_MEMO)] = None
+    source: EntrySource = EntrySource.IMPORT
+    reference: Annotated[str | None, Member(max_length=MAX_REFERENCE)] = None
+
+
+_ENTRIES = TypeAdapter(Annotated[list[_EntryCell], Member(max_length=MAX_ENTRIES)])
+
+
+class RowReader:
+    """Reads the rows of a file whose columns are known."""
+
+    def __init__(
+        self,
+        columns: ColumnMap,
+        form: ImportFormat,
+        options: Options,
+        *,
+        date_format: DateFormat,
+        is_escaped: bool,  # an apostrophe before a formula belongs to the file and not to the text
+    ) -> None:
+        self.is_escaped = is_escaped
+        self.columns = columns
+        self.options = options
+        self.registrar = options.defaults.registrar or form.registrar
+        self.currency = options.defaults.currency or form.currency or DEFAULT_CURRENCY
+        self.row_currency = form.currency  # of a file whose header names it
+        self.zero_is_blank = form.zero_is_blank
+        self.blank_words = frozenset[str]() if form.is_exact else BLANK
+        self.expiry_source = ExpirySource.MANUAL if form.registrar is None else ExpirySource.REGISTRAR
+        self.simple = field_readers(date_format)
+        self.purchase = purchase_readers(date_format)
+
+    def read(self, position: int, written: Sequence[str] | None) -> Draft:
+        """Return the draft of a row; None is a row that cannot be parted into cells."""
+        if written is None:
+            problem = RowProblem(code="csv_malformed", message=_OPEN_QUOTE)
+            return Draft(position=position, written="", name=None, values={}, errors=[problem])
+        row = _Row(self, written)
+        name = row.read_name()
+        row.refuse_surplus()
+        row.read_values()
+        row.read_money()
+        return Draft(
+            position=position,
+            written=row.text(Field.DOMAIN),
+            name=name,
+            values=row.values,
+            blank=frozenset(row.blank),
+            defaulted=frozenset(row.defaulted),
+            expiry_source=self.expiry_source,
+            entries=row.entries,
+            errors=row.errors,
+            warnings=row.warnings,
+        )
+
+
+class _Row:
+    """One row while it is read."""
+
+    def __init__(self, reader: RowReader, written: Sequence[str]) -> None:
+        self._reader = reader
+        self._written = written
+        self.values: dict[str, Any] = {}
+        self.blank: set[str] = set()
+        self.defaulted: set[str] = set()
+        self.entries: list[DraftEntry] = []
+        self.errors: list[RowProblem] = []
+        self.warnings: list[RowProblem] = []
+
+    def _cell(self, name: Field) -> tuple[str, int | None]:
+        """Return the first cell of a field that is not blank, and its column; None when there is no column."""
+        positions = self._reader.columns.columns.get(name, ())
+        for position in positions:
+            text = self._written[position].strip() if position < len(self._written) else ""
+            if text and text.lower() not in self._reader.blank_words:
+                return original_text(text) if self._reader.is_escaped else text, position
+        return "", positions[0] if positions else None
+
+    def text(self, name: Field) -> str:
+        """Return the text of a field, blank without one."""
+        return self._cell(name)[0]
+
+    def _label(self, position: int | None) -> str | None:
+        return None if position is None else self._reader.columns.labels[position]
+
+    def read_name(self) -> DomainName | None:
+        """Return the domain of the row."""
+        text, position = self._cell(Field.DOMAIN)
+        if not text:
+            self._refuse(position, "domain_missing", "The row has no domain. Write one, or delete the row.")
+            return None
+        try:
+            return domains.parse_name(text)
+        except domains.NameInvalid as refusal:
+            meant = refusal.did_you_mean
+            hint = f" Did you mean {meant}?" if meant and meant not in refusal.message else ""
+            self._refuse(position, "domain_invalid", f"{refusal.message}{hint}", did_you_mean=meant)
+            return None
+
+    def refuse_surplus(self) -> None:
+        """Refuse a row with more cells than there are columns: its cells are under wrong headers."""
+        width = len(self._reader.columns.labels)
+        if any(cell.strip() for cell in self._written[width:]):
+            message = f"{len(self._written)} cells under {width} columns. Put text with a separator in quotes."
+            self._refuse(None, "too_many_cells", message)
+
+    def read_values(self) -> None:
+        """Read the fields of the domain, amounts excluded."""
+        for name, read in self._reader.simple.items():
+            value = self._value(name, read)
+            if value is not None:
+                self.values[name.value] = value
+        defaults = self._reader.options.defaults
+        self._default(Field.REGISTRAR, self._reader.registrar)
+        self._default(Field.OWNERSHIP, defaults.ownership)
+        if defaults.tags:
+            own = self.values.get(Field.TAGS.value, ())
+            self.values[Field.TAGS.value] = list(dict.fromkeys((*own, *defaults.tags)))[:MAX_TAGS]
+        self.blank -= self.values.keys()
+
+    def _default(self, name: Field, value: object) -> None:
+        if value is not None and name.value not in self.values:
+            self.values[name.value] = value
+            self.defaulted.add(name.value)
+
+    def read_money(self) -> None:
+        """Read the prices of the domain and the entries of the ledger."""
+        row_currency = self._currency(Field.CURRENCY) or self._reader.row_currency
+        for name, currency_name in PRICES.items():
+            money = self._amount(name, currency_name, row_currency)
+            if money is not None:
+                self.values[name.value] = money
+        text, position = self._cell(Field.ENTRIES)
+        if text:
+            self._read_entries(text, position)
+        else:
+            self._read_purchase(row_currency)
+            self._read_sale(row_currency)
+
+    def _read_purchase(self, row_currency: str | None) -> None:
+        money = self._amount(Field.PURCHASE_AMOUNT, Field.PURCHASE_CURRENCY, row_currency)
+        kind, paid_on, years = map(self._purchase_value, _PURCHASE)
+        if money is None:
+            return
+        paid_on = paid_on or self.values.get(Field.ACQUIRED_ON.value) or self.values.get(Field.REGISTERED_ON.value)
+        if paid_on is None:
+            self._warn_undated(Field.PURCHASE_AMOUNT, "purchase")
+            return
+        kind = kind or EntryKind.ACQUISITION
+        self.entries.append(DraftEntry(kind=kind, money=money, occurred_on=paid_on, years=years))
+        if kind is EntryKind.ACQUISITION:
+            self._default(Field.ACQUIRED_ON, paid_on)
+
+    def _read_sale(self, row_currency: str | None) -> None:
+        money = self._amount(Field.SALE_AMOUNT, Field.SALE_CURRENCY, row_currency)
+        sold_on = self._purchase_value(Field.SALE_DATE)
+        if money is None:
+            return
+        self.values[Field.STATUS.value] = PortfolioDomainStatus.SOLD
+        if sold_on is None:
+            self._warn_undated(Field.SALE_AMOUNT, "sale")
+            return
+        self.entries.append(DraftEntry(kind=EntryKind.SALE, money=money, occurred_on=sold_on))
+
+    def _warn_undated(self, name: Field, what: str) -> None:
+        message = f"The {what} has no date, so it is not recorded. Give its date and import the row again."
+        self.warnings.append(
+            RowProblem(code=f"{what}_undated", message=message, field=self._label(self._cell(name)[1]))
+        )
+
+    def _read_entries(self, text: str, position: int | None) -> None:
+        try:
+            found = _ENTRIES.validate_json(text)
+            self.entries += [_draft_entry(each) for each in found]
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            reason = f"{where}: {first['msg']}" if where else str(first["msg"])
+            self._refuse(position, "entries_invalid", f"{reason}. Write a JSON list as the export does.")
+        except ValueError as error:
+            self._refuse(position, "entries_invalid", f"{error} Write a JSON list as the export does.")
+
+    def _purchase_value(self, name: Field) -> Any:
+        return self._value(name, self._reader.purchase[name])
+
+    def _value(self, name: Field, read: Callable[[str], Any]) -> Any:
+        text, position = self._cell(name)
+        if position is None:
+            return None
+        if not text:
+            self._note_blank(name)
+            return None
+        try:
+            return read(text)
+        except CellRefused as refusal:
+            if name in LENIENT:
+                self.warnings.append(self._problem(position, refusal.code, f"{refusal} It is left out."))
+            else:
+                self._refuse(position, refusal.code, str(refusal))
+            return None
+
+    def _amount(self, name: Field, currency_name: Field, row_currency: str | None) -> Money | None:
+        currency = self._currency(currency_name) or row_currency
+        rules = AmountRules(currency, self._reader.currency, self._reader.zero_is_blank)
+        money: Money | None = self._value(name, lambda text: read_amount(text, rules))
+        return money
+
+    def _currency(self, name: Field) -> str | None:
+        found: str | None = self._value(name, read_currency)
+        return found
+
+    def _note_blank(self, name: Field) -> None:
+        if name.value in FIELDS:
+            self.blank.add(name.value)
+
+    def _refuse(self, position: int | None, code: str, message: str, *, did_you_mean: str | None = None) -> None:
+        self.errors.append(self._problem(position, code, message, did_you_mean=did_you_mean))
+
+    def _problem(
+        self, position: int | None, code: str, message: str, *, did_you_mean: str | None = None
+    ) -> RowProblem:
+        return RowProblem(code=code, message=message, field=self._label(position), did_you_mean=did_you_mean)
+
+
+def _draft_entry(cell: _EntryCell) -> DraftEntry:
+    return DraftEntry(
+        kind=cell.kind,
+        money=Money.of(cell.amount, cell.currency),
+        occurred_on=cell.on,
+        years=cell.years,
+        registrar=cell.registrar,
+        memo=cell.memo,
+        source=cell.source,
+        reference=cell.reference,
+    )
+
+
+def cell_text(value: Any) -> str:
+    """Return a JSON value of a row as the text of a cell."""
+    match value:
+        case None:
+            text = ""
+        case bool():
+            text = "yes" if value else "no"
+        case {"amount": amount, "currency": currency}:
+            text = f"{amount} {currency}"
+        case [*items] if not any(isinstance(each, Mapping) for each in items):
+            text = ", ".join(map(cell_text, items))
+        case str() | int() | float():
+            text = str(value)
+        case _:
+            text = json.dumps(value)
+    return text

@@ -1,0 +1,202 @@
+"""Imports, and the sealed sources of those that a job runs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.imports.records import Counts
+
+COLUMNS = """
+    id, state, source, options, detected, failure, rows_total, rows_done, created, updated, unchanged, skipped,
+    errors, duplicates, rows_undone, removed, restored, kept, created_by, created_at, finished_at, undo_until
+"""
+INSERT = f"""
+    INSERT INTO portfolio_imports (account_id, id, state, source, options, created_by, created_at)
+    VALUES (%(account_id)s, %(id)s, %(state)s, %(source)s, %(options)s, %(created_by)s, %(now)s)
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - of constants
+INSERT_PARTS = """
+    INSERT INTO portfolio_imports_parts (account_id, import_id, number, content)
+    SELECT %(account_id)s, %(import_id)s, number, content
+    FROM unnest(%(numbers)s::int[], %(contents)s::bytea[]) AS part (number, content)
+"""
+FIND_PART = """
+    SELECT content FROM portfolio_imports_parts
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number = %(number)s
+"""
+DELETE_PARTS = (
+    "DELETE FROM portfolio_imports_parts WHERE account_id = %(account_id)s AND import_id = %(import_id)s"
+)
+FIND = f"""
+    SELECT {COLUMNS} FROM portfolio_imports WHERE account_id = %(account_id)s AND id = %(id)s
+"""  # noqa: S608 - of constants
+LOCK = f"""
+    SELECT {COLUMNS} FROM portfolio_imports WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
+"""  # noqa: S608 - of constants
+LIST = f"""
+    SELECT {COLUMNS} FROM portfolio_imports
+    WHERE account_id = %(account_id)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+COUNT_OPEN = """
+    SELECT count(*) FROM (
+        SELECT FROM portfolio_imports
+        WHERE account_id = %(account_id)s AND created_at > %(since)s AND state IN ('queued', 'running', 'undoing')
+        LIMIT %(limit)s
+    ) AS open
+"""
+START = """
+    UPDATE portfolio_imports SET state = 'running', detected = %(detected)s, rows_total = %(rows_total)s
+    WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+ADVANCE = """
+    UPDATE portfolio_imports SET rows_done = rows_done + %(rows)s, created = created + %(created)s,
+        updated = updated + %(updated)s, unchanged = unchanged + %(unchanged)s, skipped = skipped + %(skipped)s,
+        errors = errors + %(errors)s, duplicates = duplicates + %(duplicates)s
+    WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+FINISH = f"""
+    UPDATE portfolio_imports SET state = %(state)s, failure = %(failure)s, finished_at = %(now)s,
+        undo_until = %(undo_until)s
+    WHERE account_id = %(account_id)s AND id = %(id)s
+    RETURNING {COLUMNS}
+"""  # noqa: S608 - of constants
+SET_STATE = "UPDATE portfolio_imports SET state = %(state)s WHERE account_id = %(account_id)s AND id = %(id)s"
+ADVANCE_UNDO = """
+    UPDATE portfolio_imports SET rows_undone = rows_undone + %(rows)s, removed = removed + %(removed)s,
+        restored = restored + %(restored)s, kept = kept + %(kept)s
+    WHERE account_id = %(account_id)s AND id = %(id)s
+"""
+PRUNE_IMPORTS = """
+    DELETE FROM portfolio_imports WHERE (account_id, id) IN (
+        SELECT account_id, id FROM portfolio_imports WHERE created_at < %(before)s LIMIT %(limit)s
+    )
+"""
+
+
+async def insert(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    import_id: UUID,
+    state: str,
+    source: str,
+    options: Mapping[str, Any],
+    created_by: UUID,
+    now: datetime,
+) -> DictRow:
+    """Add an import."""
+    row = {
+        "account_id": account_id,
+        "id": import_id,
+        "state": state,
+        "source": source,
+        "options": Jsonb(options),
+        "created_by": created_by,
+        "now": now,
+    }
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(INSERT, row)
+        [inserted] = await cursor.fetchall()
+        return inserted
+
+
+async def insert_parts(conn: Conn, *, account_id: UUID, import_id: UUID, parts: Mapping[int, bytes]) -> None:
+    """Add parts of a sealed source, by number."""
+    row = {"account_id": account_id, "import_id": import_id}
+    await conn.execute(INSERT_PARTS, {**row, "numbers": list(parts), "contents": list(parts.values())})
+
+
+async def find_part(conn: Conn, *, account_id: UUID, import_id: UUID, number: int) -> bytes | None:
+    """Return a part of a sealed source."""
+    row = {"account_id": account_id, "import_id": import_id, "number": number}
+    found = await (await conn.execute(FIND_PART, row)).fetchone()
+    return None if found is None else bytes(found[0])
+
+
+async def delete_parts(conn: Conn, *, account_id: UUID, import_id: UUID) -> None:
+    """Delete the source of an import."""
+    await conn.execute(DELETE_PARTS, {"account_id": account_id, "import_id": import_id})
+
+
+async def find(conn: Conn, *, account_id: UUID, import_id: UUID) -> DictRow | None:
+    """Return an import."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND, {"account_id": account_id, "id": import_id})
+        return await cursor.fetchone()
+
+
+async def lock(conn: Conn, *, account_id: UUID, import_id: UUID) -> DictRow | None:
+    """Return an import; nobody else changes it until the transaction ends."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LOCK, {"account_id": account_id, "id": import_id})
+        return await cursor.fetchone()
+
+
+async def list_page(conn: Conn, *, account_id: UUID, before: UUID, limit: int) -> Sequence[DictRow]:
+    """Return imports, the newest first."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(LIST, {"account_id": account_id, "before": before, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def count_open(conn: Conn, *, account_id: UUID, since: datetime, limit: int) -> int:
+    """Return how many imports since a time have not ended, at most `limit`."""
+    found = await conn.execute(COUNT_OPEN, {"account_id": account_id, "since": since, "limit": limit})
+    [(count,)] = await found.fetchall()
+    return int(count)
+
+
+async def start(
+    conn: Conn, *, account_id: UUID, import_id: UUID, detected: Mapping[str, Any], rows_total: int
+) -> None:
+    """Record what was found out about the source."""
+    row = {"account_id": account_id, "id": import_id, "detected": Jsonb(detected), "rows_total": rows_total}
+    await conn.execute(START, row)
+
+
+async def advance(conn: Conn, *, account_id: UUID, import_id: UUID, rows: int, counts: Counts) -> None:
+    """Count rows that are done."""
+    row = {"account_id": account_id, "id": import_id, "rows": rows, "created": counts.created}
+    row |= {"updated": counts.updated, "unchanged": counts.unchanged, "skipped": counts.skipped}
+    await conn.execute(ADVANCE, {**row, "errors": counts.errors, "duplicates": counts.duplicates})
+
+
+async def finish(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    import_id: UUID,
+    state: str,
+    failure: Mapping[str, Any] | None,
+    now: datetime,
+    undo_until: datetime | None,
+) -> DictRow:
+    """Record the end of an import."""
+    row = {"account_id": account_id, "id": import_id, "state": state, "now": now, "undo_until": undo_until}
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FINISH, {**row, "failure": None if failure is None else Jsonb(failure)})
+        [finished] = await cursor.fetchall()
+        return finished
+
+
+async def set_state(conn: Conn, *, account_id: UUID, import_id: UUID, state: str) -> None:
+    """Set the state of an import."""
+    await conn.execute(SET_STATE, {"account_id": account_id, "id": import_id, "state": state})
+
+
+async def advance_undo(
+    conn: Conn, *, account_id: UUID, import_id: UUID, rows: int, removed: int, restored: int, kept: int
+) -> None:
+    """Count rows that are undone."""
+    row = {"account_id": account_id, "id": import_id, "rows": rows}
+    await conn.execute(ADVANCE_UNDO, {**row, "removed": removed, "restored": restored, "kept": kept})
+
+
+async def prune_imports(conn: Conn, *, before: datetime, limit: int) -> int:
+    """Delete imports that were made before a time; return how many."""
+    return (await conn.execute(PRUNE_IMPORTS, {"before": before, "limit": limit})).rowcount

@@ -1,0 +1,110 @@
+"""Rows of imports: results, and what is needed to undo them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.bulk import RowOutcome
+from builders.portfolio.imports.records import ImportRow
+
+COLUMNS = "number, position, domain, outcome, domain_id, errors, warnings, before, after, entry_ids"
+INSERT = """
+    INSERT INTO portfolio_imports_rows (
+        account_id, import_id, number, position, domain, outcome, domain_id, errors, warnings, before, after,
+        entry_ids
+    )
+    SELECT %(account_id)s, %(import_id)s, number, position, domain, outcome, domain_id, errors, warnings, before,
+        after, ARRAY(SELECT jsonb_array_elements_text(entry_ids)::uuid)
+    FROM unnest(
+        %(numbers)s::int[], %(positions)s::int[], %(domains)s::text[], %(outcomes)s::text[],
+        %(domain_ids)s::uuid[], %(errors)s::jsonb[], %(warnings)s::jsonb[], %(before)s::jsonb[],
+        %(after)s::jsonb[], %(entry_ids)s::jsonb[]
+    ) AS row (number, position, domain, outcome, domain_id, errors, warnings, before, after, entry_ids)
+"""
+LIST = f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number > %(after)s
+    ORDER BY number LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+LIST_OF_OUTCOME = f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND outcome = %(outcome)s
+      AND number > %(after)s
+    ORDER BY number LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+LIST_BACKWARDS = f"""
+    SELECT {COLUMNS} FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND number < %(below)s
+    ORDER BY number DESC LIMIT %(limit)s
+"""  # noqa: S608 - of constants
+# The first row of each domain that was not refused.
+FIND_EARLIER = """
+    SELECT wanted.domain, earlier.position, earlier.outcome
+    FROM unnest(%(domains)s::text[]) AS wanted (domain)
+    CROSS JOIN LATERAL (
+        SELECT position, outcome FROM portfolio_imports_rows
+        WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = wanted.domain
+          AND outcome <> 'error'
+        ORDER BY number LIMIT 1
+    ) AS earlier
+"""
+
+
+class Earlier(NamedTuple):
+    """The first row of an import that has a domain."""
+
+    position: int
+    outcome: RowOutcome
+
+
+async def insert(conn: Conn, *, account_id: UUID, import_id: UUID, rows: Sequence[ImportRow]) -> None:
+    """Add rows."""
+    columns: Mapping[str, Any] = {
+        "numbers": [each.number for each in rows],
+        "positions": [each.position for each in rows],
+        "domains": [each.domain for each in rows],
+        "outcomes": [each.outcome.value for each in rows],
+        "domain_ids": [each.domain_id for each in rows],
+        "errors": [Jsonb(each.errors) for each in rows],
+        "warnings": [Jsonb(each.warnings) for each in rows],
+        "before": [None if each.before is None else Jsonb(each.before) for each in rows],
+        "after": [None if each.after is None else Jsonb(each.after) for each in rows],
+        "entry_ids": [Jsonb([str(entry_id) for entry_id in each.entry_ids]) for each in rows],
+    }
+    await conn.execute(INSERT, {"account_id": account_id, "import_id": import_id, **columns})
+
+
+async def list_page(
+    conn: Conn, *, account_id: UUID, import_id: UUID, outcome: RowOutcome | None, after: int, limit: int
+) -> Sequence[ImportRow]:
+    """Return rows after a number, all of them or those of one outcome."""
+    row = {"account_id": account_id, "import_id": import_id, "after": after, "limit": limit}
+    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
+        if outcome is None:
+            await cursor.execute(LIST, row)
+        else:
+            await cursor.execute(LIST_OF_OUTCOME, {**row, "outcome": outcome.value})
+        return await cursor.fetchall()
+
+
+async def list_backwards(
+    conn: Conn, *, account_id: UUID, import_id: UUID, below: int, limit: int
+) -> Sequence[ImportRow]:
+    """Return rows below a number, the last one first."""
+    row = {"account_id": account_id, "import_id": import_id, "below": below, "limit": limit}
+    async with conn.cursor(row_factory=class_row(ImportRow)) as cursor:
+        await cursor.execute(LIST_BACKWARDS, row)
+        return await cursor.fetchall()
+
+
+async def find_earlier(
+    conn: Conn, *, account_id: UUID, import_id: UUID, domains: Sequence[str]
+) -> Mapping[str, Earlier]:
+    """Return the first row of each of the domains that an import has done."""
+    row = {"account_id": account_id, "import_id": import_id, "domains": list(domains)}
+    found = await (await conn.execute(FIND_EARLIER, row)).fetchall()
+    return {domain: Earlier(position, RowOutcome(outcome)) for domain, position, outcome in found}

@@ -1,0 +1,138 @@
+"""The undo of an import: added domains are removed, changed fields and the ledger are as before."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.http.bulk import RowOutcome
+from builders.kit.values import clock
+from builders.kit.values.patches import set_members
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.imports import conversion, images
+from builders.portfolio.imports.errors import ImportFinal, ImportNotFound, ImportRunning
+from builders.portfolio.imports.events import IMPORT_UNDONE
+from builders.portfolio.imports.records import Import, ImportRow, ImportState, UndoCounts
+from builders.portfolio.imports.running import BATCH_ROWS, INLINE_ROWS, defer, event_data, get_import
+from builders.portfolio.imports.store import imports as store, rows as rows_store
+from builders.portfolio.ledger import service as ledger
+
+_REASON = "The import was undone."
+_OPEN = frozenset({ImportState.QUEUED, ImportState.RUNNING})
+
+
+async def undo_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Import:
+    """Undo an import: a small one at once, a large one by a job.
+
+    An import that is undone or being undone is returned as it is. Raises ImportNotFound, ImportRunning,
+    ImportFinal.
+    """
+    row = await store.lock(conn, account_id=account_id, import_id=import_id)
+    if row is None:
+        raise ImportNotFound
+    made = conversion.import_of(row)
+    if made.state in {ImportState.UNDOING, ImportState.UNDONE}:
+        return made
+    if made.state in _OPEN:
+        raise ImportRunning("The import has not ended.", retry_after=5, next_action="Undo it when it has ended.")
+    if made.undo_until is None:
+        raise ImportFinal("The import changed nothing, so there is nothing to undo.")
+    if made.undo_until <= clock.now():
+        raise ImportFinal(f"The import could be undone until {made.undo_until:%Y-%m-%dT%H:%M:%SZ}.")
+    await store.set_state(conn, account_id=account_id, import_id=import_id, state=ImportState.UNDOING.value)
+    if made.rows_done > INLINE_ROWS:
+        await defer(conn, account_id=account_id, import_id=import_id)
+    else:
+        while await _undo_batch(conn, account_id=account_id, import_id=import_id):
+            pass
+    return await get_import(conn, account_id=account_id, import_id=import_id)
+
+
+async def run_undo(database: Database, *, account_id: UUID, import_id: UUID) -> None:
+    """Undo the rows of an import that are not undone yet, each batch in a transaction."""
+    is_open = True
+    while is_open:
+        async with database.transaction() as conn:
+            is_open = await _undo_batch(conn, account_id=account_id, import_id=import_id)
+
+
+async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID) -> bool:
+    """Undo the last rows that are not undone; return whether more are left."""
+    row = await store.lock(conn, account_id=account_id, import_id=import_id)
+    if row is None or row["state"] != ImportState.UNDOING:
+        return False
+    made = conversion.import_of(row)
+    rows = await rows_store.list_backwards(
+        conn,
+        account_id=account_id,
+        import_id=import_id,
+        below=made.rows_done - made.undo.rows,
+        limit=BATCH_ROWS,
+    )
+    counts = await _undo_rows(conn, account_id=account_id, rows=rows)
+    await store.advance_undo(
+        conn,
+        account_id=account_id,
+        import_id=import_id,
+        rows=counts.rows,
+        removed=counts.removed,
+        restored=counts.restored,
+        kept=counts.kept,
+    )
+    if len(rows) == BATCH_ROWS:
+        return True
+    await store.set_state(conn, account_id=account_id, import_id=import_id, state=ImportState.UNDONE.value)
+    undone = await get_import(conn, account_id=account_id, import_id=import_id)
+    await outbox.publish(conn, IMPORT_UNDONE, account_id=account_id, data=event_data(undone))
+    return False
+
+
+async def _undo_rows(conn: Conn, *, account_id: UUID, rows: Sequence[ImportRow]) -> UndoCounts:
+    entry_ids = [entry_id for each in rows for entry_id in each.entry_ids]
+    if entry_ids:
+        await ledger.void_entries(conn, account_id=account_id, ids=entry_ids, reason=_REASON)
+    added = [each.domain_id for each in rows if each.outcome is RowOutcome.CREATED and each.domain_id is not None]
+    removed = await _remove(conn, account_id=account_id, domain_ids=added)
+    changed = [each for each in rows if each.after is not None and each.domain_id is not None]
+    restored, kept = await _restore(conn, account_id=account_id, rows=changed)
+    return UndoCounts(rows=len(rows), removed=removed, restored=restored, kept=kept)
+
+
+async def _remove(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> int:
+    if not domain_ids:
+        return 0
+    removed = await domains.remove_domains(conn, account_id=account_id, ids=domain_ids, is_quiet=True)
+    await ledger.void_domains(conn, account_id=account_id, domain_ids=removed, reason=_REASON)
+    return len(removed)
+
+
+async def _restore(conn: Conn, *, account_id: UUID, rows: Sequence[ImportRow]) -> tuple[int, int]:
+    """Restore the fields of rows, the last row first; return how many domains are restored and how many not."""
+    found = await domains.find_domains_by_id(
+        conn, account_id=account_id, ids=[each.domain_id for each in rows if each.domain_id is not None]
+    )
+    now: dict[UUID, Domain] = dict(found)
+    complete = dict.fromkeys(now, True)
+    for each in rows:
+        domain = None if each.domain_id is None else now.get(each.domain_id)
+        if domain is None or each.before is None or each.after is None:
+            continue
+        patch, is_whole = images.restoring_patch(domain, each.before, each.after)
+        now[domain.id] = replace(domain, **set_members(patch))
+        complete[domain.id] = complete[domain.id] and is_whole
+    changes = [DomainChange(id=each, patch=_difference(found[each], now[each])) for each in now]
+    await domains.change_domains(conn, account_id=account_id, changes=changes, is_quiet=True)
+    restored = sum(complete.values())
+    return restored, len(complete) - restored
+
+
+def _difference(before: Domain, after: Domain) -> DomainPatch:
+    values: Mapping[str, Any] = {
+        each.name: getattr(after, each.name)
+        for each in fields(DomainPatch)
+        if getattr(before, each.name) != getattr(after, each.name)
+    }
+    return DomainPatch(**values)

@@ -1,0 +1,123 @@
+"""Exports, which an import reads again without loss."""
+
+import csv
+import io
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from builders.kit.sheets.cells import RISKY
+from tests.cast import Person
+from tests.portfolio.domains.make import add
+from tests.portfolio.imports.make import EXPORT, JSON_EXPORT, counts, load, ok
+from tests.portfolio.team.make import join, of
+
+FULL: dict[str, Any] = {
+    "status": "consigned",
+    "ownership": "consigned",
+    "counterparty": "=Ada",
+    "revenue_share": "30.5",
+    "registrar": "Gandi",
+    "registered_on": "2001-02-03",
+    "acquired_on": "2024-02-29",
+    "expires_at": "2027-03-01T10:11:12.345678Z",
+    "auto_renew": False,
+    "locked": True,
+    "privacy": False,
+    "nameservers": ["ns1.harbour.net", "ns2.harbour.net"],
+    "renewal_price": {"amount": "9.99", "currency": "USD"},
+    "asking_price": {"amount": "1500", "currency": "JPY"},
+    "min_offer": {"amount": "0.00", "currency": "EUR"},
+    "estimated_value": {"amount": "12345.67", "currency": "EUR"},
+    "tags": ["a b", "ümläut"],
+    "folder": "none",
+    "notes": '\'=1+1, "quoted"\n\n-second; line',
+    "pinned": True,
+}
+ENTRIES = [
+    {
+        "kind": "acquisition",
+        "amount": "5.00",
+        "currency": "USD",
+        "on": "2024-02-29",
+        "memo": "=x",
+        "source": "manual",
+    },
+    {"kind": "parking_revenue", "amount": "0.10", "currency": "EUR", "on": "2025-01-01", "source": "parking"},
+    {"kind": "parking_revenue", "amount": "0.10", "currency": "EUR", "on": "2025-01-01", "source": "parking"},
+    {
+        "kind": "tax",
+        "amount": "100",
+        "currency": "JPY",
+        "on": "2025-02-01",
+        "source": "sale",
+        "reference": "s:1",
+        "years": 1,
+    },
+]
+
+
+async def test_an_export_is_imported_again_without_loss(alice: Person, bob: Person) -> None:
+    await add(alice, "bücher.de", **FULL)
+    await add(alice, "harbour.com")
+    rows = ok(await alice.get(JSON_EXPORT))["rows"]
+    await load(alice, [{**rows[0], "entries": []}, {**rows[1], "entries": ENTRIES}])
+    csv_text = (await alice.get(EXPORT)).text
+    json_body = ok(await alice.get(JSON_EXPORT))
+    exported = {each["domain"]: each for each in json_body["rows"]}
+    assert len(exported["xn--bcher-kva.de"]["entries"]) == 4
+    full = exported["xn--bcher-kva.de"]
+    assert (full["notes"], full["folder"], full["expires_at"]) == (FULL["notes"], "none", FULL["expires_at"])
+
+    for mode in ("merge", "overwrite", "skip"):
+        assert set(counts(await load(alice, csv_text, on_conflict=mode))) <= {"unchanged", "skipped"}
+        assert set(counts(await load(alice, json_body["rows"], on_conflict=mode))) <= {"unchanged", "skipped"}
+    assert (await alice.get(EXPORT)).text == csv_text
+
+    assert counts(await load(bob, csv_text.encode("utf-16"))) == {"created": 2}
+    assert counts(await load(bob, csv_text)) == {"unchanged": 2}
+    theirs = ok(await bob.get(JSON_EXPORT))["rows"]
+    assert [_known(each) for each in theirs] == [_known(each) for each in json_body["rows"]]
+
+
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without the references that the first import of an entry without one gives it."""
+    entries = [{name: value for name, value in each.items() if name != "reference"} for each in row["entries"]]
+    return {**row, "entries": sorted(entries, key=str)}
+
+
+async def test_no_cell_is_a_formula(alice: Person) -> None:
+    await add(alice, "harbour.com", notes="=HYPERLINK(1)", folder="+1", registrar="@x", tags=["-a"])
+    for row in csv.DictReader(io.StringIO((await alice.get(EXPORT)).text)):
+        assert not any(cell.startswith(RISKY) for cell in row.values())
+        assert (row["notes"], row["folder"], row["tags"]) == ("'=HYPERLINK(1)", "'+1", "'-a")
+    answer = await alice.get(EXPORT)
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="portfolio.csv"'
+
+
+async def test_a_viewer_sees_no_money(alice: Person, charlie: Person) -> None:
+    await add(alice, "harbour.com", **FULL, purchase={"amount": "5.55", "currency": "USD", "on": "2024-01-01"})
+    await join(alice, charlie, "viewer")
+    text = (await charlie.get(EXPORT, headers=of(alice))).text
+    [row] = csv.DictReader(io.StringIO(text))
+    shown = {name for name, cell in row.items() if cell}
+    hidden = ("renewal_price", "asking_price", "min_offer", "estimated_value")
+    assert shown.isdisjoint({*hidden, *(f"{each}_currency" for each in hidden), "entries", "revenue_share"})
+    assert {"registrar", "notes", "counterparty"} <= shown
+    body = ok(await charlie.get(JSON_EXPORT, headers=of(alice)))
+    assert body["redacted"] == ["finance"]
+    assert [body["rows"][0][name] for name in (*hidden, "entries", "revenue_share")] == [None] * 6
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    notes=st.text(st.characters(categories=["L", "N", "P", "S", "Zs"], include_characters="\n"), max_size=40),
+    folder=st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=20),
+)
+async def test_any_text_survives(alice: Person, notes: str, folder: str) -> None:
+    await load(alice, [{"domain": "harbour.com", "notes": notes, "folder": folder, "status": "owned"}])
+    rows = ok(await alice.get(JSON_EXPORT))["rows"]
+    text = (await alice.get(EXPORT)).text
+    assert counts(await load(alice, text, on_conflict="overwrite")) == {"unchanged": 1}
+    assert counts(await load(alice, rows, on_conflict="overwrite")) == {"unchanged": 1}

@@ -1,0 +1,182 @@
+"""Large imports, which a job runs."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from builders.portfolio.imports import applying, running
+from tests.cast import Person
+from tests.portfolio.domains.make import DOMAINS, add
+from tests.portfolio.imports.make import EXPORT, IMPORT, IMPORTS, Json, counts, load, ok, undo
+from tests.portfolio.team.make import code
+
+ROWS = 2_300
+HEADER = "domain,folder,cost,bought,password"
+
+
+def large_file() -> str:
+    """A file of more rows than a request imports: three bad ones, and one of a domain that is there twice."""
+    lines = [f"harbour-{at}.com,F,{at + 1},2024-01-01,hunter2" for at in range(ROWS - 4)]
+    return "\n".join([HEADER, *lines[:1500], "bad,,,,", "worse,,,,", *lines[1500:], "www.x.com,,,,", lines[0], ""])
+
+
+async def queued(alice: Person) -> Json:
+    imported = await load(alice, large_file())
+    assert (imported["state"], imported["detected"], imported["results"]) == ("queued", None, [])
+    return imported
+
+
+async def state(alice: Person, imported: Json) -> Json:
+    return ok(await alice.get(f"{IMPORTS}/{imported['import_id']}", params={"limit": 500}))
+
+
+async def list_parts(conn: Conn, imported: Json) -> list[bytes]:
+    found = await conn.execute(
+        "SELECT content FROM portfolio_imports_parts WHERE import_id = %s", (imported["import_id"],)
+    )
+    return [content for (content,) in await found.fetchall()]
+
+
+async def test_a_job_imports_a_large_file_and_another_undoes_it(
+    alice: Person, conn: Conn, database: Database, settings: Settings
+) -> None:
+    await add(alice, "harbour-7.com", folder="Old")
+    before = (await alice.get(EXPORT)).text
+    imported = await queued(alice)
+    assert code(await alice.post(f"{IMPORTS}/{imported['import_id']}/undo")) == (409, "import_running")
+    parts = await list_parts(conn, imported)
+    assert parts
+    assert not any(b"hunter2" in each for each in parts)  # sealed
+
+    await queue.run_pending(database, settings)
+    done = await state(alice, imported)
+    assert (done["state"], done["rows_done"], done["rows_total"]) == ("completed", ROWS, ROWS)
+    assert counts(done) == {"created": ROWS - 5, "updated": 1, "unchanged": 1, "errors": 3}
+    assert (done["merged_duplicates"], len(done["results"])) == (1, 500)
+    bad = ok(await alice.get(f"{IMPORTS}/{imported['import_id']}", params={"outcome": "error"}))
+    assert [each["line"] for each in bad["results"]] == [1502, 1503, ROWS]
+    assert await list_parts(conn, imported) == []
+
+    undone = await undo(alice, imported)
+    assert undone["state"] == "undoing"
+    await queue.run_pending(database, settings)
+    done = await state(alice, imported)
+    assert (done["state"], done["undo"]) == (
+        *("undone", {"rows": ROWS, "removed": ROWS - 5, "restored": 1, "kept": 0}),
+    )
+    assert (await alice.get(EXPORT)).text == before
+
+
+class Killed(BaseException):
+    """A worker was killed."""
+
+
+async def test_a_killed_worker_is_continued_without_doubles(
+    alice: Person, conn: Conn, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = await queued(alice)
+    keyring = alice.service.api.state.keyring
+    target: dict[str, Any] = {"account_id": alice.account.id, "import_id": UUID(imported["import_id"])}
+    apply_batch, calls = applying.apply_batch, 0
+
+    async def kill(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        counted = await apply_batch(*arguments, **options)
+        if calls == 2:
+            raise Killed  # after the writes of the batch, before its commit
+        return counted
+
+    monkeypatch.setattr(running, "apply_batch", kill)
+    with pytest.raises(Killed):
+        await running.run_import(database, **target, keyring=keyring)
+    halfway = await state(alice, imported)
+    assert (halfway["state"], halfway["rows_done"]) == ("running", 1_000)
+    # Two workers continue it at once.
+    await asyncio.gather(*(running.run_import(database, **target, keyring=keyring) for _ in range(2)))
+    done = await state(alice, imported)
+    assert (done["state"], counts(done)) == ("completed", {"created": ROWS - 4, "unchanged": 1, "errors": 3})
+    rows = await conn.execute(
+        """SELECT count(*), count(DISTINCT domain_id), sum(amount)
+           FROM portfolio_ledger_entries WHERE account_id = %s""",
+        (alice.account.id,),
+    )
+    assert await rows.fetchone() == (ROWS - 4, ROWS - 4, sum(range(1, ROWS - 3)))
+    # A repeated job does nothing; an undo that is killed is continued too.
+    await running.run_import(database, **target, keyring=keyring)
+    assert (await state(alice, imported))["rows_done"] == ROWS
+
+
+async def test_a_large_file_that_cannot_be_read_fails(
+    alice: Person, database: Database, settings: Settings
+) -> None:
+    content = b"expires,price\n" + b"2027-01-01,5\n" * 100_000
+    imported = await load(alice, content)
+    await queue.run_pending(database, settings)
+    done = await state(alice, imported)
+    assert (done["state"], done["failure"]["code"], done["failure"]["field"]) == (
+        *("failed", "domain_column_missing", "mapping"),
+    )
+    assert code(await alice.post(f"{IMPORTS}/{imported['import_id']}/undo")) == (409, "import_final")
+    many = await load(alice, b"domain\n" + b"harbour.com\n" * 100_001)
+    await queue.run_pending(database, settings)
+    assert (await state(alice, many))["failure"]["code"] == "too_many_rows"
+
+
+async def test_an_import_that_keeps_failing_is_abandoned_and_can_be_undone(
+    alice: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = await queued(alice)
+    keyring = alice.service.api.state.keyring
+    target: dict[str, Any] = {"account_id": alice.account.id, "import_id": UUID(imported["import_id"])}
+    apply_batch = applying.apply_batch
+
+    async def fail(*arguments: Any, **options: Any) -> Any:
+        if options["drafts"][0][0]:
+            raise RuntimeError
+        return await apply_batch(*arguments, **options)
+
+    monkeypatch.setattr(running, "apply_batch", fail)
+    with pytest.raises(RuntimeError):
+        await running.run_import(database, **target, keyring=keyring)
+    async with database.transaction() as conn:
+        await running.abandon_import(conn, **target)
+    failed = await state(alice, imported)
+    assert (failed["state"], failed["failure"]["code"]) == ("failed", "import_failed")
+    undone = await undo(alice, imported)
+    assert (undone["state"], undone["undo"]["removed"]) == ("undone", 1_000)
+    assert ok(await alice.get(DOMAINS))["items"] == []
+
+
+async def test_bodies_of_50_mb_are_taken_on_this_path_alone(alice: Person) -> None:
+    content = b"domain,notes\nharbour.com," + b"x" * (3 * 1024 * 1024) + b"\n"
+    assert (await load(alice, content))["state"] == "queued"
+    too_large = await alice.post(DOMAINS, content=content, headers={"Content-Type": "application/json"})
+    assert code(too_large) == (413, "body_too_large")
+    huge = {"Content-Type": "text/csv", "Content-Length": str(51 * 1024 * 1024)}
+    assert code(await alice.post(IMPORT, content=b"x", headers=huge)) == (413, "body_too_large")
+
+
+async def test_only_so_many_imports_wait_at_once(alice: Person, conn: Conn) -> None:
+    content = b"domain,notes\n" + b"harbour.com,x\n" * 80_000
+    for _ in range(running.MAX_OPEN):
+        await load(alice, content)
+    assert code(await alice.post(IMPORT, json={"text": "a.com"})) == (429, "too_many_imports")
+    await conn.execute("DELETE FROM portfolio_imports WHERE account_id = %s", (alice.account.id,))
+    assert counts(await load(alice, "domain\nharbour.com\n")) == {"created": 1}
+
+
+async def test_old_imports_are_deleted(alice: Person, conn: Conn, database: Database) -> None:
+    imported = await load(alice, "domain\nharbour.com\n")
+    await conn.execute(
+        "UPDATE portfolio_imports SET created_at = created_at - interval '31 days' WHERE id = %s",
+        (imported["import_id"],),
+    )
+    async with database.transaction() as transaction:
+        assert not await running.prune_imports(transaction)
+    assert code(await alice.get(f"{IMPORTS}/{imported['import_id']}")) == (404, "import_not_found")

@@ -1,0 +1,115 @@
+"""Files of vendors: every good row in, every bad row named; again nothing changes; undone all gone."""
+
+from decimal import Decimal
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.domains import service as domains
+from builders.portfolio.ledger import service as ledger
+from tests.cast import Person
+from tests.portfolio.imports import vendors
+from tests.portfolio.imports.make import EXPORT, Json, counts, load, undo
+
+HELD = vendors.portfolio()
+
+
+async def test_a_portfolio_comes_from_files_and_goes_with_their_undo(alice: Person, conn: Conn) -> None:
+    files = {
+        "godaddy": (vendors.godaddy(HELD[:300]), {"created": 300}),
+        "namecheap": (vendors.namecheap(HELD[300:500]), {"created": 200}),
+        "porkbun": (vendors.porkbun(HELD[500:750]), {"created": 250}),
+        "dynadot": (vendors.dynadot(HELD[750:]), {"created": 250}),
+        "efty": (vendors.efty(HELD[:200]), {"updated": 200}),
+        "sedo": (vendors.sedo(HELD[200:400]), {"updated": 200}),
+        "afternic": (vendors.afternic(HELD[400:600]), {"updated": 200}),
+    }
+    done = list[Json]()
+    for name, (content, outcome) in files.items():
+        imported = await load(alice, content)
+        assert (imported["detected"]["format"], counts(imported)) == (name, outcome)
+        done.append(imported)
+    assert done[2]["detected"]["dropped_columns"] == ["AUTH CODE"]
+    assert done[2]["detected"]["header_line"] == 2
+    assert done[3]["detected"]["encoding"] == "utf-16"
+    assert done[5]["detected"]["delimiter"] == ";"
+
+    exported = (await alice.get(EXPORT)).text
+    assert len(exported.splitlines()) == 1001
+    assert "SECRET" not in exported
+    assert "me@x.net" not in exported
+    await _check_values(alice, conn)
+
+    for content, _ in files.values():
+        assert counts(await load(alice, content)) in ({"unchanged": 300}, {"unchanged": 250}, {"unchanged": 200})
+    assert (await alice.get(EXPORT)).text == exported
+
+    undone = [await undo(alice, each) for each in reversed(done)]
+    assert [each["undo"]["restored"] for each in undone[:3]] == [200, 200, 200]
+    assert [each["undo"]["removed"] for each in undone[3:]] == [250, 250, 200, 300]
+    assert len((await alice.get(EXPORT)).text.splitlines()) == 1
+
+
+async def _check_values(alice: Person, conn: Conn) -> None:
+    """The values of one domain of each registrar, and what the marketplaces added to them."""
+    account_id = alice.account.id
+    names = [HELD[at].name for at in (1, 300, 500, 750, 10)]
+    found = await domains.find_domains(conn, account_id=account_id, names=names)
+    first, second, third, fourth, sold = (found[name] for name in names)
+    for domain, held in zip(
+        (first, second, third, fourth), (HELD[1], HELD[300], HELD[500], HELD[750]), strict=True
+    ):
+        assert domain.expires_at is not None
+        assert (domain.expires_at.date(), domain.auto_renew) == (held.expires, held.auto_renew)
+    assert (first.registrar, second.registrar, third.registrar, fourth.registrar) == (
+        *("GoDaddy", "Namecheap", "Porkbun", "Dynadot"),
+    )
+    assert (first.registered_on, first.locked, first.privacy, first.folder) == (
+        *(HELD[1].registered, HELD[1].locked, HELD[1].private, "Shops"),
+    )
+    assert (str(first.renewal_price), str(first.estimated_value)) == (f"{HELD[1].renewal} USD", "1250.00 USD")
+    assert (str(second.asking_price), str(second.min_offer)) == (
+        "1499.00 EUR",
+        "500.00 EUR",
+    ) or second.asking_price
+    assert (third.nameservers, third.epp_statuses) == (
+        ["ns1.harbour.net", "ns2.harbour.net"],
+        ["clientTransferProhibited"],
+    )
+    assert third.expires_at is not None
+    assert fourth.expires_at is not None
+    assert (f"{third.expires_at:%H:%M:%S}", f"{fourth.expires_at:%H:%M}") == ("10:11:12", "19:43")
+    assert fourth.notes == "=bought at a drop"
+    assert (sold.status, first.min_offer, first.tags) == ("sold", None, ["trade"])
+    entries = await ledger.list_entries(conn, account_id=account_id, domain_id=sold.id)
+    assert [(each.kind.value, each.amount) for each in entries] == [
+        ("acquisition", Decimal(110)),
+        ("sale", Decimal(2010)),
+    ]
+    assert {each.source.value for each in entries} == {"import"}
+
+
+async def test_every_bad_row_of_a_hand_made_sheet_is_named(alice: Person) -> None:
+    text, wrong, good = vendors.hand_made(HELD)
+    assert len(wrong) >= 50
+    imported = await load(alice, text)
+    assert counts(imported) == {"created": good, "errors": len(wrong)}
+    found = [
+        (each["line"], each["errors"][0]["field"] or "", each["errors"][0]["code"])
+        for each in imported["results"]
+        if each["outcome"] == "error"
+    ]
+    assert found == list(wrong)
+    for each in imported["results"]:
+        assert len(each["errors"]) <= 1, each
+        assert all(problem["message"].endswith((".", "?")) for problem in each["errors"])
+    meant = {each["errors"][0]["did_you_mean"] for each in imported["results"] if each["errors"]}
+    assert meant >= {"harbour.com"}
+
+    again = await load(alice, text)
+    assert counts(again) == {"unchanged": good, "errors": len(wrong)}
+    assert (await undo(alice, imported))["undo"] == {
+        "rows": good + len(wrong),
+        "removed": good,
+        "restored": 0,
+        "kept": 0,
+    }
+    assert len((await alice.get(EXPORT)).text.splitlines()) == 1
