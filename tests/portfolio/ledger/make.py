@@ -31,8 +31,9 @@ def rates(*days: date) -> list[Rate]:
 
 
 async def add_rates(database: Database, *days: date) -> None:
-    """Load the rates of the days, or of all."""
+    """Load the rates of the days, or of all, in place of those that other tests loaded."""
     async with database.transaction() as conn:
+        await conn.execute("DELETE FROM portfolio_ledger_rates")
         await ledger.load_rates(conn, rates=rates(*days))
 
 
