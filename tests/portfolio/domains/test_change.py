@@ -148,6 +148,32 @@ async def test_many_are_added_changed_and_removed_at_once(alice: Person, databas
     assert [name for name, _ in await events(conn, account_id)] == ["domain.added"]
 
 
+async def test_tags_of_many_domains(alice: Person, bob: Person, conn: Conn) -> None:
+    first = await add(alice, "a.com", tags=["keep", "old"])
+    await add(alice, "b.com", tags=[f"t{number}" for number in range(50)])
+    await add(alice, "c.com", tags=["new"])
+    await add(bob, "bob.com")
+    keys = [first["id"], "B.com", "c.com", "A.COM", "bob.com", "none"]
+
+    answer = await alice.post(f"{DOMAINS}/tags", json={"domains": keys, "add": ["New"], "remove": ["old"]})
+
+    assert answer.status_code == 200, answer.text
+    results, summary = answer.json()["results"], answer.json()["summary"]
+    assert [(each["index"], each["domain"], each["outcome"]) for each in results] == [
+        *((0, "a.com", "updated"), (1, "b.com", "error"), (2, "c.com", "unchanged")),
+        *((3, "a.com", "unchanged"), (4, "bob.com", "error"), (5, "none", "error")),
+    ]
+    assert [each["errors"][0]["code"] for each in results if each["errors"]] == [
+        *("too_many_tags", "domain_not_found", "domain_not_found")
+    ]
+    assert (summary["updated"], summary["unchanged"], summary["errors"]) == (1, 2, 3)
+    assert (await alice.get(f"{DOMAINS}/a.com")).json()["tags"] == ["keep", "new"]
+    assert sorted(await names(alice, tag="new")) == ["a.com", "c.com"]
+    assert [name for name, _ in await events(conn, alice.account.id)][-1:] == ["domain.updated"]
+    empty = await alice.post(f"{DOMAINS}/tags", json={"domains": keys})
+    assert (empty.status_code, empty.json()["code"]) == (422, "tags_missing")
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [(ExpirySource.REGISTRAR, ExpirySource.REGISTRAR), (None, ExpirySource.MANUAL)],

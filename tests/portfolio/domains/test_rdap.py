@@ -177,6 +177,22 @@ async def test_a_registry_fills_in_what_nobody_gave(
     assert (again["expires_at"], again["locked"], again["registrar"]) == ("2192-03-01T00:00:00Z", False, "Mine")
 
 
+async def test_a_cleared_expiry_is_asked_for_at_once(
+    alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh
+) -> None:
+    fake, _ = registry
+    fake.knows("harbour.com")
+    path = f"{DOMAINS}/{(await add(alice, expires_at='2180-01-01'))['id']}"
+    assert await refresh() == 1
+    assert (await alice.get(path)).json()["expiry_source"] == "manual"
+
+    await alice.patch(path, json={"expires_at": None})
+
+    assert await refresh() == 1
+    assert (await alice.get(path)).json()["expiry_source"] == "rdap"
+    assert await refresh() == 0
+
+
 async def test_a_registry_that_refuses_is_left_alone(
     alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh
 ) -> None:

@@ -18,6 +18,7 @@ OPERATIONS: list[tuple[str, str, Any, int, set[str]]] = [
     ("POST", DOMAINS, {"domain": "new.com"}, 201, EDITORS),
     ("GET", f"{DOMAINS}/harbour.com", None, 200, READERS),
     ("PATCH", f"{DOMAINS}/harbour.com", {"tags": ["a"]}, 200, EDITORS),
+    ("POST", f"{DOMAINS}/tags", {"domains": ["harbour.com"], "add": ["b"]}, 200, EDITORS),
     ("DELETE", f"{DOMAINS}/harbour.com", None, 204, EDITORS),
     ("GET", "/v1/portfolio/tags", None, 200, READERS),
 ]

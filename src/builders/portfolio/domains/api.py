@@ -106,6 +106,27 @@ async def add_domain(
     return replies.written_reply(added, await domains.find_totals(conn, access=access, domain_id=added.id))
 
 
+@router.post(
+    "/domains/tags",
+    response_model=replies.PortfolioTagged,
+    responses=problems(*team.ACCESS_REFUSALS, InFlight),
+    openapi_extra=BEYOND_SPEC,
+)
+async def change_tags(
+    body: schemas.PortfolioTagging, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> replies.PortfolioTagged:
+    """Add tags to up to 1,000 domains, and remove others. A domain that is not found fails alone."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    results = await domains.change_tags(
+        conn,
+        account_id=access.portfolio_id,
+        keys=body.domains,
+        add=body.add,
+        remove=body.remove,
+    )
+    return replies.tagged_reply(results)
+
+
 @router.get(
     "/domains/{domain_id}",
     response_model=replies.PortfolioDomainDetail,

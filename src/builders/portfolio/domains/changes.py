@@ -138,11 +138,9 @@ async def change_domains(
     if not is_quiet:
         pairs = [(before[domain_id], after[domain_id]) for domain_id in changed]
         await announcements.publish(conn, account_id=account_id, changes=pairs)
-    outcomes = {True: RowOutcome.UPDATED, False: RowOutcome.UNCHANGED}
+    outcomes = dict.fromkeys(after, RowOutcome.UNCHANGED) | dict.fromkeys(changed, RowOutcome.UPDATED)
     return [
-        WrittenDomain(id=each.id, outcome=outcomes[each.id in changed], domain=after[each.id])
-        if each.id in after
-        else WrittenDomain(id=each.id, outcome=RowOutcome.SKIPPED)
+        WrittenDomain(id=each.id, outcome=outcomes.get(each.id, RowOutcome.SKIPPED), domain=after.get(each.id))
         for each in changes
     ]
 
@@ -154,8 +152,9 @@ def _patched(domain: Domain, patch: DomainPatch) -> Domain:
     expires_at = members.get("expires_at", domain.expires_at)
     if expires_at is None:
         members["expiry_source"] = None
-    elif expires_at != domain.expires_at:
-        members["expiry_source"] = members.get("expiry_source") or ExpirySource.MANUAL
+    else:
+        source = ExpirySource.MANUAL if expires_at != domain.expires_at else domain.expiry_source
+        members["expiry_source"] = members.get("expiry_source") or source
     ownership = members.get("ownership", domain.ownership)
     # A status that only repeats the ownership follows it.
     if ownership != domain.ownership and "status" not in members and domain.status.value == domain.ownership.value:

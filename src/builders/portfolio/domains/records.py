@@ -18,6 +18,7 @@ MAX_TEXT = 100  # of a registrar, counterparty or folder
 MAX_NOTES = 5_000
 MAX_NAMESERVERS = 13
 MAX_STATUSES = 30
+MAX_BULK = 1_000  # domains of one call
 MAX_DAYS = 3_650  # of the filter by expiry
 
 

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bulk import BulkReply, RowResult, summarize
 from builders.kit.http.fields import CreatedAt, UpdatedAt
 from builders.kit.http.pagination import Listing
 from builders.kit.values import clock
@@ -71,6 +72,21 @@ _DETAIL: JsonDict = {
         "pending_delete_end": "2027-05-20T00:00:00Z",
         "basis": "gTLD: auto-renew grace up to 45 days, redemption 30 days, pending delete 5 days",
     },
+}
+_TAGGED: JsonDict = {
+    "results": [
+        {
+            "outcome": "updated",
+            "index": 0,
+            "line": None,
+            "domain": "harbour.com",
+            "id": "0193a1b2-0000-7000-8000-000000000030",
+            "errors": [],
+            "warnings": [],
+        }
+    ],
+    "summary": {"total": 1, "created": 0, "updated": 1, "unchanged": 0, "skipped": 0, "errors": 0},
+    "warnings": [],
 }
 _REDACTED: Mapping[str, None] = dict.fromkeys(
     ("revenue_share", "renewal_price", "asking_price", "min_offer", "estimated_value")
@@ -174,6 +190,12 @@ class PortfolioDomainWritten(PortfolioDomainDetail, WriteReply):
     model_config = ConfigDict(json_schema_extra=by_example({**_DETAIL, "warnings": []}))
 
 
+class PortfolioTagged(BulkReply):
+    """What was done with the tags of each domain."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_TAGGED))
+
+
 class PortfolioTagReply(Reply):
     """A tag of a portfolio."""
 
@@ -191,6 +213,11 @@ def detail_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainDetail
 def written_reply(domain: Domain, totals: Totals | None) -> PortfolioDomainWritten:
     """Return a domain as it was written; without totals its money is left out."""
     return PortfolioDomainWritten.from_record(domain, **_computed(domain, totals))
+
+
+def tagged_reply(results: Sequence[RowResult]) -> PortfolioTagged:
+    """Return the results of a change of tags."""
+    return PortfolioTagged(results=list(results), summary=summarize(results))
 
 
 def tags_reply(tags: Sequence[TagCount]) -> Listing[PortfolioTagReply]:

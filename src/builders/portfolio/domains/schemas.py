@@ -1,16 +1,17 @@
 """Requests of the portfolio's domains."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
 
 from builders.kit.errors import Invalid
 from builders.kit.http.bodies import Body, by_example
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values.money import Money
 from builders.kit.values.money_inputs import MoneyInput
-from builders.portfolio.domains import fields, names
+from builders.portfolio.domains import fields, names, records
 from builders.portfolio.domains.fields import Day, Flag, Hosts, Moment, NameText, Notes, Percent, Tags, Text
 from builders.portfolio.domains.records import (
     DomainPatch,
@@ -203,6 +204,33 @@ class PortfolioDomainUpdate(PatchBody):
 
     def _money(self, name: str, amount: MoneyInput | None) -> Money | None:
         return None if amount is None else amount.to_money(self.currency, field=name)
+
+
+class PortfolioTagging(Body):
+    """Tags to add to domains, and to remove from them."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"domains": ["harbour.example"], "add": ["sale"], "remove": ["keep"]})
+    )
+
+    domains: Annotated[
+        list[Annotated[str, StringConstraints(min_length=1, max_length=253)]],
+        Field(
+            min_length=1,
+            max_length=records.MAX_BULK,
+            description="Domains, each by its id or its name.",
+        ),
+    ]
+    add: Annotated[Tags, Field(description="Tags that the domains get.")] = Field(default=[])
+    remove: Annotated[Tags, Field(description="Tags that the domains lose, unless `add` has them.")] = Field(
+        default=[]
+    )
+
+    @model_validator(mode="after")
+    def _require_tags(self) -> Self:
+        if not self.add and not self.remove:
+            raise PydanticCustomError("tags_missing", "Send at least one tag in `add` or `remove`.")
+        return self
 
 
 def _refuse_counterparty(body: PortfolioDomainCreate | PortfolioDomainUpdate, ownership: Ownership | None) -> None:

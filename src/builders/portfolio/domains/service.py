@@ -45,3 +45,6 @@ from builders.portfolio.domains.renewal_facts import (
     list_portfolios as list_portfolios,
     list_renewal_prices as list_renewal_prices,
 )
+from builders.portfolio.domains.tagging import (
+    change_tags as change_tags,
+)

@@ -49,7 +49,9 @@ INSERT = f"""
 UPDATE = f"""
     WITH changed AS (
         UPDATE portfolio_domains AS domain
-        SET {ASSIGNED}, updated_at = %(now)s
+        SET {ASSIGNED}, updated_at = %(now)s,
+            rdap_due_at = CASE WHEN domain.expires_at IS NOT NULL AND written.expires_at IS NULL THEN %(now)s
+                          ELSE rdap_due_at END
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({WRITTEN})
         WHERE domain.account_id = %(account_id)s AND domain.id = written.id
         RETURNING domain.id
