@@ -14,7 +14,12 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-alias.md"
 # How-to pages whose answers are shown; what they assume is typed first.
-PORTFOLIO_PAGES = ("import-a-portfolio", "record-parking-revenue", "track-cost-and-profit")
+PORTFOLIO_PAGES = (
+    "import-a-portfolio",
+    "record-parking-revenue",
+    "track-cost-and-profit",
+    "set-up-renewal-notices",
+)
 PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE\n"
 
 tools = pytest.mark.skipif(

@@ -80,9 +80,7 @@ def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account,
     shows_finance = Permission.VIEW_FINANCE in team.list_permissions(recipient.role)
     domains = _renewals(notices, today=now.date(), shows_finance=shows_finance)
     others = [each for each in notices if each.expires_on is None]
-    events = [
-        PortfolioEvent(title=texts.title_of(each, today=now.date()), on=each.created_at.date()) for each in others
-    ]
+    events = [PortfolioEvent(title=texts.title_of(each), on=each.created_at.date()) for each in others]
     return RenewalNotice(
         domains=tuple(domains[:MAX_LINES]),
         events=tuple(events[:MAX_LINES]),

@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 from builders.kit.http.bodies import Body, Reply, WriteReply, by_example
 from builders.kit.http.fields import CreatedAt, IdText
 from builders.kit.http.pagination import Page
-from builders.kit.values import clock, ids
+from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.notifications import texts
 from builders.portfolio.notifications.records import Notice, Severity, Suppression
@@ -45,7 +45,7 @@ class PortfolioNoticeReply(Reply):
     id: Annotated[UUID, Field(description="Identifier of the notice.")]
     event: Annotated[str, Field(description="Name of the event that the notice is about.")]
     severity: Annotated[Severity, Field(description="How urgent it is.")]
-    title: Annotated[str, Field(description="The notice in a sentence, as of now.")]
+    title: Annotated[str, Field(description="The notice in a sentence, as of `created_at`.")]
     domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null for other notices.")]
     domain: Annotated[str | None, Field(description="The domain as an A-label; null for other notices.")]
     threshold_days: Annotated[int | None, Field(description="Threshold of a notice about an expiry; else null.")]
@@ -99,7 +99,7 @@ def notice_page(page: Page[Notice], *, shows_finance: bool) -> Page[PortfolioNot
 def _notice(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply:
     return PortfolioNoticeReply.from_record(
         notice,
-        title=texts.title_of(notice, today=clock.now().date()),
+        title=texts.title_of(notice),
         amount=notice.money if shows_finance else None,
         redacted=[] if shows_finance else ["finance"],
     )
