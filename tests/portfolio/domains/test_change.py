@@ -59,6 +59,8 @@ async def test_ownership_decides_about_counterparty_and_status(alice: Person) ->
     assert (listed["status"], listed["ownership"]) == ("listed", "leased")
     owned = (await alice.patch(path, json={"ownership": "owned"})).json()
     assert (owned["status"], owned["counterparty"], owned["revenue_share"]) == ("listed", None, None)
+    refused = await alice.patch(path, json={"revenue_share": "10"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "owned_domain")
 
 
 async def test_a_domain_is_removed_with_its_entries(alice: Person, bob: Person, database: Database) -> None:

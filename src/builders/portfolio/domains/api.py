@@ -159,7 +159,7 @@ async def update_domain(
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
     found = await domains.get_domain(conn, account_id=access.portfolio_id, key=domain_id)
     changed = await domains.change_domain(
-        conn, account_id=access.portfolio_id, domain_id=found.id, patch=body.patch()
+        conn, account_id=access.portfolio_id, domain_id=found.id, patch=body.patch(ownership=found.ownership)
     )
     return replies.written_reply(changed, await domains.find_totals(conn, access=access, domain_id=found.id))
 

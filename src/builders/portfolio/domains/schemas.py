@@ -173,12 +173,12 @@ class PortfolioDomainUpdate(PatchBody):
     pinned: Annotated[Flag, fields.PINNED, NOT_NULL] = ABSENT
     currency: Currency = None
 
-    def patch(self) -> DomainPatch:
-        """Return the record.
+    def patch(self, *, ownership: Ownership) -> DomainPatch:
+        """Return the record, for a domain with this ownership.
 
-        Raises Invalid for an amount without a currency, and for a counterparty beside `owned`.
+        Raises Invalid for an amount without a currency, and for a counterparty of an owned domain.
         """
-        _refuse_counterparty(self, self.ownership)
+        _refuse_counterparty(self, self.ownership or ownership)
         return DomainPatch(
             status=self.patch_of("status", self.status),
             ownership=self.patch_of("ownership", self.ownership),
@@ -233,7 +233,7 @@ class PortfolioTagging(Body):
         return self
 
 
-def _refuse_counterparty(body: PortfolioDomainCreate | PortfolioDomainUpdate, ownership: Ownership | None) -> None:
+def _refuse_counterparty(body: PortfolioDomainCreate | PortfolioDomainUpdate, ownership: Ownership) -> None:
     if ownership is not Ownership.OWNED:
         return
     for name, value in (("counterparty", body.counterparty), ("revenue_share", body.revenue_share)):
