@@ -67,7 +67,7 @@ async def test_a_name_is_enough_and_is_found_in_each_form(alice: Person) -> None
         assert (await alice.get(f"{DOMAINS}/{key}")).json()["id"] == added["id"]
     for key in ("other.co.uk", "0193a1b2-0000-7000-8000-000000000099", "none"):
         refused = await alice.get(f"{DOMAINS}/{key}")
-        assert (refused.status_code, refused.json()["code"]) == (404, "domain_not_found")
+        assert (refused.status_code, refused.json()["code"]) == (404, "portfolio_domain_not_found")
 
 
 async def test_a_duplicate_names_the_present_one(alice: Person, bob: Person) -> None:

@@ -69,7 +69,7 @@ async def test_a_domain_is_removed_with_its_entries(alice: Person, bob: Person, 
 
     assert (await bob.delete(path)).status_code == 404
     assert (await bob.patch(path, json={"tags": []})).status_code == 404
-    assert (await bob.get(path)).json()["code"] == "domain_not_found"
+    assert (await bob.get(path)).json()["code"] == "portfolio_domain_not_found"
     assert (await alice.delete(path)).status_code == 204
     assert (await alice.delete(path)).status_code == 404
 
@@ -166,7 +166,7 @@ async def test_tags_of_many_domains(alice: Person, bob: Person, conn: Conn) -> N
         *((3, "a.com", "unchanged"), (4, "bob.com", "error"), (5, "none", "error")),
     ]
     assert [each["errors"][0]["code"] for each in results if each["errors"]] == [
-        *("too_many_tags", "domain_not_found", "domain_not_found")
+        *("too_many_tags", "portfolio_domain_not_found", "portfolio_domain_not_found")
     ]
     assert (summary["updated"], summary["unchanged"], summary["errors"]) == (1, 2, 3)
     assert (await alice.get(f"{DOMAINS}/a.com")).json()["tags"] == ["keep", "new"]

@@ -69,11 +69,14 @@ async def test_a_domain_is_found_by_its_name_in_any_case(alice: Person, book: Bo
 
 async def test_what_is_not_in_the_portfolio_is_not_found(alice: Person, bob: Person, book: Book) -> None:
     for key in ("other.com", "no name", str(uuid4())):
-        assert code(await alice.get(f"{DOMAINS}/{key}/finance")) == (404, "domain_not_found")
+        assert code(await alice.get(f"{DOMAINS}/{key}/finance")) == (404, "portfolio_domain_not_found")
     for path in (book.path, f"{DOMAINS}/harbour.com/finance"):
-        assert code(await bob.get(path)) == code(await alice.test.get(path)) == (404, "domain_not_found")
-        assert code(await bob.patch(path, json={"pinned": True})) == (404, "domain_not_found")
-        assert code(await bob.post(f"{path}/renewals", json={"amount": "1"})) == (404, "domain_not_found")
+        assert code(await bob.get(path)) == code(await alice.test.get(path)) == (404, "portfolio_domain_not_found")
+        assert code(await bob.patch(path, json={"pinned": True})) == (404, "portfolio_domain_not_found")
+        assert code(await bob.post(f"{path}/renewals", json={"amount": "1"})) == (
+            404,
+            "portfolio_domain_not_found",
+        )
 
 
 async def test_without_credentials_or_scope_there_is_no_answer(dana: Person, anyone: Client, book: Book) -> None:

@@ -58,9 +58,9 @@ GOOD = {"domain": "harbour.com", "date": day(1), "amount": "1.00"}
 # Rows of one request, each with the code of its error; None for a row that is recorded.
 ROWS: list[tuple[Any, str | None]] = [
     (GOOD, None),
-    ({**GOOD, "domain": "www.harbour.com"}, "domain_not_found"),
-    ({**GOOD, "domain": "unknown.com"}, "domain_not_found"),
-    ({**GOOD, "domain": str(ids.new())}, "domain_not_found"),
+    ({**GOOD, "domain": "www.harbour.com"}, "portfolio_domain_not_found"),
+    ({**GOOD, "domain": "unknown.com"}, "portfolio_domain_not_found"),
+    ({**GOOD, "domain": str(ids.new())}, "portfolio_domain_not_found"),
     ({**GOOD, "amount": "-1"}, "money_amount"),
     ({"domain": "harbour.com", "amount": "1"}, "date_missing"),
     ({**GOOD, "date": day(-3)}, "date_invalid"),

@@ -91,7 +91,7 @@ async def test_the_report_by_day_and_provider_and_its_filters(alice: Person) -> 
     one = await report(alice, domain="HARBOUR.com", provider="Sedo")
     assert (one["totals"]["revenue"], one["totals"]["domains"]) == (usd("20.00"), 1)
     assert one["items"][0]["provider"] == "sedo"
-    assert code(await alice.get(PARKING, params={"domain": "unknown.com"})) == (404, "domain_not_found")
+    assert code(await alice.get(PARKING, params={"domain": "unknown.com"})) == (404, "portfolio_domain_not_found")
     assert (await alice.get(PARKING, params={"days": 366})).status_code == 422
 
 

@@ -82,7 +82,7 @@ async def test_a_bad_line_is_named_and_the_others_are_recorded(alice: Person) ->
         10: ["date_invalid"],
         11: ["row_unreadable"],
         12: [],
-        13: ["domain_not_found"],
+        13: ["portfolio_domain_not_found"],
     }
     assert reply["summary"]["created"] == 2
 

@@ -6,7 +6,7 @@ from builders.kit.errors import Problem
 class DomainNotFound(Problem):
     """There is no such domain."""
 
-    status, code = 404, "domain_not_found"
+    status, code = 404, "portfolio_domain_not_found"
     remedy = "List the domains of the portfolio: GET /v1/portfolio/domains."
     collection = "/v1/portfolio/domains"
 

@@ -11,7 +11,7 @@ from builders.portfolio.domains import changes
 from builders.portfolio.domains.records import MAX_TAGS, Domain, DomainChange, DomainPatch
 from builders.portfolio.domains.store import domains as store
 
-_UNKNOWN = RowProblem(code="domain_not_found", message="The portfolio has no such domain.")
+_UNKNOWN = RowProblem(code="portfolio_domain_not_found", message="The portfolio has no such domain.")
 _FULL = RowProblem(code="too_many_tags", message=f"A domain has at most {MAX_TAGS} tags.", field="add")
 
 

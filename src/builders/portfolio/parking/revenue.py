@@ -138,7 +138,7 @@ def _unknown_domain(row: RevenueRow) -> RowResult:
         name, did_you_mean = row.domain, error.did_you_mean
         message = error.message if ids.find(row.domain) is None else "The portfolio has no domain with this id."
     return refused_row(
-        "domain_not_found",
+        "portfolio_domain_not_found",
         message,
         index=row.index,
         line=row.line,
