@@ -64,7 +64,7 @@ def test_another_process_draws_the_same_bytes() -> None:
     assert drawn.stdout == images.cover(*HARBOUR) + images.logo(*HARBOUR)
 
 
-def test_the_motif_follows_the_domain_and_the_letters_the_title() -> None:
+def test_the_motif_depends_on_the_domain_and_the_text_on_the_title() -> None:
     cover = opened(images.cover(*HARBOUR))
     retitled = opened(images.cover(HARBOUR[0], "Haven"))
     box = ImageChops.difference(cover, retitled).getbbox()

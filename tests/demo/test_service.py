@@ -59,7 +59,7 @@ async def caller(database: Database, key: DemoKey) -> Caller:
 
 
 async def counts(database: Database) -> tuple[int, ...]:
-    """How many domains, accounts with twins, and keys there are."""
+    """How many domains, accounts with sandbox accounts, and keys there are."""
     async with database.connection() as conn:
         row = await (await conn.execute(COUNTS)).fetchone()
     assert row is not None

@@ -14,7 +14,7 @@ from builders.kit.process.settings import Settings
 @click.command()
 @json_option
 def demo(*, as_json: bool) -> None:
-    """Load the demo catalog and demo accounts, and print their keys."""
+    """Load the demo catalog, accounts and portfolio, and print the keys of the accounts."""
 
     async def work(database: Database, settings: Settings) -> Sequence[DemoKey]:
         return await demos.set_up(database, data_dir=settings.data_dir)

@@ -32,7 +32,7 @@ US = (sys.executable, "-P", "-m", "builders")  # -P: no module comes from the cu
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="HTTP processes.")
-@click.option("--demo", is_flag=True, help="Load the demo catalog and accounts on the first start.")
+@click.option("--demo", is_flag=True, help="Load the demo catalog, accounts and portfolio on the first start.")
 def serve(host: str | None, port: int | None, workers: int, *, demo: bool) -> None:
     """Start everything: database, migrations, HTTP and the worker. Ctrl-C stops it."""
     settings = read_settings(host=host, port=port)

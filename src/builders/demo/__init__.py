@@ -1,1 +1,1 @@
-"""The demo: a curated catalog with its images, and stand-ins for the world outside."""
+"""The demo: a catalog with its images, accounts with keys, a portfolio, and simulated registrars."""

@@ -1,4 +1,4 @@
-"""Where the demo catalog is, in a checkout as in an installed wheel."""
+"""The file of the demo catalog, in a checkout and in an installed wheel."""
 
 import csv
 from importlib.resources import files
@@ -7,7 +7,7 @@ from io import StringIO
 
 
 def demo_csv() -> Traversable:
-    """The catalog file in UTF-8, with the columns of `builders catalog load`.
+    """Return the catalog file: UTF-8, with the columns of `builders catalog load`.
 
     `importlib.resources.as_file` gives its path.
     """
@@ -15,6 +15,6 @@ def demo_csv() -> Traversable:
 
 
 def list_titles() -> list[tuple[str, str]]:
-    """Each demo domain as (A-label domain, title), in the order of the file; what `write_images` takes."""
+    """Return the (A-label, title) of each demo domain in the order of the file, for `write_images`."""
     text = demo_csv().read_text(encoding="utf-8")
     return [(row["domain"], row["title"]) for row in csv.DictReader(StringIO(text, newline=""))]

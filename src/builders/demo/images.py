@@ -1,4 +1,4 @@
-"""The demo catalog's logos and covers: drawn at first start, the same bytes for the same name each time."""
+"""Logos and covers of the demo catalog: the bytes depend on the name and title alone."""
 
 import hashlib
 import unicodedata
@@ -15,27 +15,27 @@ from builders.demo.motifs import MOTIFS, PALETTES, Colour, Motif, Palette, Scene
 LOGO_SIZE = (256, 256)
 COVER_SIZE = (1200, 630)  # the size of an Open Graph card
 
-_SUPERSAMPLE = 2  # Pillow's shapes have hard edges; halving the canvas smooths them
+_SUPERSAMPLE = 2  # shapes of Pillow have hard edges; reducing the canvas smooths them
 _DIALS = 16
-_SALT = "289406"  # any would do; with this one harbour gets its sea and vinyl its grooves
+_SALT = "289406"  # selects the motif of each name: waves for harbour, rings for vinyl
 _DIAERESIS, _ACUTE = "\u0308", "\u0301"
-_SEAL = 80  # pixels from the middle of a logo to the rim of the disc under its letter
+_DISC = 80  # pixels: radius of the disc under the initial
 
 
 def logo_name(domain: str) -> str:
-    """The file name of the domain's logo: its first label, then `-logo.png`."""
+    """Return the file name of the logo of a domain: its first label, then `-logo.png`."""
     return f"{domain.partition('.')[0]}-logo.png"
 
 
 def cover_name(domain: str) -> str:
-    """The file name of the domain's cover: its first label, then `-cover.png`."""
+    """Return the file name of the cover of a domain: its first label, then `-cover.png`."""
     return f"{domain.partition('.')[0]}-cover.png"
 
 
 def write_images(folder: Path, domains: Iterable[tuple[str, str]]) -> list[Path]:
-    """Draw a logo and a cover for each (A-label domain, title); makes the folder when absent.
+    """Draw a logo and a cover for each (A-label, title); create the folder, and replace files of these names.
 
-    The paths come in the order of the domains, logo before cover; files of these names are written over.
+    Returns the paths in the order of the domains, the logo before the cover.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -51,7 +51,7 @@ def write_images(folder: Path, domains: Iterable[tuple[str, str]]) -> list[Path]
 
 
 def logo(domain: str, title: str) -> bytes:
-    """A PNG of 256 x 256: the initial of the title on the domain's motif."""
+    """Return a PNG of 256 x 256: the initial of the title on the motif of the domain."""
     palette, motif, dials = _look(domain)
     width, height = LOGO_SIZE
     image = _painted(LOGO_SIZE, (width / 2, height / 2), palette, motif, dials)
@@ -60,22 +60,28 @@ def logo(domain: str, title: str) -> bytes:
 
 
 def cover(domain: str, title: str) -> bytes:
-    """A PNG of 1200 x 630: the title and a sample address beside the domain's motif."""
+    """Return a PNG of 1200 x 630: the title and a sample address beside the motif of the domain."""
     palette, motif, dials = _look(domain)
     width, height = COVER_SIZE
     image = _painted(COVER_SIZE, (width * 0.79, height * 0.5), palette, motif, dials)
     draw = ImageDraw.Draw(image)
-    left, room = 84, width * 0.42
-    font = _fitting(title, room, 128)
+    left, text_width = 84, width * 0.42
+    font = _fitting_font(title, text_width, 128)
     draw.rounded_rectangle((left, 84, left + 72, 92), 4, fill=palette.accent)
     _write(draw, (left, 232), title, font, palette.pale)
     address = f"you@{idna.decode(domain)}"
-    _write(draw, (left, 306), address, _fitting(address, room, 40), blend(palette.pale, palette.bright, 0.4))
+    _write(
+        draw,
+        (left, 306),
+        address,
+        _fitting_font(address, text_width, 40),
+        blend(palette.pale, palette.bright, 0.4),
+    )
     return _png(image)
 
 
 def _look(domain: str) -> tuple[Palette, Motif, tuple[float, ...]]:
-    """What sets the domain's images apart, from a hash of its name alone."""
+    """Return palette, motif and dials of a domain, from a hash of its name."""
     digest = hashlib.shake_256(f"{_SALT}:{domain}".encode()).digest(_DIALS + 2)
     palette = PALETTES[digest[0] % len(PALETTES)]
     motif = MOTIFS[digest[1] % len(MOTIFS)]
@@ -89,7 +95,7 @@ def _painted(
     motif: Motif,
     dials: tuple[float, ...],
 ) -> Image.Image:
-    """A gradient with the motif on it, in RGB."""
+    """Return a gradient with the motif on it, in RGB."""
     width, height = size[0] * _SUPERSAMPLE, size[1] * _SUPERSAMPLE
     image = _gradient((width, height), palette.deep, palette.mid)
     scene = Scene(
@@ -105,7 +111,7 @@ def _painted(
 
 
 def _gradient(size: tuple[int, int], start: Colour, end: Colour) -> Image.Image:
-    """A diagonal gradient: four corner pixels, enlarged."""
+    """Return a diagonal gradient: four corner pixels, enlarged."""
     corners = Image.new("RGB", (2, 2))
     middle = blend(start, end, 0.5)
     corners.putdata([start, middle, middle, end])
@@ -113,36 +119,36 @@ def _gradient(size: tuple[int, int], start: Colour, end: Colour) -> Image.Image:
 
 
 def _initial(image: Image.Image, title: str, palette: Palette) -> None:
-    """Set the first letter of the title into a dark seal in the middle of the image."""
+    """Draw the first character of the title on a dark disc in the middle of the image."""
     x, y = image.width / 2, image.height / 2
-    side = _SEAL * 2 * _SUPERSAMPLE
-    seal = Image.new("L", (side, side))
-    ImageDraw.Draw(seal).ellipse((0, 0, side - 1, side - 1), fill=255)
-    image.paste(palette.deep, (round(x) - _SEAL, round(y) - _SEAL), seal.reduce(_SUPERSAMPLE))
-    letter, font = _bare(title[:1]).upper(), _font(_SEAL * 1.2)
-    ImageDraw.Draw(image).text((x, y), letter, font=font, fill=palette.pale, anchor="mm", stroke_width=2)
+    side = _DISC * 2 * _SUPERSAMPLE
+    disc = Image.new("L", (side, side))
+    ImageDraw.Draw(disc).ellipse((0, 0, side - 1, side - 1), fill=255)
+    image.paste(palette.deep, (round(x) - _DISC, round(y) - _DISC), disc.reduce(_SUPERSAMPLE))
+    initial, font = _bare(title[:1]).upper(), _font(_DISC * 1.2)
+    ImageDraw.Draw(image).text((x, y), initial, font=font, fill=palette.pale, anchor="mm", stroke_width=2)
 
 
 def _font(size: float) -> ImageFont.FreeTypeFont:
-    # With a size the default font is the scalable one; the stubs cannot say so.
+    # With a size, the default font is scalable; the type stubs do not say so.
     return cast("ImageFont.FreeTypeFont", ImageFont.load_default(size))
 
 
-def _fitting(text: str, room: float, largest: float) -> ImageFont.FreeTypeFont:
-    """The default font, at the largest size at which the text is no wider than the room."""
+def _fitting_font(text: str, width: float, largest: float) -> ImageFont.FreeTypeFont:
+    """Return the default font at the largest size at which the text is not wider than the width."""
     font = _font(largest)
-    return _font(min(largest, largest * room / font.getlength(_bare(text))))
+    return _font(min(largest, largest * width / font.getlength(_bare(text))))
 
 
 def _bare(text: str) -> str:
-    """The text without accents and line breaks, one character for each."""
+    """Return the text without accents and line breaks, of the same length."""
     return "".join(unicodedata.normalize("NFD", char)[0] if char.isprintable() else " " for char in text)
 
 
 def _write(
     draw: ImageDraw.ImageDraw, at: tuple[float, float], text: str, font: ImageFont.FreeTypeFont, fill: Colour
 ) -> None:
-    """Write the text on a baseline from the point, its accents set by hand: the font has none."""
+    """Write the text on a baseline from the point; draw its accents, which the font does not have."""
     x, y = at
     text = unicodedata.normalize("NFC", text)
     bare = _bare(text)
@@ -155,7 +161,7 @@ def _write(
 
 
 def _accent(draw: ImageDraw.ImageDraw, at: tuple[float, float], mark: str, size: float, fill: Colour) -> None:
-    """Set a diaeresis or an acute over a letter, made of glyphs the font has; other marks stay unwritten."""
+    """Draw a diaeresis or an acute over a character from glyphs of the font; ignore other marks."""
     x, y = at
     if mark == _DIAERESIS:
         for side in (-1, 1):
@@ -174,5 +180,5 @@ def _accent(draw: ImageDraw.ImageDraw, at: tuple[float, float], mark: str, size:
 
 def _png(image: Image.Image) -> bytes:
     out = BytesIO()
-    image.save(out, "PNG", compress_level=6)  # 9 takes four times as long to save a tenth
+    image.save(out, "PNG", compress_level=6)  # level 9 takes four times as long for a tenth less
     return out.getvalue()

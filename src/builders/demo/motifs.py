@@ -1,4 +1,4 @@
-"""The drawings behind the demo images: eight motifs, each a pure function of a look."""
+"""Motifs of the demo images: each draws on a scene and depends on nothing else."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Palette:
-    """Five colours that suit each other, from the darkest to the lightest but for the accent."""
+    """Five colours, from the darkest to the lightest, and an accent."""
 
     deep: Colour
     mid: Colour
@@ -22,27 +22,27 @@ class Palette:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Where a motif draws: the canvas in pixels, its focus, and what makes it one of its kind."""
+    """What a motif draws on: the canvas in pixels, its focus, a palette, and the dials of the domain."""
 
     draw: ImageDraw.ImageDraw  # in RGBA mode, so that fills with an alpha blend
     width: int
     height: int
     focus: tuple[float, float]
     palette: Palette
-    dials: tuple[float, ...]  # 16 numbers in 0..1, the character of the domain
+    dials: tuple[float, ...]  # 16 numbers in 0..1, from a hash of the domain
 
     def dial(self, index: int, low: float, high: float) -> float:
-        """The dial at the index, scaled to low..high."""
+        """Return the dial at the index, scaled to low..high."""
         return low + self.dials[index] * (high - low)
 
 
 Motif = Callable[[Scene], None]
 
-_SPECK = 0.04  # a halftone dot nearer to nothing than this is only noise
+_SPECK = 0.04  # smaller halftone dots are not drawn
 
 
 def blend(one: Colour, other: Colour, share: float) -> Colour:
-    """The colour at `share` (0..1) of the way from one to the other."""
+    """Return the colour at `share` (0..1) of the way from one to the other."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
@@ -65,7 +65,7 @@ def _hill(scene: Scene, heights: list[float], fill: Colour) -> None:
 
 
 def waves(scene: Scene) -> None:
-    """A low sun over four swells, each nearer and darker."""
+    """Draw a low sun over four waves, each nearer and darker."""
     h, p = scene.height, scene.palette
     _sun(scene, (scene.focus[0], h * scene.dial(0, 0.34, 0.44)), h * scene.dial(1, 0.15, 0.2))
     for layer in range(4):
@@ -78,7 +78,7 @@ def waves(scene: Scene) -> None:
 
 
 def ridges(scene: Scene) -> None:
-    """Mountain ranges under a moon, the far ones pale in the haze."""
+    """Draw mountain ranges under a moon, the far ones paler."""
     h, p, aspect = scene.height, scene.palette, scene.width / scene.height
     _sun(scene, (scene.focus[0] + h * scene.dial(0, -0.1, 0.1), h * 0.3), h * scene.dial(1, 0.1, 0.15))
     for layer in range(4):
@@ -91,13 +91,13 @@ def ridges(scene: Scene) -> None:
 
 
 def _peaks(x: float) -> float:
-    """A triangle wave in -1..1 whose peaks differ in height."""
+    """Return a triangle wave in -1..1 whose peaks differ in height."""
     turn, part = divmod(x, 1)
     return (1 - abs(part * 2 - 1)) * (0.6 + 0.4 * math.sin(turn * 2.4 + 1)) * 2 - 1
 
 
 def rings(scene: Scene) -> None:
-    """Ripples around the focus, with one small moon in orbit."""
+    """Draw rings around the focus, and one small disc on them."""
     p, (x, y), count = scene.palette, scene.focus, 7
     step = scene.height * scene.dial(0, 0.072, 0.092)
     for ring in range(count, 0, -1):
@@ -109,7 +109,7 @@ def rings(scene: Scene) -> None:
 
 
 def tiles(scene: Scene) -> None:
-    """A mosaic of quarter circles that fills the side of the focus."""
+    """Draw a mosaic of quarter circles on the side of the focus."""
     p, side = scene.palette, scene.height / 4
     left = scene.width - side * (4 if scene.width < scene.height * 1.2 else 3)
     shades = (p.bright, p.accent, p.mid, p.pale, blend(p.mid, p.bright, 0.5))
@@ -117,8 +117,8 @@ def tiles(scene: Scene) -> None:
         row, column = divmod(index, 4)
         turn = int(scene.dials[index] * 4) % 4
         x, y = left + column * side, row * side
-        ground = blend(p.deep, p.mid, (0.25, 0.75)[(row + column) % 2])
-        scene.draw.rectangle((x, y, x + side - 1, y + side - 1), fill=ground)
+        background = blend(p.deep, p.mid, (0.25, 0.75)[(row + column) % 2])
+        scene.draw.rectangle((x, y, x + side - 1, y + side - 1), fill=background)
         corner = (x + side * (turn % 2), y + side * (turn // 2))
         start = (0, 90, 270, 180)[turn]
         box = (corner[0] - side, corner[1] - side, corner[0] + side - 1, corner[1] + side - 1)
@@ -127,7 +127,7 @@ def tiles(scene: Scene) -> None:
 
 
 def orbs(scene: Scene) -> None:
-    """Three large translucent spheres that overlap, and a bright one."""
+    """Draw three large translucent discs that overlap, and a bright one."""
     h, p, (x, y) = scene.height, scene.palette, scene.focus
     spin = scene.dial(0, 0, math.tau)
     for index, shade in enumerate((p.bright, p.accent, p.mid)):
@@ -138,7 +138,7 @@ def orbs(scene: Scene) -> None:
 
 
 def beams(scene: Scene) -> None:
-    """Rounded bars side by side that rise and fall like a chord."""
+    """Draw rounded bars side by side, of different heights."""
     w, h, p, (x, y) = scene.width, scene.height, scene.palette, scene.focus
     count, bar = 9, min(w, h) * 0.055
     pitch = bar * 1.75
@@ -150,7 +150,7 @@ def beams(scene: Scene) -> None:
 
 
 def halftone(scene: Scene) -> None:
-    """A field of dots that swell toward the focus."""
+    """Draw a field of dots that grow toward the focus."""
     w, h, p, (x, y) = scene.width, scene.height, scene.palette, scene.focus
     pitch, spread = h / scene.dial(0, 13, 16), h * scene.dial(1, 0.5, 0.62)
     for row in range(int(h / pitch) + 2):
@@ -163,14 +163,14 @@ def halftone(scene: Scene) -> None:
 
 
 def steps(scene: Scene) -> None:
-    """A fan of nested arches, like a doorway seen through doorways."""
+    """Draw nested arches."""
     h, p, (x, _) = scene.height, scene.palette, scene.focus
     radii = [h * scene.dial(0, 0.4, 0.46) * share for share in (1, 0.8, 0.6, 0.4, 0.2)]
-    floor, shades = h * 0.98, (p.mid, p.bright, p.accent, p.pale, p.deep)
+    base, shades = h * 0.98, (p.mid, p.bright, p.accent, p.pale, p.deep)
     spring = h * scene.dial(1, 0.5, 0.6)
     for radius, shade in zip(radii, shades, strict=True):
         _disc(scene, (x, spring), radius, shade)
-        scene.draw.rectangle((x - radius, spring, x + radius, floor + h), fill=shade)
+        scene.draw.rectangle((x - radius, spring, x + radius, base + h), fill=shade)
 
 
 MOTIFS: tuple[Motif, ...] = (waves, ridges, rings, tiles, orbs, beams, halftone, steps)

@@ -1,11 +1,11 @@
-"""What the demo gives to its first visitor."""
+"""Records of the demo."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoKey:
-    """A key that anyone who runs the demo may use."""
+    """A key of a demo account."""
 
     account: str  # its email address
     preset: str

@@ -1,4 +1,4 @@
-"""The door of the demo: a catalog to look at, and accounts with keys to try things."""
+"""The public interface of the demo: a catalog, accounts with keys, and the portfolio of one of them."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 from builders.catalog import service as catalog
 from builders.demo import images
 from builders.demo.catalog import demo_csv, list_titles
+from builders.demo.portfolio import add_portfolio
 from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
@@ -18,44 +19,50 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.http.credentials import Credential, CredentialsInvalid
 
-ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, "domainer@builders.example": Preset.DOMAINER_FULL}
+DOMAINER = "domainer@builders.example"
+ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, DOMAINER: Preset.DOMAINER_FULL}
 
 
 async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
-    """Has the demo catalog and accounts there; the keys are kept in `demo-keys.json`, for their owner only.
+    """Load the demo catalog, accounts and portfolio, and return the keys. Repeated, it changes nothing.
 
-    While the kept keys are good for this database, it looks no further.
+    `demo-keys.json` stores the keys, readable by its owner only. While they are valid in this database, only a
+    missing portfolio is added.
     """
-    kept = _place(data_dir)
-    if await _are_good(database, keys := _read(kept)):
-        return keys
-    await _load_catalog(database, data_dir)
+    stored = _keys_file(data_dir)
+    if not await _are_valid(database, keys := _read(stored)):
+        await _load_catalog(database, data_dir)
+        async with database.transaction() as conn:
+            keys = [
+                await _make_key(conn, email, preset, kind)
+                for email, preset in ACCOUNTS.items()
+                for kind in KeyKind
+            ]
+        _write(stored, keys)
     async with database.transaction() as conn:
-        keys = [
-            await _make_key(conn, email, preset, kind) for email, preset in ACCOUNTS.items() for kind in KeyKind
-        ]
-    _write(kept, keys)
+        domainer = await identity.ensure_account(conn, email=DOMAINER, verified=True)
+        await add_portfolio(conn, account_id=domainer.id)
     return keys
 
 
 async def _load_catalog(database: Database, data_dir: Path) -> None:
-    """Loads the demo's domains with their images, which take a while to draw, where they are missing."""
+    """Load the demo domains with their images, unless they are present. Drawing the images takes seconds."""
     titles, assets = list_titles(), data_dir / "assets"
     async with database.connection() as conn:
-        there = await catalog.find_domains(conn, domains=[domain for domain, _ in titles])
-    if len(there) == len(titles) and assets.exists():
+        present = await catalog.find_domains(conn, domains=[domain for domain, _ in titles])
+    if len(present) == len(titles) and assets.exists():
         return
     with tempfile.TemporaryDirectory(dir=data_dir) as folder, as_file(demo_csv()) as path:
         images.write_images(Path(folder), titles)
         await catalog.load(database, path=path, images=Path(folder), assets=assets)
 
 
-async def _are_good(database: Database, keys: Sequence[DemoKey]) -> bool:
+async def _are_valid(database: Database, keys: Sequence[DemoKey]) -> bool:
     authenticate = identity.Authenticator(database, cache_s=0)
     try:
         for key in keys:
             await authenticate(Credential("api_key", key.key), fresh=True)
-    except CredentialsInvalid:  # revoked by a visitor, or of another database
+    except CredentialsInvalid:  # revoked, or of another database
         return False
     return bool(keys)
 
@@ -74,23 +81,23 @@ async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> De
     return DemoKey(account=email, preset=preset, kind=kind, key=new.secret)
 
 
-def _place(data_dir: Path) -> Path:
-    """Where the keys are kept. The folder is there when the database is our own, else perhaps not yet."""
+def _keys_file(data_dir: Path) -> Path:
+    """Return the path of the stored keys; create its folder."""
     data_dir.mkdir(parents=True, exist_ok=True)
     return data_dir / "demo-keys.json"
 
 
-def _read(kept: Path) -> Sequence[DemoKey]:
-    """The keys of an earlier start; none when there was none, or what is there cannot be read as such."""
+def _read(file: Path) -> Sequence[DemoKey]:
+    """Return the stored keys; none when there is no file, or none that can be read."""
     try:
-        return [DemoKey(**each) for each in json.loads(kept.read_text(encoding="utf-8"))]
+        return [DemoKey(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
     except (FileNotFoundError, ValueError, TypeError):
         return []
 
 
-def _write(kept: Path, keys: Sequence[DemoKey]) -> None:
-    """Keeps the keys: the file is whole at each moment, and private from the first."""
-    descriptor, draft = tempfile.mkstemp(dir=kept.parent, prefix=f".{kept.name}.")  # mkstemp makes it 0600
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump([asdict(key) for key in keys], file, indent=2)
-    Path(draft).replace(kept)
+def _write(file: Path, keys: Sequence[DemoKey]) -> None:
+    """Store the keys: replace the file at once, with one that only its owner can read."""
+    descriptor, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mkstemp makes it 0600
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        json.dump([asdict(key) for key in keys], stream, indent=2)
+    Path(draft).replace(file)

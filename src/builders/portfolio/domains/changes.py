@@ -69,10 +69,12 @@ async def add_domain(
     return written.domain
 
 
-async def add_domains(conn: Conn, *, account_id: UUID, new: Sequence[NewDomain]) -> Sequence[WrittenDomain]:
+async def add_domains(
+    conn: Conn, *, account_id: UUID, new: Sequence[NewDomain], uses_rdap: bool = True
+) -> Sequence[WrittenDomain]:
     """Add domains with different names; return a result for each in order: created, or unchanged if present.
 
-    Publishes nothing: the caller reports them together.
+    Publishes nothing: the caller reports them together. Without `uses_rdap`, registries are not asked about them.
     """
     now = clock.now()
     rows = [
@@ -85,7 +87,12 @@ async def add_domains(conn: Conn, *, account_id: UUID, new: Sequence[NewDomain])
         }
         for each, domain_id in zip(new, ids.new_many(len(new)), strict=True)
     ]
-    inserted = await store.insert(conn, account_id=account_id, rows=rows, now=now) if rows else ()
+    rdap_due_at = now if uses_rdap else None
+    inserted = (
+        await store.insert(conn, account_id=account_id, rows=rows, now=now, rdap_due_at=rdap_due_at)
+        if rows
+        else ()
+    )
     created = {each.domain: each for each in inserted}
     missing = [each.name.domain for each in new if each.name.domain not in created]
     present = await store.list_by_name(conn, account_id=account_id, names=missing) if missing else ()

@@ -35,7 +35,7 @@ INSERT = f"""
     WITH new AS (
         INSERT INTO portfolio_domains AS domain (account_id, {COLUMNS}, lifecycle_due_at, rdap_due_at)
         SELECT %(account_id)s, id, domain, unicode, tld, {FIELDS_WRITTEN}, %(now)s, %(now)s, lifecycle_due_at,
-               %(now)s
+               %(rdap_due_at)s
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS written ({WRITTEN})
         ORDER BY domain
         ON CONFLICT (account_id, domain) DO NOTHING
@@ -108,10 +108,15 @@ async def lock(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence
 
 
 async def insert(
-    conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, Any]], now: datetime
+    conn: Conn,
+    *,
+    account_id: UUID,
+    rows: Sequence[Mapping[str, Any]],
+    now: datetime,
+    rdap_due_at: datetime | None,
 ) -> Sequence[Domain]:
     """Add domains; return those whose name the portfolio did not have, in no order."""
-    row = {"account_id": account_id, "rows": to_json(rows).decode(), "now": now}
+    row = {"account_id": account_id, "rows": to_json(rows).decode(), "now": now, "rdap_due_at": rdap_due_at}
     return await (await _cursor(conn).execute(INSERT, row)).fetchall()
 
 

@@ -1,0 +1,201 @@
+"""The demo portfolio: 200 domains with three years of costs and income, at dates relative to today."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from importlib.resources import files
+from io import StringIO
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.bulk import RowOutcome
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import NewDomain, Ownership, PortfolioDomainStatus
+from builders.portfolio.finance import service as finance
+from builders.portfolio.finance.records import FinanceChange, Payment, SalePatch
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
+from builders.portfolio.parking import service as parking
+from builders.portfolio.parking.records import RevenueDefaults, SentRevenue, SentSheet, SheetFormat
+
+YEAR, MONTH = timedelta(days=365), timedelta(days=30)
+PAID_BEFORE = timedelta(days=9)  # the expiry: a renewal
+DAILY_REVENUE = 60  # days whose parking revenue is recorded one by one; that of earlier days, by month
+HISTORY = 36  # months
+_PARKING_HEADER = ("domain", "date", "revenue", "currency", "visits", "clicks", "provider")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDomain:
+    """A line of `portfolio.csv`. Days are counted from today; an empty cell is absent."""
+
+    cells: Mapping[str, str]
+    today: date
+
+    @property
+    def name(self) -> str:
+        """Return the A-label."""
+        return self.cells["domain"]
+
+    @property
+    def acquired_on(self) -> date:
+        """Return the day from which the domain is held."""
+        return self.today - timedelta(days=int(self.cells["days_held"]))
+
+    @property
+    def expires_on(self) -> date:
+        """Return the day on which the registration ends."""
+        return self.today + timedelta(days=int(self.cells["days_to_expiry"]))
+
+    @property
+    def held_until(self) -> date:
+        """Return the day of the sale, or today."""
+        return self.today - timedelta(days=int(self.cells["sold"] or 0))
+
+    def money(self, column: str) -> Money | None:
+        """Return an amount in the currency of the domain."""
+        amount = self.cells[column]
+        return Money(Decimal(amount), self.cells["currency"]) if amount else None
+
+    def new_domain(self) -> NewDomain:
+        """Return the domain to add."""
+        cells = self.cells
+        share = cells["revenue_share"]
+        return NewDomain(
+            name=domains.parse_name(self.name),
+            status=PortfolioDomainStatus(cells["status"]),
+            ownership=Ownership.CONSIGNED if share else Ownership.OWNED,
+            counterparty=cells["counterparty"] or None,
+            revenue_share=Decimal(share) if share else None,
+            registrar=cells["registrar"],
+            registered_on=self.acquired_on if cells["kind"] == EntryKind.REGISTRATION else None,
+            acquired_on=self.acquired_on,
+            expires_at=datetime.combine(self.expires_on, time(), UTC),
+            auto_renew=cells["auto_renew"] == "true",
+            locked=True,
+            privacy=True,
+            renewal_price=self.money("renewal_price"),
+            asking_price=self.money("asking_price"),
+            estimated_value=self.money("estimated_value"),
+            tags=[each for each in cells["tags"].split("|") if each],
+            folder=cells["folder"],
+        )
+
+
+def read_domains(today: date) -> Sequence[DemoDomain]:
+    """Return the domains of the demo portfolio, with the days counted from a day."""
+    text = (files("builders.demo") / "portfolio.csv").read_text(encoding="utf-8")
+    return [DemoDomain(cells, today) for cells in csv.DictReader(StringIO(text, newline=""))]
+
+
+async def add_portfolio(conn: Conn, *, account_id: UUID) -> bool:
+    """Add the demo portfolio to an account, unless it has one of its domains; return whether it was added.
+
+    Needs a transaction. Of two concurrent calls one adds the portfolio.
+    """
+    rows = read_domains(clock.now().date())
+    names = [each.name for each in rows]
+    if await domains.find_domains(conn, account_id=account_id, names=names):
+        return False
+    new = [each.new_domain() for each in rows]
+    written = await domains.add_domains(conn, account_id=account_id, new=new, uses_rdap=False)
+    if any(each.outcome is not RowOutcome.CREATED for each in written):
+        return False  # a concurrent call has added them
+    entries = [entry for row, each in zip(rows, written, strict=True) for entry in list_entries(row, each.id)]
+    await ledger.post_entries(conn, account_id=account_id, entries=entries)
+    sheet = SentSheet(text=write_parking_sheet(rows), format=SheetFormat.GENERIC, date_format=None)
+    await parking.record_revenue(
+        conn,
+        account_id=account_id,
+        sent=SentRevenue(content=sheet, defaults=RevenueDefaults()),
+        member_id=account_id,
+    )
+    for row in rows:
+        if row.cells["sold"]:
+            change = FinanceChange(sale=sale_of(row))
+            await finance.change_finance(
+                conn, account_id=account_id, key=row.name, change=change, member_id=account_id
+            )
+    return True
+
+
+def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:
+    """Yield what a domain cost and what it was leased for; the newest lease payment is of this month."""
+    price, renewal_price, rent = row.money("price"), row.money("renewal_price"), row.money("lease")
+    payments: list[tuple[EntryKind, Money, date]] = []
+    if price is not None:
+        payments.append((EntryKind(row.cells["kind"]), price, row.acquired_on))
+    if renewal_price is not None:
+        payments += ((EntryKind.RENEWAL, renewal_price, day) for day in list_renewals(row))
+    if rent is not None:
+        payments += ((EntryKind.LEASE_INCOME, rent, row.today - MONTH * at) for at in range(HISTORY // 2))
+    for kind, money, day in payments:
+        yield NewEntry(
+            domain_id=domain_id,
+            kind=kind,
+            money=money,
+            occurred_on=day,
+            source=EntrySource.MANUAL,
+            reference=f"acquisition/{domain_id}" if money is price else None,
+            years=1 if kind in {EntryKind.REGISTRATION, EntryKind.RENEWAL} else None,
+            registrar=row.cells["registrar"] if kind is EntryKind.RENEWAL else None,
+        )
+
+
+def list_renewals(row: DemoDomain) -> Iterator[date]:
+    """Yield the days of the renewals that were paid, the newest first: one for each year that has begun."""
+    paid_on = row.expires_on - YEAR - PAID_BEFORE
+    while paid_on > row.acquired_on:
+        if paid_on <= row.held_until:
+            yield paid_on
+        paid_on -= YEAR
+
+
+def write_parking_sheet(rows: Sequence[DemoDomain]) -> str:
+    """Return the parking revenue of the domains as a provider reports it, in CSV."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_PARKING_HEADER)
+    parked = [each for each in rows if each.cells["parking"]]
+    for at, row in enumerate(parked):
+        provider = ("bodis", "parkingcrew", "above.com")[at % 3]
+        for number, (day, days) in enumerate(_list_reports(row)):
+            amount = (Decimal(row.cells["parking"]) * days * _variation(at + number)).quantize(Decimal("0.01"))
+            visits = int(amount * 45) + 3 * days
+            line = (row.name, day.isoformat(), amount, row.cells["currency"], visits, visits // 14, provider)
+            writer.writerow(line)
+    return text.getvalue()
+
+
+def _list_reports(row: DemoDomain) -> Iterator[tuple[date, int]]:
+    """Yield the days on which revenue was reported, and the number of days that each report covers."""
+    for ago in range(1, DAILY_REVENUE + 1):
+        yield row.today - timedelta(days=ago), 1
+    for at in range(1, HISTORY):
+        day = row.today - timedelta(days=DAILY_REVENUE) - MONTH * at
+        if day > row.acquired_on:
+            yield day, MONTH.days
+
+
+def _variation(at: int) -> Decimal:
+    """Return a factor between 0.7 and 1.3, always the same for a number."""
+    return Decimal(70 + at * 37 % 61) / 100
+
+
+def sale_of(row: DemoDomain) -> SalePatch:
+    """Return the sale of a domain. Instalments are paid monthly from the day of the sale, in equal parts."""
+    cells = row.cells
+    gross = Money(Decimal(cells["sale"]), cells["currency"])
+    count = int(cells["installments"] or 0)
+    part = Money((gross.amount / max(count, 1)).quantize(Decimal("0.01")), gross.currency)
+    return SalePatch(
+        gross=gross,
+        sold_on=row.held_until,
+        commission_rate=Decimal(cells["commission"]) if cells["commission"] else None,
+        installments=[Payment(money=part, on=row.held_until + MONTH * at) for at in range(1, count)],
+        venue=cells["venue"],
+    )
