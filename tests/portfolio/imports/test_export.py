@@ -116,7 +116,8 @@ async def test_a_viewer_sees_no_money(alice: Person, charlie: Person) -> None:
     folder=st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=20),
 )
 async def test_any_text_survives(alice: Person, notes: str, folder: str) -> None:
-    await load(alice, [{"domain": "harbour.com", "notes": notes, "folder": folder, "status": "owned"}])
+    await load(alice, [{"domain": "harbour.com", "notes": notes, "status": "owned"}])
+    await load(alice, [{"domain": "harbour.com", "folder": folder}])  # refused without anything to see
     rows = ok(await alice.get(JSON_EXPORT))["rows"]
     text = (await alice.get(EXPORT)).text
     assert counts(await load(alice, text, on_conflict="overwrite")) == {"unchanged": 1}

@@ -89,6 +89,8 @@ async def test_sources_and_options_that_are_wrong_are_422(alice: Person) -> None
         ["body", "defaults", "currency"]
     )
     assert (await refusal({"csv": "domain\n", "on_conflict": "explode"}))[0] == ["body", "on_conflict"]
+    wide = ",".join(f"c{each}" for each in range(600))
+    assert await refusal({"csv": f"domain,{wide}\n"}) == (["body", "csv"], "too_many_columns")
     assert counts(await load(alice, "")) == {}
     assert counts(await load(alice, "domain\n\n \n")) == {}
     assert counts(await load(alice, [])) == {}
@@ -250,3 +252,21 @@ async def test_the_event_counts_the_rows(alice: Person, conn: Any) -> None:
         "skipped": 0,
         "errors": 1,
     }
+
+
+async def test_hostile_cells_are_refused_at_once(alice: Person) -> None:
+    long = "-" * 200_000
+    rows: list[Json] = [
+        {"domain": "harbour.com", "price": long},
+        {"domain": "harbour.com", "expires": long},
+        {"domain": "harbour.com", "folder": "a\u202eb"},
+        {"domain": "harbour.com", "tags": ["a\u200b"]},
+        {"domain": "harbour.com", "entries": [{"kind": "sale", "amount": "1", "currency": "USD", "on": "x"}]},
+        {"domain": long},
+        {"domain": {"nested": [1, {"deep": None}]}},
+    ]
+    imported = await load(alice, rows)
+    assert [each["errors"][0]["code"] for each in imported["results"]] == [
+        *("amount_invalid", "date_invalid", "text_form", "text_form", "entries_invalid"),
+        *("domain_invalid", "domain_invalid"),
+    ]

@@ -30,6 +30,7 @@ _SIGN = r"[^\d\s.,()+-]{1,4}(?:(?<=[a-zA-Z])\.)?"
 _AMOUNT = re.compile(rf"(?P<before>{_SIGN})? ?(?P<digits>\d[\d.,' ]*|[.,]\d+) ?(?P<after>{_SIGN})?")
 _NEGATIVE = re.compile(r"\(.*\)|.*-\s*[\d.,]+.*|[\d.,]+-")
 _CURRENCY = re.compile(r"[A-Za-z]{3}")
+MAX_AMOUNT = 60  # characters; the patterns take long for long texts
 _GROUP = 3  # digits between separators of thousands
 
 
@@ -62,6 +63,8 @@ def read_amount(cell: str, rules: AmountRules) -> Money | None:
     text = " ".join(cell.split())
     if text.lower() in BLANK:
         return None
+    if len(text) > MAX_AMOUNT:
+        raise _amount_refused(text)
     if _NEGATIVE.fullmatch(text):
         raise CellRefused("amount_negative", f"{shown(text)} is negative. Write the amount without a sign.")
     found = _AMOUNT.fullmatch(text)

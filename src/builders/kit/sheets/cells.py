@@ -99,7 +99,7 @@ def read_percent(cell: str) -> Decimal | None:
     text = cell.strip().removesuffix("%").strip().replace(",", ".")
     if text.lower() in BLANK:
         return None
-    if not re.fullmatch(r"\d{1,3}(\.\d{1,4})?", text) or Decimal(text) > 100:  # noqa: PLR2004 - percent
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,2})?", text) or Decimal(text) > 100:  # noqa: PLR2004 - percent
         raise CellRefused("percent_invalid", f"{shown(cell)} is not a percentage from 0 to 100.")
     return Decimal(text)
 

@@ -9,6 +9,7 @@ from itertools import islice
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_LINES = 20
 MAX_BANNER_LINES = 5  # before the header
+MAX_HEADER = 200  # characters of a header that count
 _ENOUGH = 2  # known headers in a row make it a header
 
 
@@ -31,7 +32,7 @@ class _Candidate:
 
 def normalize_header(text: str) -> str:
     """Return a header in the form in which it is compared: lower case, words separated by one space."""
-    plain = "".join(each if each.isalnum() else " " for each in text.casefold())
+    plain = "".join(each if each.isalnum() else " " for each in text[:MAX_HEADER].casefold())
     return " ".join(plain.split())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from builders.kit.sheets import cells, dates
 from builders.kit.sheets.cells import BLANK, CellRefused, shown
 from builders.kit.sheets.dates import DateFormat
-from builders.kit.values import domain_names
+from builders.kit.values import domain_names, texts
 from builders.portfolio.domains.records import (
     MAX_NAMESERVERS,
     MAX_NOTES,
@@ -35,14 +35,21 @@ _EPP_STATUS = re.compile(
 Reader = Callable[[str], Any]  # raises CellRefused; None for a blank cell
 
 
-def _text(limit: int) -> Reader:
+def _text(limit: int, clean: Callable[[str], str]) -> Reader:
     def read(cell: str) -> str | None:
         text = cell.strip()
         if len(text) > limit:
             raise CellRefused("text_too_long", f"The text has {len(text)} characters. Shorten it to {limit}.")
-        return text or None
+        return _cleaned(text, clean) or None
 
     return read
+
+
+def _cleaned(text: str, clean: Callable[[str], str]) -> str:
+    try:
+        return clean(text)
+    except ValueError as error:
+        raise CellRefused("text_form", f"{error} Write it without them.") from None
 
 
 def _choice(words: Mapping[str, str], code: str) -> Reader:
@@ -60,7 +67,7 @@ def _choice(words: Mapping[str, str], code: str) -> Reader:
 
 def _tags(cell: str) -> Sequence[str] | None:
     found = dict.fromkeys(" ".join(each.split()).lower() for each in _TAG_SEPARATORS.split(cell))
-    tags = [each for each in found if each]
+    tags = [_cleaned(each, texts.one_line) for each in found if each]
     if len(tags) > MAX_TAGS:
         raise CellRefused("too_many_tags", f"A domain has at most {MAX_TAGS} tags; the cell has {len(tags)}.")
     long = next((each for each in tags if len(each) > MAX_TAG), None)
@@ -101,9 +108,9 @@ def field_readers(date_format: DateFormat) -> Mapping[Field, Reader]:
     return {
         Field.STATUS: lambda cell: _enum(PortfolioDomainStatus, status(cell)),
         Field.OWNERSHIP: lambda cell: _enum(Ownership, ownership(cell)),
-        Field.COUNTERPARTY: _text(MAX_TEXT),
+        Field.COUNTERPARTY: _text(MAX_TEXT, texts.one_line),
         Field.REVENUE_SHARE: cells.read_percent,
-        Field.REGISTRAR: _text(MAX_TEXT),
+        Field.REGISTRAR: _text(MAX_TEXT, texts.one_line),
         Field.REGISTERED_ON: lambda cell: dates.read_date(cell, date_format),
         Field.ACQUIRED_ON: lambda cell: dates.read_date(cell, date_format),
         Field.EXPIRES_AT: lambda cell: dates.read_moment(cell, date_format),
@@ -114,8 +121,8 @@ def field_readers(date_format: DateFormat) -> Mapping[Field, Reader]:
         Field.NAMESERVERS: _nameservers,
         Field.EPP_STATUSES: _epp_statuses,
         Field.TAGS: _tags,
-        Field.FOLDER: _text(MAX_TEXT),
-        Field.NOTES: _text(MAX_NOTES),
+        Field.FOLDER: _text(MAX_TEXT, texts.one_line),
+        Field.NOTES: _text(MAX_NOTES, texts.cleaned),
         Field.PINNED: cells.read_flag,
     }
 

@@ -16,6 +16,7 @@ GENERIC = ImportFormat(
     id="generic", title="Hand-made sheets", requires=frozenset(), columns={}, ignores=frozenset()
 )
 _GROUPS = ("registrars", "marketplaces", "programs")
+MAX_COLUMNS = 500
 _CLOSE = 0.8  # similarity of a header that is suggested
 _MAX_SUGGESTED = 40  # characters of a header for which a field is suggested
 
@@ -99,8 +100,12 @@ def find_format(name: str, header: Sequence[str]) -> ImportFormat:
 def map_columns(header: Sequence[str], form: ImportFormat, mapping: Mapping[Field, str]) -> ColumnMap:
     """Return which columns hold which field: by the mapping, by the format, and by synonyms for the others.
 
-    Raises FileRefused for a mapping to a column that is not there, and without a column for the domain.
+    Raises FileRefused for a mapping to a column that is not there, without a column for the domain, and for too
+    many columns.
     """
+    if len(header) > MAX_COLUMNS:
+        message = f"{len(header):,} columns. A file has at most {MAX_COLUMNS}."
+        raise FileRefused("too_many_columns", message)
     keys = _numbered([normalize_header(each) for each in header])
     labels = _labels(header)
     at = {key: position for position, key in reversed(list(enumerate(keys)))}

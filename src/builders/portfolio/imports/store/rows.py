@@ -43,14 +43,10 @@ LIST_BACKWARDS = f"""
 """  # noqa: S608 - of constants
 # The first row of each domain that was not refused.
 FIND_EARLIER = """
-    SELECT wanted.domain, earlier.position, earlier.outcome
-    FROM unnest(%(domains)s::text[]) AS wanted (domain)
-    CROSS JOIN LATERAL (
-        SELECT position, outcome FROM portfolio_imports_rows
-        WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = wanted.domain
-          AND outcome <> 'error'
-        ORDER BY number LIMIT 1
-    ) AS earlier
+    SELECT DISTINCT ON (domain) domain, position, outcome FROM portfolio_imports_rows
+    WHERE account_id = %(account_id)s AND import_id = %(import_id)s AND domain = ANY(%(domains)s::text[])
+      AND outcome <> 'error'
+    ORDER BY domain, number
 """
 
 
