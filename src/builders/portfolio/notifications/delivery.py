@@ -21,7 +21,7 @@ from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
 MAX_ACCOUNTS = 500  # for whom jobs are enqueued in one transaction
-MAX_TAKEN = 5000  # notices in one transaction
+MAX_TAKEN = 20_000  # notices in one transaction
 MAX_LINES = 100  # domains, and events, in one email
 
 
