@@ -22,6 +22,7 @@ GLOBAL: Mapping[str, str] = {
     "catalog_*": "reference data of the vendor, the same for all",
     "portfolio_ledger_rates": "exchange rates are reference data, the same for all",
     "portfolio_domains_rdap_*": "servers of the registries, the same for all",
+    "portfolio_renewals_tokens": "a calendar is requested without its account",
     "portfolio_team_tokens": "a mailed link arrives without its account",
     "profile_tokens": "a mailed link arrives without its account",
     "invoices_series": "numbers have no gaps across all accounts, as tax offices ask",

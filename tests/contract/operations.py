@@ -163,6 +163,7 @@ PUBLIC_BEYOND: frozenset[str] = frozenset(
         "GET /v1/sandbox/manifest.schema.json",
         "GET /v1/mail/unsubscribe/{token}",
         "POST /v1/mail/unsubscribe/{token}",
+        "GET /v1/portfolio/renewals.ics",
     }
 )
 

@@ -2,8 +2,6 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/portfolio/renewals",
-        "PATCH /v1/portfolio/renewals/bulk",
         "GET /v1/portfolio/registrars",
         "GET /v1/portfolio/registrars/inventory",
         "GET /v1/portfolio/registrars/reconcile",

@@ -26,6 +26,7 @@ NO_UUIDS = {
     "FunnelEventBody.session_id",
     "StripeReceived.id",  # of Stripe
     "Problem.request_id",
+    "RenewalItem.domain_id",  # or the name of the domain
     "HTTPValidationError.request_id",
 }
 

@@ -19,6 +19,7 @@ PORTFOLIO_PAGES = (
     "record-parking-revenue",
     "track-cost-and-profit",
     "set-up-renewal-notices",
+    "decide-renewals",
 )
 PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE\n"
 

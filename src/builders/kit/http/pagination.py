@@ -114,6 +114,20 @@ def page_request(
     return _page(request, limit, cursor, filters=others)
 
 
+def long_page_request(
+    request: Request,
+    limit: Annotated[
+        int | None, Query(ge=1, le=MAX_LIMIT, description=f"Items on a page; {MAX_LIMIT} when absent.")
+    ] = None,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> PageRequest:
+    """Return the page that the query requests, for a list that clients read whole: by default as long as may be.
+
+    Raises Invalid for a foreign or altered cursor.
+    """
+    return page_request(request, limit or MAX_LIMIT, cursor)
+
+
 def feed_request(
     request: Request,
     limit: _Limit = None,
@@ -147,6 +161,7 @@ def _page(request: Request, limit: int | None, cursor: str | None, *, filters: S
 
 
 PageQuery = Annotated[PageRequest, Depends(page_request)]
+LongPageQuery = Annotated[PageRequest, Depends(long_page_request)]
 FeedQuery = Annotated[PageRequest, Depends(feed_request)]
 
 

@@ -17,6 +17,7 @@ from builders.portfolio.domains.errors import (
     NameInvalid as NameInvalid,
 )
 from builders.portfolio.domains.lifecycle import (
+    compute_drop_dates as compute_drop_dates,
     days_to_expiry as days_to_expiry,
     drop_dates as drop_dates,
     lifecycle_of as lifecycle_of,

@@ -1,9 +1,13 @@
 """The public interface of finance."""
 
+from builders.portfolio.finance.advice import list_recommendations as list_recommendations
 from builders.portfolio.finance.changes import change_finance as change_finance
 from builders.portfolio.finance.overview import get_finance as get_finance
 from builders.portfolio.finance.recommendation import (
+    AdviceReason as AdviceReason,
+    Recommendation as Recommendation,
     RecommendationInputs as RecommendationInputs,
+    RenewalAdvice as RenewalAdvice,
     recommend as recommend,
 )
 from builders.portfolio.finance.renewals import (

@@ -271,3 +271,18 @@ class PeriodTotals:
     total: Totals
     by_month: Mapping[date, Totals]  # each month of the period by its first day
     by_currency: Mapping[str, Totals]  # each in its own currency
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindTotal:
+    """The sum of the entries of a domain of one kind and source, in the base currency."""
+
+    domain_id: UUID
+    kind: EntryKind
+    source: EntrySource
+    amount: Decimal  # zero or more; the kind decides the sign
+    amount_since: Decimal  # of it, what occurred after a day
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", EntryKind(self.kind))
+        object.__setattr__(self, "source", EntrySource(self.source))

@@ -18,6 +18,10 @@ from builders.portfolio.ledger.entries import (
     void_entries as void_entries,
     void_references as void_references,
 )
+from builders.portfolio.ledger.holdings import (
+    list_kind_totals as list_kind_totals,
+    list_last_renewals as list_last_renewals,
+)
 from builders.portfolio.ledger.rates import (
     fetch_rates as fetch_rates,
     find_newest_day as find_newest_day,

@@ -1,0 +1,82 @@
+"""Recommendations for many domains at once, in a constant number of statements."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.finance.calculation import BASIS_KINDS, YEAR
+from builders.portfolio.finance.overview import own_share
+from builders.portfolio.finance.recommendation import Recommendation, RecommendationInputs, recommend
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import EntryGroup, EntryKind, KindTotal, group_of
+
+
+async def list_recommendations(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    base_currency: str,
+    domains: Sequence[Domain],
+    renewal_prices: Mapping[UUID, Money],
+    as_of: date,
+) -> Mapping[UUID, Recommendation]:
+    """Return the advice for the next renewal of each domain.
+
+    `renewal_prices` are those of a year, which need not be set on the domains.
+    """
+    ids = [each.id for each in domains]
+    totals: dict[UUID, list[KindTotal]] = defaultdict(list)
+    found = await ledger.list_kind_totals(
+        conn, account_id=account_id, domain_ids=ids, since=as_of - YEAR, until=as_of
+    )
+    for each in found:
+        totals[each.domain_id].append(each)
+    prices = {each.id: each.estimated_value or each.asking_price for each in domains}
+    given = [money for money in (*prices.values(), *renewal_prices.values()) if money is not None]
+    rates = await ledger.list_rates(
+        conn, base_currency=base_currency, needed={(each.currency, as_of) for each in given}
+    )
+
+    def convert(money: Money | None) -> Decimal | None:
+        rate = None if money is None else rates.get((money.currency, as_of))
+        return None if money is None or rate is None else money.amount * rate
+
+    return {
+        each.id: recommend(
+            _inputs(
+                each,
+                totals[each.id],
+                renewal_price=convert(renewal_prices.get(each.id)),
+                price=convert(prices[each.id]),
+            )
+        )
+        for each in domains
+    }
+
+
+def _inputs(
+    domain: Domain, totals: Iterable[KindTotal], *, renewal_price: Decimal | None, price: Decimal | None
+) -> RecommendationInputs:
+    cost_basis = income_12m = Decimal(0)
+    is_premium = False
+    for each in totals:
+        group = group_of(each.kind, each.source)
+        if group is EntryGroup.COST and each.kind in BASIS_KINDS:
+            cost_basis += each.amount
+        if group is EntryGroup.INCOME:
+            income_12m += each.amount_since
+        is_premium = is_premium or each.kind is EntryKind.PREMIUM_FEE
+    return RecommendationInputs(
+        renewal_price=renewal_price,
+        price=price,
+        income_12m=income_12m,
+        cost_basis=cost_basis,
+        is_pinned=domain.pinned,
+        is_premium=is_premium,
+        own_share=own_share(domain),
+    )

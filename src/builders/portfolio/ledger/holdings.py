@@ -1,0 +1,30 @@
+"""What many domains cost and earned, for reports: each in one statement."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.values.money import Money
+from builders.portfolio.ledger.records import KindTotal
+from builders.portfolio.ledger.store import holdings as store
+
+
+async def list_kind_totals(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], since: date, until: date
+) -> Sequence[KindTotal]:
+    """Return the sums of the entries of domains by kind and source, up to a day and of the time after `since`.
+
+    In the base currency. Entries without an exchange rate are in no sum.
+    """
+    return await store.list_kind_totals(
+        conn, account_id=account_id, domain_ids=domain_ids, since=since, until=until
+    )
+
+
+async def list_last_renewals(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Money]:
+    """Return what a year of the last renewal cost, for each of the domains that was renewed."""
+    if not domain_ids:
+        return {}
+    found = await store.list_last_renewals(conn, account_id=account_id, domain_ids=domain_ids)
+    return {domain_id: Money(amount / years, currency).quantized() for domain_id, amount, currency, years in found}

@@ -1,0 +1,137 @@
+"""/v1/portfolio/renewals."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import Query
+from starlette.responses import Response
+
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import TokenInvalid, problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import KeyringDep, SettingsDep
+from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import LongPageQuery
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.kit.values import clock
+from builders.portfolio.domains.service import DomainNotFound
+from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals.records import MAX_DAYS
+from builders.portfolio.renewals.schemas import report as reports, requests, results
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio", tags=["portfolio"])
+Reader = Annotated[Caller, needs("portfolio:read")]
+Writer = Annotated[Caller, needs("portfolio:write")]
+FEED_PATH = "/v1/portfolio/renewals.ics"
+FEEDS = declare(
+    Policy(
+        name="renewal_calendars",
+        quota=300,
+        window_s=600,
+        by="address",
+        counts="Requests for renewal calendars; calendar programs of many people can share an address.",
+    )
+)
+_NO_STORE = {"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer"}
+_CALENDAR: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The calendar (RFC 5545).",
+        "content": {"text/calendar": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get(
+    "/renewals",
+    response_model=reports.RenewalsReply,
+    responses=problems(*team.ACCESS_REFUSALS),
+    dependencies=[heavy(is_alone=False)],
+)
+async def list_renewals(
+    caller: Reader,
+    conn: Reads,
+    page: LongPageQuery,
+    within_days: Annotated[
+        int, Query(ge=1, le=MAX_DAYS, description="Days ahead; what has expired is always included.")
+    ] = 30,
+    portfolio: team.PortfolioAccount = None,
+) -> reports.RenewalsReply:
+    """List the domains that expire soon or have expired, with price, decision, drop dates and advice."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    report = await renewals.get_report(
+        conn,
+        account_id=access.portfolio_id,
+        within_days=within_days,
+        page=page,
+        shows_finance=team.shows_finance(access),
+    )
+    return reports.report_reply(report)
+
+
+@router.patch(
+    "/renewals/bulk",
+    response_model=results.RenewalsUpdated,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, HeavyRequestRunning),
+    dependencies=[heavy(above=LARGE_BODY)],
+)
+async def update_renewals(
+    body: requests.RenewalsBulkUpdate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> results.RenewalsUpdated:
+    """Decide about renewals of up to 1,000 domains. Decisions are recorded here; no registrar is connected yet."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+    async with conn.transaction(force_rollback=body.dry_run):
+        decided = await renewals.decide(
+            conn, account_id=access.portfolio_id, member_id=access.member_id, rows=body.rows()
+        )
+    return results.updated_reply(decided, is_pushed=body.push_to_registrar)
+
+
+@router.post(
+    "/renewals/calendar",
+    status_code=201,
+    response_model=results.RenewalCalendarLink,
+    responses=problems(*team.ACCESS_REFUSALS, InFlight),
+    openapi_extra=BEYOND_SPEC,
+)
+async def create_renewal_calendar(
+    caller: Writer, conn: Tx, keyring: KeyringDep, settings: SettingsDep, portfolio: team.PortfolioAccount = None
+) -> results.RenewalCalendarLink:
+    """Make a secret link to your calendar of renewals. A former link of yours stops working."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    made = await renewals.make_calendar(conn, access=access, keyring=keyring)
+    return results.link_reply(made, url=f"{settings.url}{FEED_PATH}?token={made.token}")
+
+
+@router.delete(
+    "/renewals/calendar",
+    status_code=204,
+    responses=problems(*team.ACCESS_REFUSALS),
+    openapi_extra=BEYOND_SPEC,
+)
+async def revoke_renewal_calendar(caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None) -> None:
+    """Revoke the link to your calendar of renewals."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    await renewals.revoke_calendar(conn, access=access)
+
+
+@router.get(
+    "/renewals.ics",
+    response_class=Response,
+    responses={**problems(TokenInvalid), **_CALENDAR},
+    openapi_extra=BEYOND_SPEC,
+    dependencies=[rate_limit(FEEDS)],
+)
+async def get_renewal_calendar(
+    token: Annotated[str, Query(min_length=8, max_length=200, description="Of the secret link.")],
+    pool: Pool,
+    keyring: KeyringDep,
+) -> Response:
+    """Get the calendar of a secret link: an event of a whole day for each expiry within a year. No credentials."""
+    async with pool.connection() as conn:
+        due = await renewals.list_calendar(conn, keyring=keyring, token=token)
+    text = await asyncio.to_thread(renewals.write_calendar, due, now=clock.now())
+    return Response(text, headers=_NO_STORE, media_type="text/calendar")

@@ -1,0 +1,154 @@
+"""Decide about renewals, up to a thousand domains at once."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.errors import ForeignKeyViolation
+
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
+from builders.kit.values import clock, ids
+from builders.kit.values.domain_names import find_a_label
+from builders.kit.values.patches import UNSET, patched
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.renewals import store
+from builders.portfolio.renewals.events import RENEWAL_DECISION_CHANGED, decision_data
+from builders.portfolio.renewals.records import Decision, DecisionPatch, DecisionRow, RenewalDecision
+from builders.portfolio.renewals.report import find_decisions
+
+
+async def decide(
+    conn: Conn, *, account_id: UUID, member_id: UUID, rows: Sequence[DecisionRow | RowResult]
+) -> Sequence[RowResult]:
+    """Apply decisions and return a result for each row, in their order; needs a transaction.
+
+    Rows that are results already are returned as they are. Publishes portfolio.renewal.decision_changed for each
+    domain with another decision. Raises DomainNotFound when a domain is removed at the same time.
+    """
+    await store.lock_portfolio(conn, account_id=account_id)
+    found = await _find_domains(conn, account_id, rows)
+    planned, refused = _plan(rows, found)
+    before = await find_decisions(
+        conn, account_id=account_id, expiries={each: domain.expires_at for each, (domain, _) in planned.items()}
+    )
+    changed_domains = await _change_domains(conn, account_id, planned)
+    now = clock.now()
+    after = {each: _decided(before[each], *planned[each], now) for each in planned}
+    changed = {each for each in planned if after[each] != before[each]}
+    await _save(conn, account_id, member_id, [after[each] for each in changed])
+    await outbox.publish_many(
+        conn,
+        RENEWAL_DECISION_CHANGED,
+        [
+            (account_id, decision_data(planned[each][0], after[each], before[each]))
+            for each in planned
+            if after[each].decision is not before[each].decision
+        ],
+    )
+    changed |= changed_domains
+    return [
+        _result(row, found[row.domain], after[found[row.domain].id], changed)
+        if isinstance(row, DecisionRow) and at not in refused
+        else refused[at]
+        for at, row in enumerate(rows)
+    ]
+
+
+async def _find_domains(
+    conn: Conn, account_id: UUID, rows: Sequence[DecisionRow | RowResult]
+) -> Mapping[str, Domain]:
+    """Return the domains of the rows by the texts that name them."""
+    texts = {row.domain for row in rows if isinstance(row, DecisionRow)}
+    by_id = {text: found for text in texts if (found := ids.find(text)) is not None}
+    by_name = {text: name for text in texts - by_id.keys() if (name := find_a_label(text)) is not None}
+    found_by_id = await domains.find_domains_by_id(conn, account_id=account_id, ids=[*set(by_id.values())])
+    found_by_name = await domains.find_domains(conn, account_id=account_id, names=[*set(by_name.values())])
+    return {
+        **{text: found_by_id[each] for text, each in by_id.items() if each in found_by_id},
+        **{text: found_by_name[name] for text, name in by_name.items() if name in found_by_name},
+    }
+
+
+def _plan(
+    rows: Sequence[DecisionRow | RowResult], found: Mapping[str, Domain]
+) -> tuple[Mapping[UUID, tuple[Domain, DecisionPatch]], Mapping[int, RowResult]]:
+    """Return the patch of each domain, and the results of the rows without one by their position."""
+    planned: dict[UUID, tuple[Domain, DecisionPatch]] = {}
+    refused: dict[int, RowResult] = {}
+    for at, row in enumerate(rows):
+        if isinstance(row, RowResult):
+            refused[at] = row
+            continue
+        domain = found.get(row.domain)
+        if domain is None:
+            message = "The portfolio has no such domain."
+            refused[at] = refused_row(
+                "domain_not_found", message, index=row.index, domain=row.domain, field="domain_id"
+            )
+        elif domain.id in planned:
+            message = "An earlier row is about the same domain."
+            refused[at] = refused_row("duplicate_row", message, index=row.index, domain=domain.domain)
+        else:
+            planned[domain.id] = (domain, row.patch)
+    return planned, refused
+
+
+def _decided(before: Decision, domain: Domain, patch: DecisionPatch, now: datetime) -> Decision:
+    """Return the decision after a patch; the same record when nothing changes."""
+    after = replace(
+        before,
+        decision=patched(patch.decision, before.decision),
+        years=patched(patch.years, before.years),
+        note=patched(patch.note, before.note),
+        snooze_until=patched(patch.snooze_until, before.snooze_until),
+    )
+    return before if after == before else replace(after, expires_at=domain.expires_at, decided_at=now)
+
+
+async def _change_domains(
+    conn: Conn, account_id: UUID, planned: Mapping[UUID, tuple[Domain, DecisionPatch]]
+) -> set[UUID]:
+    """Apply what belongs to the domains; return those that changed."""
+    changes = [
+        DomainChange(
+            id=domain_id, patch=DomainPatch(auto_renew=patch.auto_renew, renewal_price=patch.renewal_price)
+        )
+        for domain_id, (_, patch) in planned.items()
+        if patch.auto_renew is not UNSET or patch.renewal_price is not UNSET
+    ]
+    if not changes:
+        return set()
+    written = await domains.change_domains(conn, account_id=account_id, changes=changes)
+    return {each.id for each in written if each.outcome is RowOutcome.UPDATED}
+
+
+async def _save(conn: Conn, account_id: UUID, member_id: UUID, decisions: Sequence[Decision]) -> None:
+    if not decisions:
+        return
+    try:
+        await store.upsert_decisions(conn, account_id=account_id, member_id=member_id, decisions=decisions)
+    except ForeignKeyViolation:
+        message = "A domain was removed meanwhile, and nothing was changed."
+        raise domains.DomainNotFound(message, next_action="Send the request again.") from None
+
+
+def _result(row: DecisionRow, domain: Domain, decision: Decision, changed: Collection[UUID]) -> RowResult:
+    auto_renew = patched(row.patch.auto_renew, domain.auto_renew)
+    warnings = []
+    if decision.decision is RenewalDecision.DROP and auto_renew:
+        message = "The registrar renews the domain by itself: switch auto-renew off there."
+        warnings.append(RowProblem(code="auto_renew_on", message=message, field="auto_renew"))
+    if decision.decision is RenewalDecision.RENEW and auto_renew is False:
+        message = "The registrar does not renew the domain by itself: renew it there."
+        warnings.append(RowProblem(code="auto_renew_off", message=message, field="auto_renew"))
+    return RowResult(
+        outcome=RowOutcome.UPDATED if domain.id in changed else RowOutcome.UNCHANGED,
+        index=row.index,
+        domain=domain.domain,
+        id=domain.id,
+        warnings=warnings,
+    )

@@ -1,0 +1,57 @@
+"""Events of renewals. They hold no money."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.renewals.records import Decision, RenewalDecision
+
+
+class DecisionData(BaseModel):
+    """A decision about the next renewal of a domain."""
+
+    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    decision: Annotated[RenewalDecision, Field(description="The decision about the next expiry.")]
+    previous: Annotated[RenewalDecision, Field(description="The decision before.")]
+    years: Annotated[int | None, Field(description="Years to renew for; null when not decided.")]
+    note: Annotated[str | None, Field(description="The team's note about the decision.")]
+    snooze_until: Annotated[date | None, Field(description="No reminders before this day.")]
+    expires_at: Annotated[datetime | None, Field(description="The expiry that the decision is about.")]
+
+
+RENEWAL_DECISION_CHANGED = declare(
+    Event(
+        name="portfolio.renewal.decision_changed",
+        version=1,
+        description="It was decided to renew or to drop a domain, or the decision was taken back.",
+        example=DecisionData(
+            id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+            domain="harbour.example",
+            decision=RenewalDecision.RENEW,
+            previous=RenewalDecision.UNDECIDED,
+            years=1,
+            note=None,
+            snooze_until=None,
+            expires_at=datetime(2027, 3, 1, tzinfo=UTC),
+        ),
+    )
+)
+
+
+def decision_data(domain: Domain, decision: Decision, previous: Decision) -> DecisionData:
+    """Return the data of the event."""
+    return DecisionData(
+        id=domain.id,
+        domain=domain.domain,
+        decision=decision.decision,
+        previous=previous.decision,
+        years=decision.years,
+        note=decision.note,
+        snooze_until=decision.snooze_until,
+        expires_at=domain.expires_at,
+    )

@@ -1,0 +1,161 @@
+"""Records of renewals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from builders.kit.http.pagination import Page
+from builders.kit.values.money import Money
+from builders.kit.values.patches import UNSET, Patch
+from builders.portfolio.domains.records import Domain, DropDates, Lifecycle
+from builders.portfolio.finance.service import Recommendation
+
+MAX_DAYS = 365  # of the report
+MAX_ROWS = 1_000  # of a bulk call
+MAX_YEARS = 10  # that a domain is renewed for
+MAX_NOTE = 500
+# A renewal moves the expiry by a year or more; a correction of it, by days.
+RENEWED = timedelta(days=180)
+
+
+class RenewalDecision(StrEnum):
+    """What is to be done at the next expiry."""
+
+    RENEW = "renew"
+    DROP = "drop"
+    UNDECIDED = "undecided"
+
+
+class RenewalPriceSource(StrEnum):
+    """Where a renewal price comes from, the best source first."""
+
+    DOMAIN = "domain"  # set on the domain
+    LAST_RENEWAL = "last_renewal"  # a year of the last renewal in the ledger
+    MEDIAN = "median"  # of the portfolio's domains with the same suffix and registrar
+    UNKNOWN = "unknown"
+
+
+class PushState(StrEnum):
+    """What became of a decision at the registrar."""
+
+    NOT_CONNECTED = "not_connected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided about the next expiry of a domain."""
+
+    domain_id: UUID
+    decision: RenewalDecision = RenewalDecision.UNDECIDED
+    years: int | None = None  # to renew for; None: not decided
+    note: str | None = None
+    snooze_until: date | None = None  # no reminders before
+    expires_at: datetime | None = None  # of the domain when it was decided
+    decided_at: datetime | None = None  # None: never
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decision", RenewalDecision(self.decision))
+
+    def at_expiry(self, expires_at: datetime | None) -> "Decision":
+        """Return the decision about this expiry: a renewal makes an earlier one obsolete, except its note."""
+        if self.expires_at is None or expires_at is None or expires_at < self.expires_at + RENEWED:
+            return self
+        return Decision(domain_id=self.domain_id, note=self.note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionPatch:
+    """New values of a decision, and of the domain's fields that belong to it."""
+
+    decision: Patch[RenewalDecision] = UNSET
+    years: Patch[int | None] = UNSET
+    note: Patch[str | None] = UNSET
+    snooze_until: Patch[date | None] = UNSET
+    auto_renew: Patch[bool | None] = UNSET
+    renewal_price: Patch[Money | None] = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRow:
+    """A row of a bulk call."""
+
+    index: int
+    domain: str  # as sent: a name in either form, or an id
+    patch: DecisionPatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalPrice:
+    """What a year costs."""
+
+    money: Money | None  # None: unknown, or not shown to the role
+    source: RenewalPriceSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueRenewal:
+    """A domain that is due or overdue."""
+
+    domain: Domain
+    expires_at: datetime
+    days_left: int  # whole days, negative after the expiry
+    lifecycle: Lifecycle | None
+    drop_dates: DropDates
+    price: RenewalPrice
+    decision: Decision
+    recommendation: Recommendation | None  # None: not shown to the role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What some renewals cost: each the price of a year for as many years as decided."""
+
+    renewals: int
+    base: Decimal  # in the base currency, unrounded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalTotals:
+    """Sums of everything that is due, whatever the page."""
+
+    count: int
+    by_currency: Sequence[Money]
+    base: Decimal  # in the base currency, unrounded
+    unconverted: int  # renewals with a price without an exchange rate, which the base sums leave out
+    by_month: Mapping[str, Cost]  # `2026-01`: month of the expiry
+    by_decision: Mapping[RenewalDecision, Cost]
+    auto_renew_on: int
+    auto_renew_off: int
+    auto_renew_unknown: int
+    unknown_price: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalReport:
+    """A page of what is due, with the sums of all pages."""
+
+    base_currency: str
+    within_days: int
+    page: Page[DueRenewal]
+    totals: RenewalTotals
+    shows_finance: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calendar:
+    """The renewal calendar of a member of a portfolio."""
+
+    account_id: UUID
+    member_id: UUID
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeCalendar:
+    """A calendar with its token, which is shown once."""
+
+    calendar: Calendar
+    token: str

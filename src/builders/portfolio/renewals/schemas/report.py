@@ -1,0 +1,258 @@
+"""The report of renewals."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.values.money import Money
+from builders.portfolio.domains.records import Lifecycle
+from builders.portfolio.finance.service import AdviceReason, Recommendation, RenewalAdvice
+from builders.portfolio.renewals.records import (
+    Cost,
+    DueRenewal,
+    RenewalDecision,
+    RenewalPriceSource,
+    RenewalReport,
+    RenewalTotals,
+)
+
+_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
+_PRICE: JsonDict = {"amount": "12.34", "currency": "USD"}
+_ITEM: JsonDict = {
+    "domain_id": _DOMAIN_ID,
+    "domain": "harbour.com",
+    "domain_unicode": "harbour.com",
+    "registrar": "Porkbun",
+    "expires_at": "2027-03-01T00:00:00Z",
+    "days_left": 12,
+    "auto_renew": True,
+    "lifecycle": "expiring",
+    "renewal_price": _PRICE,
+    "price_source": "domain",
+    "decision": "undecided",
+    "years": None,
+    "note": None,
+    "snooze_until": None,
+    "decided_at": None,
+    "drop_dates": {
+        "grace_end": "2027-04-15T00:00:00Z",
+        "redemption_end": "2027-05-15T00:00:00Z",
+        "pending_delete_end": "2027-05-20T00:00:00Z",
+        "basis": "gTLD: auto-renew grace up to 45 days, redemption 30 days, pending delete 5 days",
+    },
+    "recommendation": {
+        "verdict": "keep",
+        "score": 42,
+        "expected_gain": {"amount": "18.00", "currency": "USD"},
+        "reasons": ["income_covers_renewal"],
+    },
+}
+_COST: JsonDict = {"renewals": 1, "base": _PRICE}
+_TOTALS: JsonDict = {
+    "count": 1,
+    "by_currency": [_PRICE],
+    "base": _PRICE,
+    "unconverted": 0,
+    "by_month": [{"month": "2027-03", **_COST}],
+    "by_decision": [{"decision": "undecided", **_COST}],
+    "auto_renew_on": 1,
+    "auto_renew_off": 0,
+    "auto_renew_unknown": 0,
+    "unknown_price": 0,
+}
+_REPORT: JsonDict = {
+    "within_days": 30,
+    "base_currency": "USD",
+    "items": [_ITEM],
+    "totals": _TOTALS,
+    "redacted": [],
+    "count": 1,
+    "next_cursor": None,
+}
+
+
+class RenewalDropDates(Reply):
+    """When a domain that is not renewed leaves each state."""
+
+    grace_end: Annotated[datetime | None, Field(description="Latest end of the auto-renew grace period.")]
+    redemption_end: Annotated[datetime | None, Field(description="End of the redemption period after that.")]
+    pending_delete_end: Annotated[datetime | None, Field(description="When the name is free again.")]
+    basis: Annotated[
+        str | None, Field(description="Rules that the dates follow; null where those of the TLD are not known.")
+    ]
+
+
+class RenewalRecommendation(Reply):
+    """Advice from the figures of the domain."""
+
+    advice: Annotated[
+        RenewalAdvice,
+        Field(serialization_alias="verdict", description="Keep it, drop it, or review what is missing."),
+    ]
+    score: Annotated[int | None, Field(description="-100 (drop) to 100 (keep); null without a renewal price.")]
+    expected_gain: Annotated[
+        Money | None, Field(description="Of one more year, in the base currency; null without a renewal price.")
+    ]
+    reasons: Annotated[list[AdviceReason], Field(description="Facts that speak for or against another year.")]
+
+
+class RenewalReply(Reply):
+    """A domain that is due or overdue."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
+
+    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    domain_unicode: Annotated[str, Field(description="The name as people read it; for most the same.")]
+    registrar: Annotated[str | None, Field(description="Where the domain is registered; null when unknown.")]
+    expires_at: Annotated[datetime, Field(description="When the registration expires.")]
+    days_left: Annotated[int, Field(description="Whole days until the expiry, negative after it.")]
+    auto_renew: Annotated[
+        bool | None, Field(description="Whether the registrar renews the domain; null when unknown.")
+    ]
+    lifecycle: Annotated[Lifecycle | None, Field(description="State of the registration.")]
+    renewal_price: Annotated[Money | None, Field(description="Price of a year; null when unknown.")]
+    price_source: Annotated[
+        RenewalPriceSource,
+        Field(
+            description="`domain`: set on it. `last_renewal`: that of the ledger. `median`: of your domains with "
+            "the same suffix and registrar. `unknown`: none is known, or your role does not see money."
+        ),
+    ]
+    decision: Annotated[RenewalDecision, Field(description="The decision about the next expiry.")]
+    years: Annotated[int | None, Field(description="Years to renew for; null when not decided.")]
+    note: Annotated[str | None, Field(description="The team's note about the decision.")]
+    snooze_until: Annotated[date | None, Field(description="No reminders before this day.")]
+    decided_at: Annotated[datetime | None, Field(description="When the decision last changed; null: never.")]
+    drop_dates: Annotated[RenewalDropDates, Field(description="By the dated rules of the top-level domain.")]
+    recommendation: Annotated[
+        RenewalRecommendation | None, Field(description="Advice; null when your role does not see money.")
+    ]
+
+
+class RenewalCost(Reply):
+    """Renewals and what they cost together."""
+
+    renewals: Annotated[int, Field(description="Number of domains.")]
+    base: Annotated[Money | None, Field(description="Their cost in the base currency.")]
+
+
+class RenewalMonth(RenewalCost):
+    """Renewals that expire in a month."""
+
+    month: Annotated[str, Field(description="Month of the expiry: `2027-03`.")]
+
+
+class RenewalsByDecision(RenewalCost):
+    """Renewals with a decision."""
+
+    decision: Annotated[RenewalDecision, Field(description="The decision that they have in common.")]
+
+
+class RenewalTotalsReply(Reply):
+    """Sums of everything that is due, whatever the page; each price counts for the years that were decided."""
+
+    count: Annotated[int, Field(description="Number of domains.")]
+    by_currency: Annotated[list[Money] | None, Field(description="Cost in each currency of the prices.")]
+    base: Annotated[Money | None, Field(description="Cost in the base currency, at the rates of today.")]
+    unconverted: Annotated[
+        int, Field(description="Domains whose price has no exchange rate, which `base` leaves out.")
+    ]
+    by_month: Annotated[list[RenewalMonth], Field(description="Cost by month of the expiry.")]
+    by_decision: Annotated[list[RenewalsByDecision], Field(description="Cost by decision.")]
+    auto_renew_on: Annotated[int, Field(description="Domains that the registrar renews by itself.")]
+    auto_renew_off: Annotated[int, Field(description="Domains that the registrar does not renew by itself.")]
+    auto_renew_unknown: Annotated[int, Field(description="Domains whose setting is not known.")]
+    unknown_price: Annotated[int | None, Field(description="Domains without a known price.")]
+
+
+class RenewalsReply(Reply):
+    """What is due and overdue."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
+
+    within_days: Annotated[int, Field(description="Days ahead of the report.")]
+    base_currency: Annotated[str, Field(description="Currency of the sums (ISO 4217).")]
+    items: Annotated[list[RenewalReply], Field(description="Domains of this page, the earliest expiry first.")]
+    totals: Annotated[RenewalTotalsReply, Field(description="Sums of all pages.")]
+    redacted: Annotated[
+        list[Literal["finance"]],
+        Field(description="`finance`: your role does not see money, so every price is null."),
+    ]
+    count: Annotated[int, Field(description="Number of items on this page.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
+
+
+def report_reply(report: RenewalReport) -> RenewalsReply:
+    """Return a report as it is shown to the role."""
+    return RenewalsReply(
+        within_days=report.within_days,
+        base_currency=report.base_currency,
+        items=[_item(each, report.base_currency) for each in report.page.items],
+        totals=_totals(report.totals, report.base_currency, shows_finance=report.shows_finance),
+        redacted=[] if report.shows_finance else ["finance"],
+        count=len(report.page.items),
+        next_cursor=report.page.next_cursor,
+    )
+
+
+def _item(due: DueRenewal, currency: str) -> RenewalReply:
+    return RenewalReply(
+        domain_id=due.domain.id,
+        domain=due.domain.domain,
+        domain_unicode=due.domain.unicode,
+        registrar=due.domain.registrar,
+        expires_at=due.expires_at,
+        days_left=due.days_left,
+        auto_renew=due.domain.auto_renew,
+        lifecycle=due.lifecycle,
+        renewal_price=due.price.money,
+        price_source=due.price.source,
+        decision=due.decision.decision,
+        years=due.decision.years,
+        note=due.decision.note,
+        snooze_until=due.decision.snooze_until,
+        decided_at=due.decision.decided_at,
+        drop_dates=RenewalDropDates.from_record(due.drop_dates),
+        recommendation=None if due.recommendation is None else _recommendation(due.recommendation, currency),
+    )
+
+
+def _recommendation(found: Recommendation, currency: str) -> RenewalRecommendation:
+    return RenewalRecommendation(
+        advice=found.advice,
+        score=found.score,
+        expected_gain=None if found.expected_gain is None else _money(found.expected_gain, currency),
+        reasons=list(found.reasons),
+    )
+
+
+def _money(amount: Decimal, currency: str) -> Money:
+    return Money(amount, currency).quantized()
+
+
+def _totals(totals: RenewalTotals, currency: str, *, shows_finance: bool) -> RenewalTotalsReply:
+    def cost(found: Cost) -> dict[str, Any]:
+        return {"renewals": found.renewals, "base": _money(found.base, currency) if shows_finance else None}
+
+    return RenewalTotalsReply(
+        count=totals.count,
+        by_currency=list(totals.by_currency) if shows_finance else None,
+        base=_money(totals.base, currency) if shows_finance else None,
+        unconverted=totals.unconverted,
+        by_month=[RenewalMonth(month=month, **cost(found)) for month, found in totals.by_month.items()],
+        by_decision=[
+            RenewalsByDecision(decision=decision, **cost(found)) for decision, found in totals.by_decision.items()
+        ],
+        auto_renew_on=totals.auto_renew_on,
+        auto_renew_off=totals.auto_renew_off,
+        auto_renew_unknown=totals.auto_renew_unknown,
+        unknown_price=totals.unknown_price if shows_finance else None,
+    )

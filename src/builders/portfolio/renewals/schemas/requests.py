@@ -1,0 +1,170 @@
+"""Requests of renewals."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AliasChoices, ConfigDict, Field, StrictBool, StrictInt, StringConstraints, model_validator
+from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
+
+from builders.kit.errors import Invalid
+from builders.kit.http.bodies import by_example
+from builders.kit.http.bulk import RefusedRow, RowOf, RowOutcome, RowResult, row_problems
+from builders.kit.http.merge_patches import PatchBody
+from builders.kit.values import texts
+from builders.kit.values.money import Money
+from builders.kit.values.money_inputs import MoneyInput
+from builders.kit.values.patches import UNSET, Patch
+from builders.portfolio.renewals import records
+from builders.portfolio.renewals.records import DecisionPatch, DecisionRow, RenewalDecision
+
+_ITEM: JsonDict = {"domain_id": "harbour.com", "decision": "renew", "years": 2, "note": "Sold by June."}
+_SET: JsonDict = {
+    "domains": ["harbour.com", "lighthouse.com"],
+    "set": {"decision": "drop", "auto_renew": False},
+    "dry_run": True,
+}
+ABSENT: Any = None  # the default of a member that cannot be null
+
+
+def _no_default(schema: JsonDict) -> None:
+    """Publish no default: an absent member keeps its value."""
+    schema.pop("default", None)
+
+
+DomainText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2048)]
+Note = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=records.MAX_NOTE), texts.Plain
+]
+
+
+class RenewalChange(PatchBody):
+    """A decision about a renewal, as a merge patch: absent members keep their value, null clears."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"decision": "renew"}))
+    conditions: ClassVar[frozenset[str]] = frozenset({"currency"})
+
+    decision: Annotated[
+        RenewalDecision,
+        Field(
+            description="What is to be done at the next expiry. A renewal makes the decision obsolete.",
+            json_schema_extra=_no_default,
+        ),
+    ] = ABSENT
+    years: Annotated[
+        Annotated[StrictInt, Field(ge=1, le=records.MAX_YEARS)] | None,
+        Field(description="Years to renew for; null: not decided, counted as one."),
+    ] = None
+    note: Annotated[Note | None, Field(description="The team's note about the decision; null removes it.")] = None
+    snooze_until: Annotated[
+        date | None, Field(description="No reminders of this renewal before the day; null: as usual.")
+    ] = None
+    auto_renew: Annotated[
+        StrictBool | None, Field(description="Auto-renew setting of the domain; null: unknown.")
+    ] = None
+    renewal_price: Annotated[
+        MoneyInput | None, Field(description="Price of one more year of the domain; null: unknown.")
+    ] = None
+    currency: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None,
+        Field(description="ISO 4217 code of a price without one."),
+    ] = None
+
+    def patch(self) -> DecisionPatch:
+        """Return the record. Raises Invalid for a price without a currency."""
+        return DecisionPatch(
+            decision=self.patch_of("decision", self.decision),
+            years=self.patch_of("years", self.years),
+            note=self.patch_of("note", self.note),
+            snooze_until=self.patch_of("snooze_until", self.snooze_until),
+            auto_renew=self.patch_of("auto_renew", self.auto_renew),
+            renewal_price=self._price(),
+        )
+
+    def _price(self) -> Patch[Money | None]:
+        sent = self.patch_of("renewal_price", self.renewal_price)
+        if sent is UNSET or sent is None:
+            return sent
+        return sent.to_money(self.currency, field="renewal_price")
+
+
+class RenewalItem(RenewalChange):
+    """A decision about the renewal of a domain."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_ITEM))
+    conditions: ClassVar[frozenset[str]] = frozenset({"domain_id", "currency"})
+
+    domain_id: Annotated[
+        DomainText,
+        Field(
+            validation_alias=AliasChoices("domain_id", "domain"),
+            description="A domain of the portfolio: its identifier, or its name in either form.",
+        ),
+    ]
+
+
+Item = Annotated[RenewalItem | RefusedRow, RowOf(RenewalItem)]
+
+
+class RenewalsBulkUpdate(PatchBody):
+    """Decisions for many domains: `items`, or `domains` with what to `set` for all of them."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"items": [_ITEM]}, _SET))
+    conditions: ClassVar[frozenset[str]] = frozenset({"dry_run", "push_to_registrar"})
+
+    items: Annotated[
+        list[Item] | None,
+        Field(
+            min_length=1,
+            max_length=records.MAX_ROWS,
+            description="Decisions; an invalid one stops no other.",
+        ),
+    ] = None
+    domains: Annotated[
+        list[DomainText] | None,
+        Field(
+            min_length=1,
+            max_length=records.MAX_ROWS,
+            description="Domains of the portfolio, by name or identifier; give `set`, too.",
+        ),
+    ] = None
+    set: Annotated[RenewalChange | None, Field(description="What to decide for all `domains`.")] = None
+    push_to_registrar: Annotated[
+        StrictBool,
+        Field(
+            description="Apply auto-renew at the registrar, too. No registrar is connected yet: each row reports "
+            "`not_connected`, and the decision is recorded here alone."
+        ),
+    ] = False
+    dry_run: Annotated[StrictBool, Field(description="Report what would be done, and change nothing.")] = False
+
+    @model_validator(mode="after")
+    def _require_one_form(self) -> "RenewalsBulkUpdate":
+        has_set = self.domains is not None and self.set is not None
+        has_part = self.domains is not None or self.set is not None
+        if has_part == (self.items is not None) or has_part != has_set:
+            raise PydanticCustomError("renewals_form", "Send `items`, or `domains` with `set`.")
+        return self
+
+    def rows(self) -> list[DecisionRow | RowResult]:
+        """Return a record for each row, or its result when it is refused. Raises Invalid for `set`."""
+        if self.items is None:
+            patch = (self.set or RenewalChange(decision=RenewalDecision.UNDECIDED)).patch()
+            return [
+                DecisionRow(index=index, domain=domain, patch=patch)
+                for index, domain in enumerate(self.domains or ())
+            ]
+        return [_row(index, item) for index, item in enumerate(self.items)]
+
+
+def _row(index: int, item: RenewalItem | RefusedRow) -> DecisionRow | RowResult:
+    if isinstance(item, RefusedRow):
+        named = item.sent.get("domain_id", item.sent.get("domain")) if isinstance(item.sent, Mapping) else None
+        domain, errors = named if isinstance(named, str) else None, item.errors
+    else:
+        try:
+            return DecisionRow(index=index, domain=item.domain_id, patch=item.patch())
+        except Invalid as invalid:
+            domain, errors = item.domain_id, row_problems(invalid)
+    return RowResult(outcome=RowOutcome.ERROR, index=index, domain=domain, errors=errors)

@@ -1,0 +1,100 @@
+"""Replies to decisions about renewals, and the link of a calendar."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bulk import BulkReply, RowOutcome, RowResult, summarize
+from builders.portfolio.renewals.records import MadeCalendar, PushState
+
+_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
+_UPDATED: JsonDict = {
+    "warnings": [],
+    "results": [
+        {
+            "outcome": "updated",
+            "index": 0,
+            "line": None,
+            "domain": "harbour.com",
+            "id": _DOMAIN_ID,
+            "errors": [],
+            "warnings": [],
+            "pushed": {
+                "state": "not_connected",
+                "error": "No registrar is connected; change the setting there yourself.",
+            },
+        }
+    ],
+    "summary": {"total": 1, "created": 0, "updated": 1, "unchanged": 0, "skipped": 0, "errors": 0},
+}
+_TOKEN = "d2VsbC10aGlzLWlzLW9ubHktYW4tZXhhbXBsZQ"  # noqa: S105 - shown in the document
+_LINK: JsonDict = {
+    "url": f"https://builders.example/v1/portfolio/renewals.ics?token={_TOKEN}",
+    "created_at": "2026-01-05T09:30:00Z",
+}
+_NOT_PUSHED = "No registrar is connected; change the setting there yourself."
+
+
+class PushedReply(Reply):
+    """What became of a row at the registrar."""
+
+    state: Annotated[
+        PushState, Field(description="`not_connected`: no registrar is connected, so nothing was sent to one.")
+    ]
+    error: Annotated[str | None, Field(description="Why nothing was sent, in a sentence.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalRowResult(RowResult):
+    """The result of one row."""
+
+    pushed: Annotated[
+        PushedReply | None, Field(description="What became of it at the registrar; null when not requested.")
+    ] = None
+
+
+class RenewalsUpdated(BulkReply):
+    """What was done with each row."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_UPDATED))
+
+    results: Annotated[Sequence[RenewalRowResult], Field(description="One result for each row, in their order.")]
+
+
+class RenewalCalendarLink(Reply):
+    """The link of a renewal calendar; it is shown once."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_LINK))
+    shown_once: ClassVar[frozenset[str]] = frozenset({"url"})
+
+    url: Annotated[
+        str | None,
+        Field(
+            description="Subscribe to it in a calendar program; whoever has it can read the calendar. Absent when "
+            "an Idempotency-Key repeats the response."
+        ),
+    ] = None
+    created_at: Annotated[datetime, Field(description="When the link was made.")]
+
+
+def updated_reply(results: Sequence[RowResult], *, is_pushed: bool) -> RenewalsUpdated:
+    """Return what was done with each row; with `is_pushed` also what became of it at the registrar."""
+    pushed = PushedReply(state=PushState.NOT_CONNECTED, error=_NOT_PUSHED) if is_pushed else None
+    rows = [
+        RenewalRowResult(
+            **{member.name: getattr(each, member.name) for member in fields(RowResult)},
+            pushed=None if each.outcome is RowOutcome.ERROR else pushed,
+        )
+        for each in results
+    ]
+    return RenewalsUpdated(results=rows, summary=summarize(results))
+
+
+def link_reply(made: MadeCalendar, *, url: str) -> RenewalCalendarLink:
+    """Return the link of a calendar."""
+    return RenewalCalendarLink(url=url, created_at=made.calendar.created_at)

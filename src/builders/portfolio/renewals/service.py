@@ -1,0 +1,16 @@
+"""The public interface of renewals."""
+
+from builders.portfolio.renewals.calendars import (
+    list_calendar as list_calendar,
+    make_calendar as make_calendar,
+    revoke_calendar as revoke_calendar,
+    write_calendar as write_calendar,
+)
+from builders.portfolio.renewals.decisions import (
+    decide as decide,
+)
+from builders.portfolio.renewals.report import (
+    find_decisions as find_decisions,
+    get_report as get_report,
+    list_due as list_due,
+)

@@ -1,0 +1,105 @@
+"""SQL of renewals: decisions and calendars."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.renewals.records import Calendar, Decision
+
+# Two bulk calls about the same domains write them one after the other.
+LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_renewals ' || %(account_id)s::uuid, 0))"
+LIST_DECISIONS = """
+    SELECT domain_id, decision, years, note, snooze_until, expires_at, decided_at
+    FROM portfolio_renewals_decisions
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+"""
+UPSERT_DECISIONS = """
+    INSERT INTO portfolio_renewals_decisions AS present (
+        account_id, decided_by, domain_id, decision, years, note, snooze_until, expires_at, decided_at
+    )
+    SELECT %(account_id)s, %(member_id)s, new.*
+    FROM unnest(
+        %(domain_ids)s::uuid[], %(decisions)s::text[], %(years)s::smallint[], %(notes)s::text[],
+        %(snoozes)s::date[], %(expiries)s::timestamptz[], %(times)s::timestamptz[]
+    ) AS new
+    ON CONFLICT (account_id, domain_id) DO UPDATE
+    SET decision = excluded.decision, years = excluded.years, note = excluded.note,
+        snooze_until = excluded.snooze_until, expires_at = excluded.expires_at, decided_at = excluded.decided_at,
+        decided_by = excluded.decided_by
+"""
+ADD_CALENDAR = """
+    WITH calendar AS (
+        INSERT INTO portfolio_renewals_calendars (account_id, member_id, created_at)
+        VALUES (%(account_id)s, %(member_id)s, %(now)s)
+        ON CONFLICT (account_id, member_id) DO UPDATE SET created_at = excluded.created_at
+        RETURNING account_id, member_id, created_at
+    ), replaced AS (
+        DELETE FROM portfolio_renewals_tokens WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+    ), token AS (
+        INSERT INTO portfolio_renewals_tokens (token_hash, account_id, member_id)
+        SELECT %(token_hash)s, account_id, member_id FROM calendar
+    )
+    SELECT account_id, member_id, created_at FROM calendar
+"""
+DELETE_CALENDAR = """
+    DELETE FROM portfolio_renewals_calendars WHERE account_id = %(account_id)s AND member_id = %(member_id)s
+"""
+FIND_BY_HASH = """
+    SELECT account_id, member_id FROM portfolio_renewals_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
+"""
+
+
+async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
+    """Let nobody else decide about the portfolio until the transaction ends."""
+    await conn.execute(LOCK_PORTFOLIO, {"account_id": account_id})
+
+
+async def list_decisions(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Sequence[Decision]:
+    """Return the decisions about those of the domains that have one."""
+    async with conn.cursor(row_factory=class_row(Decision)) as cursor:
+        await cursor.execute(LIST_DECISIONS, {"account_id": account_id, "domain_ids": list(domain_ids)})
+        return await cursor.fetchall()
+
+
+async def upsert_decisions(
+    conn: Conn, *, account_id: UUID, member_id: UUID, decisions: Sequence[Decision]
+) -> None:
+    """Add or replace decisions about different domains."""
+    row = {
+        "account_id": account_id,
+        "member_id": member_id,
+        "domain_ids": [each.domain_id for each in decisions],
+        "decisions": [each.decision for each in decisions],
+        "years": [each.years for each in decisions],
+        "notes": [each.note for each in decisions],
+        "snoozes": [each.snooze_until for each in decisions],
+        "expiries": [each.expires_at for each in decisions],
+        "times": [each.decided_at for each in decisions],
+    }
+    await conn.execute(UPSERT_DECISIONS, row)
+
+
+async def add_calendar(
+    conn: Conn, *, account_id: UUID, member_id: UUID, token_hash: bytes, now: datetime
+) -> Calendar:
+    """Add the calendar of a member, or replace its token."""
+    row = {"account_id": account_id, "member_id": member_id, "token_hash": token_hash, "now": now}
+    async with conn.cursor(row_factory=class_row(Calendar)) as cursor:
+        await cursor.execute(ADD_CALENDAR, row)
+        [calendar] = await cursor.fetchall()
+        return calendar
+
+
+async def delete_calendar(conn: Conn, *, account_id: UUID, member_id: UUID) -> bool:
+    """Delete the calendar of a member with its token; return whether there was one."""
+    row = {"account_id": account_id, "member_id": member_id}
+    return (await conn.execute(DELETE_CALENDAR, row)).rowcount > 0
+
+
+async def find_by_hash(conn: Conn, *, hashes: Sequence[bytes]) -> tuple[UUID, UUID] | None:
+    """Return the portfolio and the member of a token."""
+    found: tuple[UUID, UUID] | None = await (await conn.execute(FIND_BY_HASH, {"hashes": list(hashes)})).fetchone()
+    return found

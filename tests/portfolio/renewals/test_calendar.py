@@ -1,0 +1,69 @@
+"""The calendar under a secret link."""
+
+from icalendar import Calendar
+
+from tests.cast import Client, Person
+from tests.portfolio.renewals.make import ahead, decide, fill
+from tests.portfolio.team.make import code, join, of
+
+LINK, FEED = "/v1/portfolio/renewals/calendar", "/v1/portfolio/renewals.ics"
+
+
+async def make_link(owner: Client, headers: dict[str, str] | None = None) -> str:
+    answer = await owner.post(LINK, headers=headers)
+    assert answer.status_code == 201, answer.text
+    url: str = answer.json()["url"]
+    assert url.startswith(f"http://builders.test{FEED}?token=")
+    return url
+
+
+async def test_the_calendar_of_the_link(alice: Person, anyone: Client) -> None:
+    await fill(alice)
+    await decide(
+        alice, {"items": [{"domain_id": "harbour.com", "decision": "renew", "note": "Ask, then; renew."}]}
+    )
+    url = await make_link(alice)
+    answer = await anyone.get(url)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/calendar; charset=utf-8"
+    assert answer.headers["cache-control"] == "private, no-store"
+    calendar = Calendar.from_ical(answer.content)
+    events = {str(each["summary"]): each for each in calendar.walk("VEVENT")}
+    assert len(events) == 6
+    harbour = events["Renew harbour.com"]
+    assert harbour.decoded("dtstart") == ahead(10).date()
+    assert "Note: Ask, then; renew." in str(harbour["description"])
+    assert "overdue.com expires: renew or drop?" in events
+    assert len({str(each["uid"]) for each in events.values()}) == 6
+    assert "10.00" not in answer.text  # no prices
+    assert (await anyone.head(url)).status_code == 200
+
+
+async def test_a_link_ends_with_a_new_one_a_revocation_and_the_membership(
+    alice: Person, charlie: Person, bob: Person, anyone: Client
+) -> None:
+    first = await make_link(alice)
+    second = await make_link(alice)
+    assert code(await anyone.get(first)) == (400, "token_invalid")
+    assert (await anyone.get(second)).status_code == 200
+    await join(alice, charlie, "viewer")
+    theirs = await make_link(charlie, headers=of(alice))
+    assert (await alice.delete(LINK)).status_code == (await alice.delete(LINK)).status_code == 204
+    assert code(await anyone.get(second)) == (400, "token_invalid")
+    assert (await anyone.get(theirs)).status_code == 200
+    assert (await alice.delete(f"/v1/portfolio/team/members/{charlie.account.id}")).status_code == 204
+    assert code(await anyone.get(theirs)) == (400, "token_invalid")
+    assert code(await bob.post(LINK, headers=of(alice))) == (404, "portfolio_not_found")
+    assert (await anyone.post(LINK)).status_code == 401
+    assert (await anyone.get(FEED)).status_code == 422
+
+
+async def test_the_link_is_shown_once(alice: Person, anyone: Client) -> None:
+    headers = {"Idempotency-Key": "one-link"}
+    url = await make_link(alice, headers=headers)
+    again = await alice.post(LINK, headers=headers)
+    assert again.status_code == 201
+    assert "url" not in again.json()
+    assert (await anyone.get(url)).status_code == 200
+    sandbox = await make_link(alice.test)
+    assert (await anyone.get(sandbox)).status_code == 200

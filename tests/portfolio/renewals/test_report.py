@@ -1,0 +1,143 @@
+"""What is due and overdue, what it costs, and who sees it."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from random import Random
+
+from hypothesis import given, strategies as st
+
+from builders.kit.values import ids
+from builders.kit.values.money import Money
+from builders.portfolio.domains.records import ExpiringDomain
+from builders.portfolio.renewals.prices import UNKNOWN, Due, sum_up
+from builders.portfolio.renewals.records import Decision, RenewalDecision, RenewalPrice, RenewalPriceSource
+from tests.cast import Client, Person
+from tests.portfolio.renewals.make import RENEWALS, ahead, decide, fill, report
+from tests.portfolio.team.make import code, join, of
+
+SHOWN = ["overdue.com", "harbour.com", "renewed.com", "median.com", "unknown.org"]
+
+
+def usd(amount: str) -> dict[str, str]:
+    return {"amount": amount, "currency": "USD"}
+
+
+async def test_what_is_due_and_overdue_with_its_prices(alice: Person, bob: Person) -> None:
+    await fill(alice)
+    found = await report(alice)
+    items = {each["domain"]: each for each in found["items"]}
+    assert list(items) == SHOWN
+    assert [each["days_left"] for each in found["items"]] == [-6, 10, 20, 21, 22]
+    assert [(each["renewal_price"], each["price_source"]) for each in found["items"]] == [
+        (usd("20.00"), "domain"),
+        (usd("10.00"), "domain"),
+        ({"amount": "8.00", "currency": "EUR"}, "last_renewal"),
+        (usd("20.00"), "median"),
+        (None, "unknown"),
+    ]
+    overdue, harbour = items["overdue.com"], items["harbour.com"]
+    assert (overdue["lifecycle"], harbour["lifecycle"]) == ("grace", "expiring")
+    assert overdue["drop_dates"]["basis"].startswith("gTLD")
+    assert harbour["decision"] == "undecided"
+    assert harbour["recommendation"]["verdict"] == "review"
+    assert harbour["recommendation"]["expected_gain"] == usd("-10.00")
+    assert (found["within_days"], found["count"], found["redacted"]) == (30, 5, [])
+    totals = found["totals"]
+    assert totals["by_currency"] == [{"amount": "8.00", "currency": "EUR"}, usd("50.00")]
+    assert totals["base"] == usd("58.68")  # 8 EUR at 1.0849
+    assert (totals["count"], totals["unknown_price"], totals["unconverted"]) == (5, 1, 0)
+    assert (totals["auto_renew_on"], totals["auto_renew_off"], totals["auto_renew_unknown"]) == (1, 1, 3)
+    months = Counter(f"{ahead(days):%Y-%m}" for days in (-6, 10, 20, 21, 22))
+    assert {each["month"]: each["renewals"] for each in totals["by_month"]} == months
+    assert (await report(bob))["items"] == []
+    assert len((await report(alice, within_days=365))["items"]) == len(SHOWN) + 1
+    assert (await alice.get(RENEWALS, params={"within_days": 366})).status_code == 422
+
+
+async def test_pages_have_the_totals_of_all(alice: Person) -> None:
+    await fill(alice)
+    whole = await report(alice)
+    first = await report(alice, limit=2)
+    second = await report(alice, limit=2, cursor=first["next_cursor"])
+    third = await report(alice, limit=2, cursor=second["next_cursor"])
+    assert [*first["items"], *second["items"], *third["items"]] == whole["items"]
+    assert third["next_cursor"] is None
+    assert first["totals"] == second["totals"] == whole["totals"]
+
+
+async def test_a_viewer_sees_what_is_due_and_no_money(
+    alice: Person, bob: Person, charlie: Person, anyone: Client
+) -> None:
+    await fill(alice)
+    await join(alice, charlie, "viewer")
+    found = await report(charlie, headers=of(alice))
+    assert found["redacted"] == ["finance"]
+    assert [each["domain"] for each in found["items"]] == SHOWN
+    hidden = [(each["renewal_price"], each["recommendation"], each["price_source"]) for each in found["items"]]
+    assert set(hidden) == {(None, None, "unknown")}
+    totals = found["totals"]
+    assert (totals["base"], totals["by_currency"], totals["unknown_price"]) == (None, None, None)
+    assert {each["base"] for each in (*totals["by_month"], *totals["by_decision"])} == {None}
+    assert totals["count"] == len(SHOWN)
+    assert code(await bob.get(RENEWALS, headers=of(alice))) == (404, "portfolio_not_found")
+    assert (await anyone.get(RENEWALS)).status_code == 401
+    assert (await report(alice.test))["items"] == []
+
+
+async def test_a_decision_for_several_years_counts_for_them(alice: Person) -> None:
+    await fill(alice)
+    await decide(alice, {"items": [{"domain_id": "harbour.com", "decision": "renew", "years": 3}]})
+    totals = (await report(alice))["totals"]
+    assert totals["base"] == usd("78.68")
+    costs = {each["decision"]: (each["renewals"], each["base"]) for each in totals["by_decision"]}
+    assert costs["renew"] == (1, usd("30.00"))
+    assert costs["drop"] == (0, usd("0.00"))
+
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DUES = st.builds(
+    lambda days, cents, currency, years, decision, auto_renew: Due(
+        domain=ExpiringDomain(
+            id=ids.new(),
+            domain="harbour.com",
+            unicode="harbour.com",
+            tld="com",
+            status="owned",
+            registrar=None,
+            expires_at=START + timedelta(days=days),
+            auto_renew=auto_renew,
+            epp_statuses=[],
+            tags=[],
+            renewal_price=None,
+            renewal_currency=None,
+        ),
+        price=UNKNOWN
+        if cents is None
+        else RenewalPrice(money=Money(Decimal(cents) / 100, currency), source=RenewalPriceSource.DOMAIN),
+        decision=Decision(domain_id=ids.NIL, decision=decision, years=years),
+    ),
+    st.integers(-400, 400),
+    st.none() | st.integers(0, 10**6),
+    st.sampled_from(["USD", "EUR", "XAU"]),
+    st.none() | st.integers(1, 10),
+    st.sampled_from(RenewalDecision),
+    st.none() | st.booleans(),
+)
+
+
+@given(st.lists(DUES, max_size=20), st.randoms())
+def test_the_sums_agree_in_any_sequence(dues: list[Due], random: Random) -> None:
+    rates = {"USD": Decimal(1), "EUR": Decimal("1.0849")}
+    totals = sum_up(dues, rates)
+    shuffled = list(dues)
+    random.shuffle(shuffled)
+    assert sum_up(shuffled, rates) == totals
+    assert sum(each.base for each in totals.by_month.values()) == totals.base
+    assert sum(each.base for each in totals.by_decision.values()) == totals.base
+    assert sum(each.renewals for each in totals.by_month.values()) == totals.count == len(dues)
+    assert totals.auto_renew_on + totals.auto_renew_off + totals.auto_renew_unknown == totals.count
+    quoted = {each.currency: each.amount for each in totals.by_currency}
+    assert sum(amount * rates.get(currency, 0) for currency, amount in quoted.items()) == totals.base
+    assert totals.unknown_price == sum(each.price is UNKNOWN for each in dues)
+    assert (totals.unconverted > 0) == ("XAU" in quoted)
