@@ -60,15 +60,19 @@ LIST_DOMAINS = f"""
 # The highest revenue first. A role that does not see money gets the groups by their key.
 LIST_GROUPS = f"""
     SELECT * FROM (
-        SELECT CASE WHEN %(by_domain)s THEN domain_id::text ELSE provider END AS key,
-            CASE WHEN count(DISTINCT provider) = 1 THEN min(provider) END AS provider,
+        SELECT coalesce(domain_key::text, provider_key) AS key,
+            CASE WHEN min(provider) = max(provider) THEN min(provider) END AS provider,
             sum(visits)::bigint AS visits, sum(clicks)::bigint AS clicks,
             coalesce(sum(amount * rate) FILTER (WHERE %(shows_finance)s), 0) AS revenue,
             count(*) FILTER (WHERE rate IS NULL) AS unconverted
-        FROM portfolio_parking_revenue
+        FROM (
+            SELECT *, CASE WHEN %(by_domain)s THEN domain_id END AS domain_key,
+                CASE WHEN NOT %(by_domain)s THEN provider END AS provider_key
+            FROM portfolio_parking_revenue WHERE {REPORTED}
+        ) AS reported
         LEFT JOIN unnest(%(currencies)s::text[], %(days)s::date[], %(rates)s::numeric[])
             AS quoted (currency, day, rate) USING (currency, day)
-        WHERE {REPORTED} GROUP BY 1
+        GROUP BY domain_key, provider_key
     ) AS found
     WHERE (-revenue, key) > (-%(after_revenue)s::numeric, %(after_key)s::text)
     ORDER BY -revenue, key LIMIT %(limit)s

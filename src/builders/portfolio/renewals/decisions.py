@@ -87,7 +87,7 @@ def _plan(
         if domain is None:
             message = "The portfolio has no such domain."
             refused[at] = refused_row(
-                "domain_not_found", message, index=row.index, domain=row.domain, field="domain_id"
+                "portfolio_domain_not_found", message, index=row.index, domain=row.domain, field="domain_id"
             )
         elif domain.id in planned:
             message = "An earlier row is about the same domain."
