@@ -81,7 +81,7 @@ def readiness(found: Readiness) -> ReadinessReply:
         words.append(f"outbox: {said}")
     checks = {"database": found.database, "cache": found.cache, "outbox": found.outbox}
     return ReadinessReply(
-        status=found.status,
+        status=found.status.value,
         detail="; ".join(words),
         checks=ChecksReply.model_validate(checks, from_attributes=True),
     )

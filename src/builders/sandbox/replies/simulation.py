@@ -105,5 +105,5 @@ def _checked(found: Checked) -> SimulatedCheckReply:
         reason=found.reason,
         message=found.message,
         normalized=found.normalized,
-        price=price and ActionPriceReply(**price.money.to_wire(), interval=price.interval),
+        price=price and ActionPriceReply(**price.money.to_wire(), interval=price.interval.value),
     )
