@@ -22,7 +22,9 @@ _MAX_SUGGESTED = 40  # characters of a header for which a field is suggested
 
 
 def _read(name: str) -> Mapping[str, Any]:  # TOML
-    return tomllib.loads(files(__package__).joinpath("formats", f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("builders.portfolio.imports").joinpath("formats", f"{name}.toml").read_text(encoding="utf-8")
+    )
 
 
 def _format(name: str, table: Mapping[str, Any]) -> ImportFormat:
