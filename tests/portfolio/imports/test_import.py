@@ -166,6 +166,23 @@ async def test_amounts_that_the_ledger_has_are_not_recorded_again(alice: Person)
     assert ok(await alice.get(f"{DOMAINS}/lantern.com"))["status"] == "sold"
 
 
+async def test_one_reference_of_several_domains_loses_no_amount(alice: Person) -> None:
+    renewal = {"kind": "renewal", "amount": "10.00", "currency": "USD", "on": "2024-03-01", "reference": "INV-1"}
+    rows = [
+        {"domain": "harbour.com", "entries": [renewal]},
+        {"domain": "lantern.com", "entries": [renewal, {**renewal, "kind": "privacy", "amount": "3.00"}]},
+    ]
+    assert counts(await load(alice, rows)) == {"created": 2}
+    for _ in range(2):
+        entries = [each["entries"] for each in ok(await alice.get(JSON_EXPORT))["rows"]]
+        assert [sorted(each["amount"] for each in found) for found in entries] == [["10.00"], ["10.00", "3.00"]]
+        assert counts(await load(alice, rows)) == {"unchanged": 2}
+    rows[0]["entries"] = [{**renewal, "amount": "11.00"}]
+    again = await load(alice, rows)
+    assert counts(again) == {"unchanged": 2}
+    assert [each["code"] for each in again["results"][0]["warnings"]] == ["reference_taken"]
+
+
 async def test_a_body_of_csv_has_its_options_in_the_query(alice: Person) -> None:
     content = "Domain Name,Preis\nbücher.de,5\n".encode("cp1252")
     imported = await load(alice, content, currency="EUR", dry_run="true")

@@ -12,13 +12,27 @@ from builders.kit.http.bulk import RowOutcome, RowProblem
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
 from builders.portfolio.imports import images, merging
-from builders.portfolio.imports.records import Counts, Draft, ImportConflict, ImportRow, Options, Source
+from builders.portfolio.imports.records import (
+    Counts,
+    Draft,
+    Field,
+    ImportConflict,
+    ImportRow,
+    Options,
+    Source,
+)
 from builders.portfolio.imports.store import rows as store
 from builders.portfolio.imports.store.rows import Earlier
 from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import NewEntry
 
 _REMOVED = RowProblem(
     code="domain_changed_meanwhile", message="The domain was removed during the import. Import the row again."
+)
+_KEPT = RowProblem(
+    code="reference_taken",
+    message="The ledger has an entry with the reference and with other values, which stays as it is.",
+    field=Field.ENTRIES.value,
 )
 
 
@@ -34,6 +48,7 @@ class _Group:
     outcome: RowOutcome = RowOutcome.UNCHANGED
     domain_id: UUID | None = None
     problems: list[RowProblem] = field(default_factory=list)
+    warnings: list[RowProblem] = field(default_factory=list)
     before: images.Image | None = None
     after: images.Image | None = None
     entry_ids: list[UUID] = field(default_factory=list)
@@ -156,12 +171,32 @@ async def _post_entries(conn: Conn, *, account_id: UUID, member_id: UUID, groups
             each.draft, present.get(domain_id, ()), domain_id=domain_id, member_id=member_id
         )
     ]
-    posted = await ledger.post_entries(conn, account_id=account_id, entries=[entry for _, entry in missing])
-    for (each, _), entry in zip(missing, posted, strict=True):
-        if entry.is_new:
-            each.entry_ids.append(entry.entry.id)
-            if each.outcome is RowOutcome.UNCHANGED:
-                each.outcome = RowOutcome.UPDATED
+    taken = await _post(conn, account_id=account_id, entries=missing)
+    if taken:
+        own = [(group, merging.with_own_reference(entry)) for group, entry in taken]
+        await _post(conn, account_id=account_id, entries=own)
+
+
+async def _post(
+    conn: Conn, *, account_id: UUID, entries: Sequence[tuple[_Group, NewEntry]]
+) -> Sequence[tuple[_Group, NewEntry]]:
+    """Record entries of groups; return those whose reference an entry of another domain or kind has.
+
+    One of the same domain and kind is the same entry: with other values it stays, with a warning.
+    """
+    posted = await ledger.post_entries(conn, account_id=account_id, entries=[entry for _, entry in entries])
+    taken = list[tuple[_Group, NewEntry]]()
+    for (group, new), found in zip(entries, posted, strict=True):
+        present = found.entry
+        if found.is_new:
+            group.entry_ids.append(present.id)
+            if group.outcome is RowOutcome.UNCHANGED:
+                group.outcome = RowOutcome.UPDATED
+        elif (new.domain_id, new.kind) != (present.domain_id, present.kind):
+            taken.append((group, new))
+        elif (new.money, new.occurred_on) != (present.money, present.occurred_on):
+            group.warnings.append(_KEPT)
+    return taken
 
 
 def _forget_writes(group: _Group) -> None:
@@ -180,7 +215,7 @@ def _results(group: _Group, source: Source) -> Sequence[ImportRow]:
     results = list[ImportRow]()
     for at, (number, draft) in enumerate(group.rows):
         is_first = at == 0
-        warnings = [*draft.warnings]
+        warnings = [*draft.warnings, *(group.warnings if is_first else ())]
         if group.earlier is not None or not is_first:
             warnings.append(_duplicate(first_position, source))
         is_changed = is_first or group.outcome in {RowOutcome.SKIPPED, RowOutcome.ERROR}

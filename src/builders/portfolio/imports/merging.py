@@ -109,6 +109,12 @@ def missing_entries(
     return missing
 
 
+def with_own_reference(entry: NewEntry) -> NewEntry:
+    """Return an entry with a reference of its values: one invoice can have several domains and kinds."""
+    own = f"{entry.domain_id}:{entry.kind}:{entry.occurred_on}:{entry.money.amount}:{entry.money.currency}"
+    return replace(entry, reference=f"{own}:{entry.reference}")
+
+
 def _beyond(entries: Iterable[DraftEntry], known: Counter[EntryKey]) -> Sequence[DraftEntry]:
     counts = Counter[EntryKey]()
     found = list[DraftEntry]()

@@ -182,6 +182,8 @@ async def _write(
     """Void the entries of what is replaced, record entries for the new amounts, and write the rows."""
     replaced = [stored[each.key].entry_id for each in changed if each.key in stored]
     void = [each for each in replaced if each is not None]
+    # Before any entry is locked: who changes the base currency waits for all entries of the portfolio.
+    await ledger.lock_base_currency(conn, account_id=account_id)
     if void:
         await ledger.void_entries(conn, account_id=account_id, ids=void, reason=_REPLACED, voided_by=member_id)
     paid = [each for each in changed if each.money.amount]

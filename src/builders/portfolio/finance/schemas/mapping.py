@@ -1,7 +1,7 @@
 """Records of finance as replies. Figures are rounded here, and nowhere before."""
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,7 @@ from builders.portfolio.finance.schemas.figures import (
 from builders.portfolio.ledger.records import Entry, EntrySource
 
 RATE = Decimal("0.000001")  # decimals of a rate
+_wide = Context(prec=60)  # digits of a rate with all decimals, which the default context refuses
 # The member that a warning is about, and its sentence.
 MESSAGES: Mapping[FigureWarning | RenewalNotice, tuple[str, str]] = MappingProxyType(
     {
@@ -122,7 +123,7 @@ def _money(amount: Decimal | None, finance: DomainFinance) -> Money | None:
 
 
 def _rate(value: Decimal | None) -> float | None:
-    return None if value is None else float(value.quantize(RATE))
+    return None if value is None else float(value.quantize(RATE, context=_wide))
 
 
 def _income(finance: DomainFinance) -> FinanceIncomeReply:
