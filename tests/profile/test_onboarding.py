@@ -16,7 +16,7 @@ from tests.profile.make import COMPLETE, CONFIRM, Json, Office, me, patch, steps
 from tests.sandbox.make import Domains, alias, plan, promote
 
 # Of rooms that are not built yet; the day one declares its event, its name is taken off.
-TO_COME = {"portfolio.import.completed", "portfolio.registrar.connected"}
+TO_COME = {"portfolio.registrar.connected"}
 COMMON = {"verify_email", "complete_profile", "create_api_key"}
 
 
@@ -133,7 +133,7 @@ async def test_bobs_steps_are_his_own(alice: Person, bob: Person, office: Office
     ("names", "track", "preset"),
     [
         (("project.created", "promotion.completed"), "builder", "developer_full"),
-        (("portfolio.import.completed", "portfolio.registrar.connected"), "domainer", "domainer_full"),
+        (("portfolio.domain.added", "portfolio.registrar.connected"), "domainer", "domainer_full"),
     ],
 )
 async def test_the_common_steps_and_one_track_complete_it_once(
@@ -170,6 +170,24 @@ async def test_a_domain_added_to_the_portfolio_is_a_step(dana: Person, office: O
     await office.work()
 
     assert "add_domain" in steps(await me(dana))
+
+
+async def test_a_domainer_who_imports_and_connects_a_registrar_is_done(
+    dana: Person, office: Office, conn: Conn
+) -> None:
+    """The connection is published by the test: no registrar can be connected yet."""
+    await patch(dana, **COMPLETE)
+    for text, is_step in (("www.harbour.com", False), ("harbour.com", True)):
+        imported = await dana.post("/v1/portfolio/import", json={"domains": [text]})
+        assert imported.json()["summary"]["created"] == is_step
+        await office.work()
+        assert ("add_domain" in steps(await me(dana))) is is_step
+    assert (await me(dana))["onboarding"]["next_action"].startswith("Connect a registrar")
+    await tell(office.database, dana, "portfolio.registrar.connected")
+    await office.work()
+
+    [event] = await told(conn, dana, "onboarding.completed")
+    assert (event["track"], event["preset"]) == ("domainer", "domainer_full")
 
 
 async def test_the_last_two_steps_at_once_complete_it_once(

@@ -37,6 +37,8 @@ def proof_of(told: PublishedEvent) -> Proof | None:
         return Proof(StepKey.CREATE_API_KEY, onboarding.ROLES[Preset(said["preset"])])
     if told.name == "plan.created" and said["status"] == "blocked":  # a plan with errors is no plan
         return None
+    if told.name == "portfolio.import.completed" and not said["created"] + said["updated"] + said["unchanged"]:
+        return None
     return PROOFS[told.name]
 
 
