@@ -14,7 +14,7 @@ from builders.portfolio.ledger.records import EntryKind
 from tests.cast import Client, Person
 from tests.portfolio.finance.make import DOMAINS, Book, add_domain, amounts, first_error, usd
 from tests.portfolio.ledger.make import entry
-from tests.portfolio.team.make import TEAM, code, join, of
+from tests.portfolio.team.make import code, join, of
 
 # What libpq sends to have something executed: a simple query, or a portal of the extended protocol.
 STATEMENT = re.compile(r"\tF\t\d+\t(?:Query|Execute)\b")
@@ -102,33 +102,6 @@ async def test_a_viewer_sees_no_money(alice: Person, charlie: Person, book: Book
         await charlie.post(f"{book.path}/renewals", json={"amount": "1"}, headers=of(alice)),
     ):
         assert code(answer) == (403, "forbidden_role")
-
-
-# Whether the role sees money, and whether it records any.
-ROLES = {
-    "owner": (True, True),
-    "admin": (True, True),
-    "manager": (True, True),
-    "accountant": (True, True),
-    "viewer": (False, False),
-}
-
-
-async def test_what_a_role_may_do(alice: Person, charlie: Person, book: Book) -> None:
-    await join(alice, charlie)
-    for role, (sees, records) in ROLES.items():
-        changed = await alice.patch(f"{TEAM}/members/{charlie.account.id}", json={"role": role})
-        assert changed.status_code == 200
-        found = await charlie.get(book.path, headers=of(alice))
-        assert found.json()["redacted"] == ([] if sees else ["finance"]), role
-        assert (found.json()["total_cost"] is not None) is sees, role
-        body = {"entries_add": [{"kind": "tax", "amount": "1"}]}
-        answers = [
-            await charlie.patch(book.path, json=body, headers=of(alice)),
-            await charlie.post(f"{book.path}/renewals", json={"amount": "1"}, headers=of(alice)),
-        ]
-        assert [each.status_code for each in answers] == [200 if records else 403] * 2, role
-    assert amounts(await book.get(), "cost_basis", "carrying_cost") == ["4.00", "4.00"]
 
 
 async def test_a_domain_that_is_removed_takes_its_finance_along(alice: Person, book: Book, conn: Conn) -> None:

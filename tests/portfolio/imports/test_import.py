@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from builders.identity.records import Preset
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
@@ -217,21 +215,6 @@ async def test_the_list_of_imports_and_their_results_by_outcome(alice: Person, b
     assert code(await alice.test.get(path)) == (404, "import_not_found")
     assert code(await alice.get(f"{IMPORTS}/nonsense")) == (404, "import_not_found")
     assert ok(await bob.get(IMPORTS))["items"] == []
-
-
-@pytest.mark.parametrize("role", ["accountant", "viewer"])
-async def test_only_who_may_edit_imports(alice: Person, charlie: Person, role: str) -> None:
-    await join(alice, charlie, role)
-    mine = of(alice)
-    imported = await load(alice, "domain\nharbour.com\n")
-    for answer in (
-        await charlie.post(IMPORT, json={"text": "lantern.com"}, headers=mine),
-        await charlie.get(IMPORTS, headers=mine),
-        await charlie.get(f"{IMPORTS}/{imported['import_id']}", headers=mine),
-        await charlie.post(f"{IMPORTS}/{imported['import_id']}/undo", headers=mine),
-    ):
-        assert code(answer) == (403, "forbidden_role")
-    assert (await charlie.get(EXPORT, headers=mine)).status_code == 200
 
 
 async def test_members_strangers_scopes_and_test_keys(
