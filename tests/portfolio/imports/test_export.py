@@ -4,9 +4,11 @@ import csv
 import io
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.kit.sheets.cells import RISKY
+from builders.portfolio.imports import exporting
 from tests.cast import Person
 from tests.portfolio.domains.make import add
 from tests.portfolio.imports.make import EXPORT, JSON_EXPORT, counts, load, ok
@@ -122,3 +124,17 @@ async def test_any_text_survives(alice: Person, notes: str, folder: str) -> None
     text = (await alice.get(EXPORT)).text
     assert counts(await load(alice, text, on_conflict="overwrite")) == {"unchanged": 1}
     assert counts(await load(alice, rows, on_conflict="overwrite")) == {"unchanged": 1}
+
+
+async def test_an_export_reads_few_entries_at_a_time(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a year of parking revenue of each domain neither fills the memory nor blocks other requests."""
+    spent = [
+        {"kind": "renewal", "amount": f"{at}.00", "currency": "USD", "on": "2025-01-01"} for at in range(1, 4)
+    ]
+    rows = [{"domain": f"port-{at}.com", "entries": spent[: at % 3]} for at in range(7)]
+    assert counts(await load(alice, rows)) == {"created": 7}
+    whole = (await alice.get(EXPORT)).text
+    monkeypatch.setattr(exporting, "FEW_DOMAINS", 1)
+    monkeypatch.setattr(exporting, "MAX_ENTRIES", 2)
+    assert (await alice.get(EXPORT)).text == whole
+    assert whole.count("port-") == 14  # each name in both forms

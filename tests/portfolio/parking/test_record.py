@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
+from builders.portfolio.parking import exports, revenue
 from builders.portfolio.parking.records import RevenueRow
 from builders.portfolio.parking.revenue import spread
 from tests.cast import Client, Person
@@ -28,6 +29,30 @@ from tests.portfolio.parking.make import (
     valid,
 )
 from tests.portfolio.team.make import code, join, of
+
+
+async def test_many_days_are_recorded_and_exported_in_parts(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revenue, "BATCH", 4)
+    monkeypatch.setattr(exports, "BATCH", 2)
+    found = await add_domains(alice, "harbour.com", "lantern.com", "pier.com")
+    row = {"period": {"from": day(4), "to": day(0)}, "currency": "USD"}
+    rows = [{**row, "domain": name, "amount": "5.01"} for name in found]
+    assert outcomes(await record(alice, {"rows": rows})) == ["created"] * 3
+    assert outcomes(await record(alice, {"rows": rows})) == ["unchanged"] * 3
+    rows[1]["amount"] = "10.00"
+    assert outcomes(await record(alice, {"rows": rows})) == ["unchanged", "updated", "unchanged"]
+    for name, amounts in (("harbour.com", ["1.00"] * 4 + ["1.01"]), ("lantern.com", ["2.00"] * 5)):
+        booked = [amount.removesuffix(" USD") for _, amount in await valid(alice, found[name])]
+        assert sorted(booked) == amounts
+    lines = (await alice.get(f"{PARKING}.csv")).text.splitlines()[1:]
+    shown = [line.split(",") for line in lines]
+    assert sorted((each[0], each[6]) for each in shown) == [
+        ("harbour.com", "5.01"),
+        ("lantern.com", "10.00"),
+        ("pier.com", "5.01"),
+    ]
 
 
 async def test_a_row_is_booked_once_and_a_changed_one_replaces_it(alice: Person) -> None:

@@ -33,6 +33,8 @@ COLUMNS = (
 )
 
 HEADER = ",".join(COLUMNS)
+FEW_DOMAINS = 10  # whose entries are read first; then more, up to MAX_ENTRIES at a time
+MAX_ENTRIES = 2_000
 
 
 async def write_csv(database: Database, *, account_id: UUID, shows_finance: bool) -> AsyncIterator[str]:
@@ -56,15 +58,27 @@ async def _rows(
     database: Database, *, account_id: UUID, shows_finance: bool
 ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
     """Yield rows in the order of the names. No connection is held while the client reads."""
-    after = ""
+    after, size = "", FEW_DOMAINS
     while True:
         async with database.connection() as conn:
             found = await domains.list_batch(conn, account_id=account_id, after=after)
-            entries = await _entries(conn, account_id=account_id, found=found, shows_finance=shows_finance)
         if not found:
             return
-        yield [_row(each, entries.get(each.id, ()), shows_finance=shows_finance) for each in found]
+        at = 0
+        while at < len(found):
+            part = found[at : at + size]
+            async with database.connection() as conn:
+                entries = await _entries(conn, account_id=account_id, found=part, shows_finance=shows_finance)
+            yield [_row(each, entries.get(each.id, ()), shows_finance=shows_finance) for each in part]
+            at += size
+            size = _next_size(size, entries=sum(map(len, entries.values())))
         after = found[-1].domain
+
+
+def _next_size(size: int, *, entries: int) -> int:
+    """Return for how many domains to read entries next: parking adds one to each domain every day."""
+    fitting = size * MAX_ENTRIES // max(entries, 1)
+    return max(1, min(2 * size, fitting))
 
 
 async def _entries(

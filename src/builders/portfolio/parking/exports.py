@@ -8,7 +8,6 @@ from uuid import UUID
 
 from builders.kit.db.connections import Database
 from builders.kit.sheets.cells import safe_cell
-from builders.kit.values import ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain
@@ -26,17 +25,19 @@ async def stream_csv(database: Database, *, selection: Selection, shows_finance:
     No connection is held while the client receives.
     """
     yield _encode([HEADER])
-    after: UUID | None = ids.NIL
-    while after is not None:
+    if selection.group_by is not GroupBy.DOMAIN:
         async with database.connection() as conn:
-            if selection.group_by is GroupBy.DOMAIN:
-                lines = await store.export_domains(conn, selection=selection, after=after, limit=BATCH)
-            else:
-                lines = await store.export_groups(conn, selection=selection)
-            keys = {each.domain_id for each in lines if each.domain_id is not None}
-            found = await domains.find_domains_by_id(conn, account_id=selection.account_id, ids=sorted(keys))
+            lines = await store.export_groups(conn, selection=selection)
+        yield _encode([_cells(each, {}, selection, shows_finance=shows_finance) for each in lines])
+        return
+    async with database.connection() as conn:
+        domain_ids = sorted(await store.list_domains(conn, selection=selection))
+    for at in range(0, len(domain_ids), BATCH):
+        batch = domain_ids[at : at + BATCH]
+        async with database.connection() as conn:
+            lines = await store.export_domains(conn, selection=selection, domain_ids=batch)
+            found = await domains.find_domains_by_id(conn, account_id=selection.account_id, ids=batch)
         yield _encode([_cells(each, found, selection, shows_finance=shows_finance) for each in lines])
-        after = lines[-1].domain_id if lines and len(keys) == BATCH else None
 
 
 def _encode(lines: Sequence[Sequence[str]]) -> bytes:

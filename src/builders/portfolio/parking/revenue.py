@@ -1,5 +1,6 @@
 """Record parking revenue: by day, each day once, with an entry of the ledger for each amount."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,6 +32,7 @@ from builders.portfolio.parking.records import (
 )
 from builders.portfolio.parking.rows import ReadRow, read_rows
 
+BATCH = 2_000  # days of a statement
 _REPLACED = "The parking provider reported another amount."
 
 
@@ -54,21 +56,30 @@ async def record_revenue(
     """
     base_currency = await ledger.get_base_currency(conn, account_id=account_id)
     rows = list(read_rows(sent, base_currency=base_currency))
-    plan = _plan(rows, await _find_domains(conn, account_id, rows))
+    plan = await asyncio.to_thread(_plan, rows, await _find_domains(conn, account_id, rows))
     await store.lock_portfolio(conn, account_id=account_id)
     wanted = {each.key: each for days in plan.days for each in days}
     stored = {
         each.revenue.key: each
-        for each in await store.list_stored(conn, account_id=account_id, days=list(wanted.values()))
+        for batch in _batches(list(wanted.values()))
+        for each in await store.list_stored(conn, account_id=account_id, days=batch)
     }
     changed = [day for key, day in wanted.items() if key not in stored or stored[key].revenue != day]
-    await _write(conn, account_id, changed, stored, member_id)
     if changed:
+        # Before any entry is locked: who changes the base currency waits for all entries of the portfolio.
+        await ledger.lock_base_currency(conn, account_id=account_id)
+        for batch in _batches(changed):
+            await _write(conn, account_id, batch, stored, member_id)
         await _publish(conn, account_id, changed, stored, plan.names)
     return [
         result or _result(row, days, stored, plan.names)
         for row, result, days in zip(rows, plan.results, plan.days, strict=True)
     ]
+
+
+def _batches(days: Sequence[DayRevenue]) -> Iterator[Sequence[DayRevenue]]:
+    """Yield days in parts: the rows of one large statement would block other requests."""
+    return (days[at : at + BATCH] for at in range(0, len(days), BATCH))
 
 
 async def _find_domains(conn: Conn, account_id: UUID, rows: Iterable[ReadRow]) -> Mapping[str, Domain]:
@@ -182,8 +193,6 @@ async def _write(
     """Void the entries of what is replaced, record entries for the new amounts, and write the rows."""
     replaced = [stored[each.key].entry_id for each in changed if each.key in stored]
     void = [each for each in replaced if each is not None]
-    # Before any entry is locked: who changes the base currency waits for all entries of the portfolio.
-    await ledger.lock_base_currency(conn, account_id=account_id)
     if void:
         await ledger.void_entries(conn, account_id=account_id, ids=void, reason=_REPLACED, voided_by=member_id)
     paid = [each for each in changed if each.money.amount]

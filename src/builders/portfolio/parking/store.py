@@ -78,14 +78,11 @@ LIST_GROUPS = f"""
     ORDER BY -revenue, key LIMIT %(limit)s
 """  # noqa: S608 - of constants
 EXPORT_DOMAINS = f"""
-    WITH batch AS (
-        SELECT DISTINCT domain_id FROM portfolio_parking_revenue
-        WHERE {REPORTED} AND domain_id > %(after)s ORDER BY domain_id LIMIT %(limit)s
-    )
     SELECT domain_id, provider, NULL::date AS day, currency, sum(visits)::bigint AS visits,
         sum(clicks)::bigint AS clicks, sum(amount) AS amount
-    FROM portfolio_parking_revenue JOIN batch USING (domain_id)
-    WHERE {REPORTED} GROUP BY domain_id, provider, currency ORDER BY domain_id, provider, currency
+    FROM portfolio_parking_revenue
+    WHERE {REPORTED} AND domain_id = ANY(%(domain_ids)s::uuid[])
+    GROUP BY domain_id, provider, currency ORDER BY domain_id, provider, currency
 """  # noqa: S608 - of constants
 EXPORT_GROUPS = f"""
     SELECT NULL::uuid AS domain_id, provider, CASE WHEN %(by_day)s THEN day END AS day, currency,
@@ -200,9 +197,9 @@ def _rates(rates: Mapping[tuple[str, date], Decimal]) -> dict[str, Any]:
     }
 
 
-async def export_domains(conn: Conn, *, selection: Selection, after: UUID, limit: int) -> Sequence[ExportLine]:
-    """Return the lines of up to `limit` domains whose ids are greater than `after`, in their order."""
-    row = {**_reported(selection), "after": after, "limit": limit}
+async def export_domains(conn: Conn, *, selection: Selection, domain_ids: Sequence[UUID]) -> Sequence[ExportLine]:
+    """Return the lines of domains, in the order of their ids."""
+    row = {**_reported(selection), "domain_ids": list(domain_ids)}
     async with conn.cursor(row_factory=class_row(ExportLine)) as cursor:
         await cursor.execute(EXPORT_DOMAINS, row, prepare=False)
         return await cursor.fetchall()
