@@ -23,6 +23,9 @@ COUNTS = """
     SELECT (SELECT count(*) FROM catalog_domains), (SELECT count(*) FROM identity_accounts),
            (SELECT count(*) FROM identity_keys)
 """
+COUNT_PORTFOLIO = """
+    SELECT (SELECT count(*) FROM portfolio_domains), (SELECT count(*) FROM portfolio_notifications_notices)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -138,12 +141,16 @@ async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own
         made = await demo.set_up(first, data_dir=folder)
         working = [(await caller(first, key)).mode for key in made]
         domains, accounts, _ = await counts(first)
+        async with first.connection() as conn:
+            held, notices = await (await conn.execute(COUNT_PORTFOLIO)).fetchone() or (0, 0)
         await first.close()
     others = await demo.set_up(database, data_dir=folder)
 
     assert working == [(await caller(database, key)).mode for key in others] == ["live", "test"] * 2
     assert {key.key for key in others}.isdisjoint(key.key for key in made)
     assert (domains, accounts) == (len(list_titles()), 4)
+    assert held == 200
+    assert notices > 5
     assert names(folder) == {"assets", "demo-keys.json"}
     assert len(names(folder / "assets")) > domains
 

@@ -12,7 +12,7 @@ from tests.docs.walks import Step
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-TUTORIAL = ROOT / "docs" / "tutorial" / "first-alias.md"
+TUTORIALS = ("first-alias", "portfolio")
 # How-to pages whose answers are shown; what they assume is typed first.
 PORTFOLIO_PAGES = (
     "import-a-portfolio",
@@ -51,8 +51,9 @@ def test_the_readme_ends_with_a_promoted_alias_and_a_taken_name(demo: Mapping[st
 
 
 @tools
-def test_the_tutorial_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path) -> None:
-    assert len(typed(TUTORIAL, demo, tmp_path)) > 10
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_tutorial_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, name: str) -> None:
+    assert len(typed(ROOT / "docs" / "tutorial" / f"{name}.md", demo, tmp_path)) > 10
 
 
 @tools

@@ -18,6 +18,7 @@ from builders.identity.records import KeyKind, Preset
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.http.credentials import Credential, CredentialsInvalid
+from builders.portfolio.notifications import service as notifications
 
 DOMAINER = "domainer@builders.example"
 ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, DOMAINER: Preset.DOMAINER_FULL}
@@ -41,7 +42,9 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
         _write(stored, keys)
     async with database.transaction() as conn:
         domainer = await identity.ensure_account(conn, email=DOMAINER, verified=True)
-        await add_portfolio(conn, account_id=domainer.id)
+        is_added = await add_portfolio(conn, account_id=domainer.id)
+    if is_added:  # the daily job makes the notices of later days
+        await notifications.run(database, account_id=domainer.id)
     return keys
 
 
