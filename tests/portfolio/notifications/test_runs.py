@@ -232,3 +232,20 @@ async def test_the_job_looks_through_each_portfolio_once_a_day(
     clock.move(timedelta(days=181))
     await notifications.prune_notices(database)
     assert await notices(alice) == []
+
+
+async def test_a_snoozed_renewal_has_no_notice_before_its_day(alice: Person, database: Database) -> None:
+    today, new = clock.now().date(), [domain("harbour.com", 20), domain("lantern.com", 20)]
+    async with database.transaction() as conn:
+        await portfolio_domains.add_domains(conn, account_id=alice.account.id, new=new)
+    items = [
+        {"domain_id": "harbour.com", "snooze_until": str(today + timedelta(days=3))},
+        {"domain_id": "lantern.com", "snooze_until": str(today)},
+    ]
+    answer = await alice.patch("/v1/portfolio/renewals/bulk", json={"items": items})
+    assert answer.json()["summary"]["updated"] == 2, answer.text
+    assert await notify(database, alice.account.id) == 1
+    assert [each["domain"] for each in await notices(alice)] == ["lantern.com"]
+    clock.move(timedelta(days=3))
+    await notify(database, alice.account.id)
+    assert {each["domain"] for each in await notices(alice)} == {"lantern.com", "harbour.com"}

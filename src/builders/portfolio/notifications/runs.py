@@ -22,6 +22,7 @@ from builders.portfolio.notifications.notices import notify_of_expiry
 from builders.portfolio.notifications.preferences import Recipient, list_recipients
 from builders.portfolio.notifications.records import MIN_DAYS, Channel, NewNotice, NoticeKind
 from builders.portfolio.notifications.store import notices as store
+from builders.portfolio.renewals import service as renewals
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
@@ -43,10 +44,11 @@ async def run(database: Database, *, account_id: UUID) -> int:
     async with database.connection() as conn:
         recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
         domains = await _list_expiring(conn, account_id, recipients, now) if recipients else ()
-    for at in range(0, len(domains), BATCH):
+        awake = await _leave_snoozed(conn, account_id, domains, today=now.date())
+    for at in range(0, len(awake), BATCH):
         async with database.transaction() as conn:
             made += await notify_of_expiry(
-                conn, account_id=account_id, recipients=recipients, domains=domains[at : at + BATCH], now=now
+                conn, account_id=account_id, recipients=recipients, domains=awake[at : at + BATCH], now=now
             )
     async with database.transaction() as conn:
         made += await _notify_of_costs(conn, recipients, domains, now)
@@ -67,6 +69,16 @@ async def _list_expiring(
         since=now + timedelta(days=MIN_DAYS),
         until=now + timedelta(days=longest + 1),
     )
+
+
+async def _leave_snoozed(
+    conn: Conn, account_id: UUID, domains: Sequence[ExpiringDomain], *, today: date
+) -> Sequence[ExpiringDomain]:
+    """Return the domains without those whose renewal is snoozed until a later day."""
+    expiries = {each.id: each.expires_at for each in domains}
+    decisions = await renewals.find_decisions(conn, account_id=account_id, expiries=expiries)
+    snoozes = {each: decision.snooze_until for each, decision in decisions.items()}
+    return [each for each in domains if (until := snoozes[each.id]) is None or until <= today]
 
 
 async def _notify_of_costs(
