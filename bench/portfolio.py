@@ -1,0 +1,235 @@
+"""Speed of a large portfolio: `python -m bench.portfolio [--domains N] [--seconds N]`.
+
+A page of 50 domains, measured against a bare ASGI function that runs the same statements and writes the same JSON,
+in turn on one core; and how long the reports take over the whole portfolio, as medians in milliseconds.
+"""
+
+import argparse
+import asyncio
+import itertools
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from uuid import UUID
+
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from bench import load, run, stage
+from bench.contenders import pin
+from bench.staff import staff
+from builders.identity import service as identity
+from builders.identity.records import KeyKind, Preset
+from builders.kit.db.connections import Database
+from builders.kit.http.callers import OPERATOR
+from builders.kit.process.secret_keys import keyring_of
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.kit.values.money import Money
+from builders.portfolio.domains import items, service as domains
+from builders.portfolio.domains.records import DomainFilters, DomainSort, ExpirySource, NewDomain
+from builders.portfolio.domains.store import pages
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
+
+PAGE, BATCH, YEARS = 50, 5_000, 10
+AIM = 0.8
+TLDS, TAGS, REGISTRARS = (
+    ("com", "net", "org", "io", "co.uk"),
+    ("brand", "geo", "short", "sell"),
+    ("Porkbun", "Gandi"),
+)
+REPORTS = (
+    "/v1/portfolio/summary",
+    "/v1/portfolio/renewals?within_days=30",
+    "/v1/portfolio/parking?days=30",
+    "/v1/portfolio/domains?limit=50&tag=geo&sort=expires_at",
+    "/v1/portfolio/domains?limit=50&q=d123",
+)
+
+
+class BarePage:
+    """The first page of a portfolio, as a bare ASGI application."""
+
+    def __init__(self, settings: Settings, account_id: UUID) -> None:
+        self._settings = settings
+        self._account_id = account_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            async with staff(self._settings) as shared:
+                self._pool = shared.database.pool
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        body = await self._page()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _page(self) -> bytes:
+        now, sort = clock.now(), DomainSort.CREATED_DESC
+        async with self._pool.connection() as conn:
+            rows = await pages.list_page(
+                conn,
+                account_id=self._account_id,
+                filters=DomainFilters(),
+                sort=sort,
+                position=pages.first_position(sort),
+                limit=PAGE + 1,
+                shows_finance=True,
+                now=now,
+            )
+            shown = rows[:PAGE]
+            found = [each.id for each in shown]
+            totals = await ledger.list_totals(conn, account_id=self._account_id, domain_ids=found)
+        return f'{{"items":{items.write(shown, totals=totals, now=now)},"next_cursor":"x"}}'.encode()
+
+
+async def fill(data_dir: Path, conninfo: str, *, count: int) -> tuple[str, UUID]:
+    """Add a portfolio with ten entries per domain; return a key and the account."""
+    settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
+    keyring_of(settings)
+    database = Database(conninfo, settings)
+    await database.open()
+    started = time.perf_counter()
+    async with database.transaction() as conn:
+        account = await identity.create_account(conn, email=f"{ids.new()}@bench.example", verified=True)
+        made = await identity.create_key(
+            conn,
+            account_id=account.id,
+            label="bench",
+            kind=KeyKind.LIVE,
+            preset=Preset.DOMAINER_FULL,
+            minted_by=KeyKind.LIVE,
+            actor=OPERATOR,
+        )
+    for start in range(0, count, BATCH):
+        async with database.transaction() as conn:
+            added = await domains.add_domains(
+                conn, account_id=account.id, new=[_domain(n) for n in range(start, min(count, start + BATCH))]
+            )
+        for year in range(YEARS):
+            async with database.transaction() as conn:
+                entries = [_entry(each.id, year) for each in added]
+                await ledger.post_entries(conn, account_id=account.id, entries=entries)
+        print(f"bench: {start + len(added):,} domains, {time.perf_counter() - started:.1f} s", file=sys.stderr)
+    async with database.connection() as conn:
+        await conn.execute("ANALYZE")
+    await database.close()
+    return made.secret, account.id
+
+
+def _domain(n: int) -> NewDomain:
+    chance = random.Random(n)  # noqa: S311 - no secret
+    return NewDomain(
+        name=domains.parse_name(f"d{n}.{chance.choice(TLDS)}"),
+        registrar=chance.choice(REGISTRARS),
+        expires_at=datetime(2026, 12, 1, tzinfo=UTC) + timedelta(days=chance.randrange(365)),
+        expiry_source=ExpirySource.MANUAL,
+        auto_renew=chance.random() < 0.5,
+        renewal_price=Money(Decimal("10.98"), "USD"),
+        tags=[chance.choice(TAGS)],
+    )
+
+
+def _entry(domain_id: UUID, year: int) -> NewEntry:
+    kind = EntryKind.RENEWAL if year else EntryKind.ACQUISITION
+    day = datetime(2016 + year, 3, 1, tzinfo=UTC).date()
+    return NewEntry(
+        domain_id=domain_id,
+        kind=kind,
+        money=Money(Decimal("9.99"), "USD"),
+        occurred_on=day,
+        source=EntrySource.IMPORT,
+    )
+
+
+def _report_ms(port: int, key: str, path: str) -> float:
+    took: list[float] = []
+    for _ in range(9):
+        connection = HTTPConnection(load.HOST, port, timeout=60)
+        started = time.perf_counter()
+        connection.request("GET", path, headers={"X-API-Key": key})
+        answer = connection.getresponse()
+        answer.read()
+        took.append((time.perf_counter() - started) * 1000)
+        connection.close()
+        if answer.status != 200:
+            raise load.LoadFailed(f"{path}: {answer.status}")
+    return median(took[1:])
+
+
+@contextmanager
+def serving(command: Sequence[str], name: str) -> Iterator[run.Server]:
+    """Run a server on a socket of its own; `command` takes the number of the socket at its end."""
+    with socket.create_server((load.HOST, 0), backlog=256) as listener:
+        process = subprocess.Popen(
+            [sys.executable, *command, str(listener.fileno())], pass_fds=[listener.fileno()]
+        )
+        try:
+            yield run.Server(name=name, port=listener.getsockname()[1], pid=process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def serve_bare(data_dir: Path, conninfo: str, *, account_id: UUID, fd: int) -> None:
+    """Serve the bare page on a socket that was handed over."""
+    pin(run.cores()[0])
+    settings = Settings.model_validate({"data_dir": data_dir, "database_url": conninfo})
+    config = uvicorn.Config(
+        BarePage(settings, account_id), loop="uvloop", http="httptools", ws="none", log_config=None
+    )
+    config.access_log = False
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=fd)])
+
+
+def main() -> None:
+    """Fill a portfolio, measure, and print the table."""
+    parser = argparse.ArgumentParser(description="Speed of a large portfolio.")
+    parser.add_argument("--domains", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=5.0, help="measured for the page, for each contender")
+    parser.add_argument("--bare", nargs=4, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.bare:
+        data_dir, conninfo, account, fd = given.bare
+        serve_bare(Path(data_dir), conninfo, account_id=UUID(account), fd=int(fd))
+        return
+    server_core, client_core = run.cores()
+    pin(client_core)
+    with stage.database() as (folder, conninfo):
+        key, account_id = asyncio.run(fill(folder, conninfo, count=given.domains))
+        core = [] if server_core is None else ["--core", str(server_core)]
+        where = ["--data-dir", str(folder), "--conninfo", conninfo]
+        bare_command = ["-m", "bench.portfolio", "--bare", str(folder), conninfo, str(account_id)]
+        our_command = ["-m", "bench.contenders", "ours", *where, *core, "--fd"]
+        with serving(bare_command, "bare") as bare, serving(our_command, "ours") as ours:
+            request = f"GET /v1/portfolio/domains?limit={PAGE} HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n\r\n"
+            asked = itertools.cycle([request.encode()])
+            rounds = [
+                (run.sliced(bare, asked, run.SLICE_S), run.sliced(ours, asked, run.SLICE_S))
+                for _ in range(1 + round(given.seconds / run.SLICE_S))
+            ][1:]
+            ratio = median(mine.rate / theirs.rate for theirs, mine in rounds)
+            bare_rate, our_rate = (median(each[at].rate for each in rounds) for at in (0, 1))
+            print(
+                f"| a page of {PAGE} | {ratio:.2f} of bare ASGI (aim {AIM}), {our_rate:,.0f} of {bare_rate:,.0f} |"
+            )
+            for path in REPORTS:
+                print(f"| {path} | {_report_ms(ours.port, key, path):.0f} ms |")
+
+
+if __name__ == "__main__":
+    main()
