@@ -244,3 +244,16 @@ async def test_one_event_for_each_request_that_changed_something(alice: Person) 
     ]
     assert events[0]["domains"] == ["harbour.com", "lighthouse.com"]
     assert "1.00" not in str(events)
+
+
+async def test_revenue_is_voided_by_its_day_alone(alice: Person) -> None:
+    await add_domains(alice, "harbour.com")
+    await record(alice, {**GOOD, "amount": "5"})
+    [entry] = (await alice.get("/v1/portfolio/domains/harbour.com/finance")).json()["entries"]
+    answer = await alice.patch("/v1/portfolio/domains/harbour.com/finance", json={"entries_void": [entry["id"]]})
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["type"] == "entry_of_parking"
+    await record(alice, {**GOOD, "amount": "0"})
+    assert (await alice.get("/v1/portfolio/domains/harbour.com/finance")).json()["income"]["parking"][
+        "amount"
+    ] == "0.00"

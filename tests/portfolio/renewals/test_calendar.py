@@ -2,6 +2,10 @@
 
 from icalendar import Calendar
 
+from builders.kit.db.connections import Database
+from builders.kit.events import dispatcher
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
 from tests.cast import Client, Person
 from tests.portfolio.renewals.make import ahead, decide, fill
 from tests.portfolio.team.make import code, join, of
@@ -67,3 +71,17 @@ async def test_the_link_is_shown_once(alice: Person, anyone: Client) -> None:
     assert (await anyone.get(url)).status_code == 200
     sandbox = await make_link(alice.test)
     assert (await anyone.get(sandbox)).status_code == 200
+
+
+async def test_a_link_stays_dead_when_its_member_joins_again(
+    alice: Person, charlie: Person, anyone: Client, database: Database, settings: Settings
+) -> None:
+    await join(alice, charlie, "viewer")
+    url = await make_link(charlie, headers=of(alice))
+    assert (await alice.delete(f"/v1/portfolio/team/members/{charlie.account.id}")).status_code == 204
+    async with database.transaction() as conn:
+        while await dispatcher.dispatch(conn):
+            pass
+    await queue.run_pending(database, settings)
+    await join(alice, charlie, "viewer")
+    assert code(await anyone.get(url)) == (400, "token_invalid")

@@ -124,6 +124,12 @@ def _plan_voids(before: DomainFinance, change: FinanceChange) -> tuple[Plan, Pat
         entry = by_id.get(entry_id)
         if entry is None:
             raise Invalid(("body", "entries_void", at), "The domain has no such entry.", "entry_unknown")
+        if entry.source is EntrySource.PARKING and not entry.is_void:
+            # Parking would keep the day as recorded, and the same row would not book it again.
+            message = (
+                "The entry is parking revenue: POST /v1/portfolio/parking/revenue with the amount 0 for its day."
+            )
+            raise Invalid(("body", "entries_void", at), message, "entry_of_parking")
         if entry.is_void or not sales.is_of_any_sale(before.sale, entry):
             void.append(entry_id)
         elif sales.is_price(before.sale, entry) and change.sale is UNSET:

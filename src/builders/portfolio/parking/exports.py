@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import AsyncIterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from io import StringIO
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from builders.portfolio.parking.records import ExportLine, GroupBy, Selection, S
 HEADER = ("domain", "provider", "from", "to", "visits", "clicks", "revenue", "currency", "rpm", "ctr", "epc")
 BATCH = 500  # domains
 _RATIO = Decimal("0.0001")
+_wide = Context(prec=60)  # digits of a ratio with all decimals, which the default context refuses
 
 
 async def stream_csv(database: Database, *, selection: Selection, shows_finance: bool) -> AsyncIterator[bytes]:
@@ -65,6 +66,9 @@ def _cells(
         sums.clicks,
         f"{Money(line.amount, line.currency).quantized().amount:f}" if shows_finance else None,
         line.currency,
-        *(None if each is None else f"{each.quantize(_RATIO):f}" for each in (sums.rpm, sums.ctr, sums.epc)),
+        *(
+            None if each is None else f"{each.quantize(_RATIO, context=_wide):f}"
+            for each in (sums.rpm, sums.ctr, sums.epc)
+        ),
     )
     return ["" if each is None else safe_cell(str(each)) for each in cells]

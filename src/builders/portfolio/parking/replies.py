@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -69,6 +69,7 @@ _RECORDED: JsonDict = {
     "summary": {"total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 0},
 }
 _RATIO = Decimal("0.0001")
+_wide = Context(prec=60)  # digits of a ratio with all decimals, which the default context refuses
 
 
 class ParkingRevenueRecorded(BulkReply):
@@ -83,7 +84,7 @@ def recorded_reply(results: Sequence[RowResult]) -> ParkingRevenueRecorded:
 
 
 def _ratio(value: Decimal | None) -> str | None:
-    return None if value is None else f"{value.quantize(_RATIO):f}"
+    return None if value is None else f"{value.quantize(_RATIO, context=_wide):f}"
 
 
 class ParkingSums(Reply):

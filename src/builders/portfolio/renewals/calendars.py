@@ -50,6 +50,11 @@ async def revoke_calendar(conn: Conn, *, access: Access) -> None:
     await store.delete_calendar(conn, account_id=access.portfolio_id, member_id=access.member_id)
 
 
+async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
+    """Delete the link of a member who has left the team, so that it stays dead if they join again."""
+    await store.delete_calendar(conn, account_id=account_id, member_id=member_id)
+
+
 async def list_calendar(conn: Conn, *, keyring: Keyring, token: str) -> Sequence[Due]:
     """Return what the calendar of a token contains: what expires within a year or has expired.
 

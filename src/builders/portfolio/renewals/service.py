@@ -1,6 +1,7 @@
 """The public interface of renewals."""
 
 from builders.portfolio.renewals.calendars import (
+    delete_member as delete_member,
     list_calendar as list_calendar,
     make_calendar as make_calendar,
     revoke_calendar as revoke_calendar,
