@@ -57,6 +57,35 @@ BEYOND_A_SCHEMA = {
     "webhook_not_found",  # one of the account's
     "web_address",  # a host there can be
     "webhook_unknown",  # one of the account's
+    "column_missing",  # of a file
+    "commission_twice",  # either an amount or a rate
+    "currency_mixed",  # one for a sale
+    "currency_unknown",  # one that there are rates for
+    "date_and_period",  # either of them
+    "date_in_future",  # a time that moves
+    "date_range",  # from before to
+    "dates_ambiguous",  # unless one of them proves their order
+    "domain_form",  # either domain or name
+    "domain_invalid",  # a registrable name
+    "domain_missing",  # under either name
+    "entries_invalid",  # as the export writes them
+    "entry_of_parking",  # its day is recorded elsewhere
+    "entry_of_sale",  # changed with the sale
+    "entry_unknown",  # one of the domain
+    "expiry_too_far",  # ten years at most
+    "format_unknown",  # of an open list
+    "host_name",  # labels there can be
+    "installments_exceed_price",  # no more than the price
+    "owned_domain",  # has no counterparty
+    "period_missing",  # of a file without dates
+    "reference_taken",  # unique in a portfolio
+    "renewals_form",  # either items, or domains and set
+    "revenue_form",  # either rows, csv or one row
+    "source_count",  # one of csv, rows, domains, text
+    "tags_missing",  # one to add or to remove
+    "too_many_cells",  # of a file
+    "too_many_days",  # of a period
+    "too_many_rows",  # of a file
 }
 # Codes of 400 for a secret that only we, or Stripe, can have made.
 NOT_OURS = {

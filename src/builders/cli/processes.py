@@ -43,7 +43,7 @@ def http_command(fd: int) -> None:
         service,
         uvicorn.Config(
             service,
-            http=protocol.bounded(max(settings.body_limit, *service.large_bodies.values())),
+            http=protocol.bounded(settings.body_limit, service.large_bodies),
             ws="none",
             log_config=None,  # ours: uvicorn's would show the tokens of mail links
             access_log=False,

@@ -6,7 +6,7 @@ at all connections each second. Decision 0014 says why uvicorn; a test names wha
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum, auto
 from typing import Any, ClassVar
 
@@ -146,6 +146,7 @@ class Protocol(HttpToolsProtocol):
     """One connection."""
 
     message_bytes: ClassVar[int]  # of one request
+    large_bytes: ClassVar[Mapping[str, int]]  # of one request to a path whose bodies may be larger
     watch: ClassVar[_Watch]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # uvicorn's own
@@ -153,6 +154,7 @@ class Protocol(HttpToolsProtocol):
         self._phase = _IDLE
         self._since = clock.monotonic()  # when the phase began, or the last byte of a body arrived
         self._received = 0  # bytes of the message, without the read that began it
+        self._limit = self.message_bytes
         self._unread_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
@@ -188,7 +190,7 @@ class Protocol(HttpToolsProtocol):
         super().data_received(data)
         if self._phase is _HEAD and self._received > HEAD_BYTES:
             self._refuse(HeadTooLarge(f"Request line and headers are larger than {HEAD_BYTES} bytes."))
-        elif self._received > self.message_bytes:
+        elif self._received > self._limit:
             self._abandon(BodyTooLarge("The request is larger than any body that is taken."))
 
     def on_message_begin(self) -> None:
@@ -202,6 +204,7 @@ class Protocol(HttpToolsProtocol):
         """The head is complete."""
         super().on_headers_complete()
         self.headers = _DISCARDED
+        self._limit = self.large_bytes.get(self.scope["path"], self.message_bytes)
         self._phase = _BODY
 
     def on_message_complete(self) -> None:
@@ -279,6 +282,8 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", bytes(response.body)]))
 
 
-def bounded(body_limit: int) -> type[Protocol]:
-    """Return the protocol of a process whose request bodies have at most so many bytes."""
-    return type("Bounded", (Protocol,), {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "watch": _Watch()})
+def bounded(body_limit: int, large_bodies: Mapping[str, int] | None = None) -> type[Protocol]:
+    """Return the protocol of a process whose request bodies have at most so many bytes, by path where larger."""
+    large = {path: HEAD_BYTES + FRAMING * limit for path, limit in (large_bodies or {}).items()}
+    members = {"message_bytes": HEAD_BYTES + FRAMING * body_limit, "large_bytes": large, "watch": _Watch()}
+    return type("Bounded", (Protocol,), members)
