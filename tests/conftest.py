@@ -42,6 +42,12 @@ SWEEP = """
 """
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that take longest, so that no process ends alone with one of them."""
+    items.sort(key=lambda each: "test_the_service_is_as_published" not in each.name)
+
+
 def pytest_collection_finish() -> None:
     """From here on the collector looks at what tests make, and not at the tests."""
     gc.freeze()

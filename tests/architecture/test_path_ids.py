@@ -11,8 +11,8 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from builders.app import ROUTERS
-from builders.kit.errors import Problem
 from builders.kit.http.resource_ids import ResourceId
+from builders.projects.errors import ProjectNotFound
 
 # What else an id in a path may be, with the reason.
 OTHERS: dict[str, tuple[type, str]] = {
@@ -49,12 +49,6 @@ def test_every_id_in_a_path_is_a_resource_id() -> None:
     assert list(unmarked(routes)) == []
 
 
-class LampNotFound(Problem):
-    """There is no such lamp."""
-
-    status, code = 404, "lamp_not_found"
-
-
 async def by_uuid(lamp_id: UUID) -> None: ...
 
 
@@ -67,7 +61,7 @@ async def by_alias(which: Annotated[UUID, Path(alias="id")]) -> None: ...
 async def by_id_or_name(domain_id: str) -> None: ...
 
 
-async def by_resource_id(lamp_id: Annotated[UUID, Path(), ResourceId(LampNotFound)]) -> None: ...
+async def by_resource_id(lamp_id: Annotated[UUID, Path(), ResourceId(ProjectNotFound)]) -> None: ...
 
 
 async def by_uuid_of_the_specification(member_account_id: UUID) -> None: ...

@@ -37,6 +37,8 @@ def schemathesis(served: Served, folder: Path, *, key: str | None, key_id: str |
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIG), "run", *caller]
     phases = "examples,fuzzing,stateful" + (",coverage" if covering or LONG else "")
     options = ["--max-examples", EXAMPLES, "--seed", SEED, "--no-color", "--phases", phases]
+    if covering and not LONG:  # a developer gets 403 there; script/fuzz covers it as a domainer
+        options += ["--exclude-path-regex", "^/v1/portfolio"]
     command += [*options, f"{served.url}/openapi.json"]
     run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -123,7 +123,7 @@ def test_trailers_without_end_are_not_kept(unharmed: Served) -> None:
     with socket.create_connection(("127.0.0.1", unharmed.port), timeout=PATIENCE_S) as connection:
         beginning = CHUNKED + unharmed.header() + b"\r\n2\r\n{}\r\n0\r\nX: "
         sent = send(connection, _without_end(beginning, b"a" * 65536))
-    assert sent < 32 * MB
+    assert sent < 48 * MB  # of 64; the buffers of the kernel take some after the server has closed
 
 
 def test_a_long_head_within_the_bound_is_read(unharmed: Served) -> None:
