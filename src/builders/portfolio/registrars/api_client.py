@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, ParseError
@@ -70,6 +71,21 @@ def read(form: TypeAdapter[T], value: object) -> T:
     except ValidationError:
         # Without the cause: it quotes the input, which can hold personal data.
         raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
+
+
+def require_success(response: ApiResponse, *, auth_hint: str, code: str | None = None) -> ApiResponse:
+    """Return a response with a status of success. Raise RegistrarFailed for another one.
+
+    `code` is the registrar's own, by default the status; `auth_hint` is for refused credentials.
+    """
+    if response.status < HTTPStatus.BAD_REQUEST:
+        return response
+    code = code or str(response.status)
+    if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=code, hint=auth_hint)
+    if response.status == HTTPStatus.NOT_FOUND:
+        raise RegistrarFailed(RegistrarFailure.NOT_FOUND, code=code)
+    raise RegistrarFailed(RegistrarFailure.REFUSED, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

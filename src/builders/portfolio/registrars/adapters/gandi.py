@@ -1,13 +1,12 @@
 """Gandi (https://api.gandi.net/docs/domains/): domains and codes; no bills by API that could be confirmed."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from http import HTTPStatus
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, TypeAdapter
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, a_label, read_time
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read
+from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -21,6 +20,7 @@ from builders.portfolio.registrars.records import (
     Quota,
 )
 
+_HINT = "Check the token, its end date, and that it may see the organization's domains."
 _PER_PAGE = 500
 _LOCKS = {"clientTransferProhibited", "serverTransferProhibited"}
 # The first one that a domain has decides.
@@ -104,21 +104,9 @@ class Gandi(Adapter):
 
     async def _get(self, path: str, form: TypeAdapter[T], query: Query | None = None) -> T:
         def into(response: ApiResponse) -> T:
-            return read(form, _checked(response).json())
+            return read(form, require_success(response, auth_hint=_HINT).json())
 
         return await self._api.get(path, into=into, query=query, headers=self._headers)
-
-
-def _checked(response: ApiResponse) -> ApiResponse:
-    """Raise RegistrarFailed for an error, which has a status of its own."""
-    if response.status < HTTPStatus.BAD_REQUEST:
-        return response
-    if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        hint = "Check the token, its end date, and that it may see the organization's domains."
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=str(response.status), hint=hint)
-    if response.status == HTTPStatus.NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=str(response.status))
 
 
 def _held(row: _Domain) -> HeldDomain:

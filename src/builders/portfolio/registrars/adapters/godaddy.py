@@ -8,7 +8,7 @@ from http import HTTPStatus
 from pydantic import TypeAdapter
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, classify, read_time
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read
+from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -242,12 +242,8 @@ def _checked(response: ApiResponse) -> ApiResponse:
     error = read(_ERROR, response.json())
     if response.status == HTTPStatus.FORBIDDEN and error.code == "ACCESS_DENIED":
         raise RegistrarFailed(RegistrarFailure.RESTRICTED, code=error.code, hint=_RESTRICTED)
-    if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        hint = "Check key and secret, and that they are for this environment (production or OTE)."
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=error.code, hint=hint)
-    if response.status == HTTPStatus.NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND, code=error.code)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=error.code)
+    hint = "Check key and secret, and that they are for this environment (production or OTE)."
+    return require_success(response, auth_hint=hint, code=error.code)
 
 
 def _held(row: _Domain) -> HeldDomain:

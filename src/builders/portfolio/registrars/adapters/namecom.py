@@ -5,13 +5,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from http import HTTPStatus
 
 from pydantic import TypeAdapter
 
 from builders.kit.values.money import Money
 from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, read_time
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, T, read
+from builders.portfolio.registrars.api_client import ApiClient, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -29,6 +28,7 @@ from builders.portfolio.registrars.records import (
     TransferState,
 )
 
+_HINT = "Check the username and the token, and that the account allows this service's address."
 _PER_PAGE = 1000
 _KINDS = {
     "registration": ChargeKind.REGISTRATION,
@@ -162,20 +162,10 @@ class NameCom(Adapter):
 
     async def _get(self, path: str, form: TypeAdapter[T]) -> T:
         return await self._api.get(
-            path, into=lambda response: read(form, _checked(response).json()), headers=self._headers
+            path,
+            into=lambda response: read(form, require_success(response, auth_hint=_HINT).json()),
+            headers=self._headers,
         )
-
-
-def _checked(response: ApiResponse) -> ApiResponse:
-    """Raise RegistrarFailed for an error, which has `message` and a status of its own."""
-    if response.status < HTTPStatus.BAD_REQUEST:
-        return response
-    if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        hint = "Check the username and the token, and that the account allows this service's address."
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=str(int(response.status)), hint=hint)
-    if response.status == HTTPStatus.NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=str(response.status))
 
 
 def _held(row: _Domain) -> HeldDomain:

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from hashlib import sha1
-from http import HTTPStatus
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -12,7 +11,7 @@ from pydantic import BeforeValidator, TypeAdapter
 
 from builders.kit.values import clock
 from builders.portfolio.registrars.adapter import Adapter, Row, a_label, classify, read_time
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read
+from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -28,6 +27,7 @@ from builders.portfolio.registrars.records import (
     Quota,
 )
 
+_HINT = "Check the three keys, that the consumer key is validated, and its access to /domain and /me/bill."
 _PER_PAGE = 20  # names whose details are read before a page is given on
 _STATUSES = {"ok": HeldStatus.ACTIVE, "expired": HeldStatus.EXPIRED, "unPaid": HeldStatus.EXPIRED}
 _LOCKS = {"locked": True, "locking": True, "unlocked": False, "unlocking": False}
@@ -142,7 +142,7 @@ class Ovh(Adapter):
 
     async def _get(self, path: str, form: TypeAdapter[T], query: Query | None = None) -> T:
         def into(response: ApiResponse) -> T:
-            return read(form, _checked(response).json())
+            return read(form, require_success(response, auth_hint=_HINT).json())
 
         written = f"{path}?{urlencode(query)}" if query else path
         return await self._api.get(written, into=into, headers=self._sign("GET", written))
@@ -158,18 +158,6 @@ class Ovh(Adapter):
             "X-Ovh-Timestamp": now,
             "X-Ovh-Signature": f"$1${signature}",
         }
-
-
-def _checked(response: ApiResponse) -> ApiResponse:
-    """Raise RegistrarFailed for an error, which has a status of its own."""
-    if response.status < HTTPStatus.BAD_REQUEST:
-        return response
-    if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        hint = "Check the three keys, that the consumer key is validated, and its access to /domain and /me/bill."
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=str(response.status), hint=hint)
-    if response.status == HTTPStatus.NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=str(response.status))
 
 
 def _line(bill: _Bill, line_id: str, row: _Line) -> BilledLine:

@@ -1,13 +1,12 @@
 """Spaceship (https://docs.spaceship.dev/): domains, transfers and codes; no bills by API."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from http import HTTPStatus
 
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from builders.portfolio.registrars.adapter import Adapter, Flag, Row, a_label, read_time
-from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read
+from builders.portfolio.registrars.api_client import ApiClient, ApiResponse, Query, T, read, require_success
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -24,6 +23,7 @@ from builders.portfolio.registrars.records import (
     TransferState,
 )
 
+_HINT = "Check key and secret, and that the key has the scopes for domains and transfers."
 _PER_PAGE = 100
 _STATUSES = {
     "creating": HeldStatus.PENDING,
@@ -140,26 +140,18 @@ class Spaceship(Adapter):
         headers = {**self._headers, "Content-Type": "application/json"}
         body = to_json({"isEnabled": enabled})
         await self._api.send(
-            "PUT", f"/domains/{domain}/autorenew", into=_checked, headers=headers, body=body, reads=False
+            "PUT", f"/domains/{domain}/autorenew", into=_accept, headers=headers, body=body, reads=False
         )
 
     async def _get(self, path: str, form: TypeAdapter[T], query: Query | None = None) -> T:
         def into(response: ApiResponse) -> T:
-            return read(form, _checked(response).json())
+            return read(form, require_success(response, auth_hint=_HINT).json())
 
         return await self._api.get(path, into=into, query=query, headers=self._headers)
 
 
-def _checked(response: ApiResponse) -> ApiResponse:
-    """Raise RegistrarFailed for an error (RFC 9457), which has a status of its own."""
-    if response.status < HTTPStatus.BAD_REQUEST:
-        return response
-    if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        hint = "Check key and secret, and that the key has the scopes for domains and transfers."
-        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, code=str(response.status), hint=hint)
-    if response.status == HTTPStatus.NOT_FOUND:
-        raise RegistrarFailed(RegistrarFailure.NOT_FOUND)
-    raise RegistrarFailed(RegistrarFailure.REFUSED, code=str(response.status))
+def _accept(response: ApiResponse) -> None:
+    require_success(response, auth_hint=_HINT)
 
 
 def _held(row: _Domain) -> HeldDomain:
