@@ -11,21 +11,6 @@ from tests.portfolio.ledger.make import add_rates
 
 
 @pytest.fixture
-async def alice(people: MakePerson) -> Person:
-    return await people("alice", Preset.DOMAINER_FULL)
-
-
-@pytest.fixture
-async def bob(people: MakePerson) -> Person:
-    return await people("bob", Preset.DOMAINER_FULL)
-
-
-@pytest.fixture
-async def charlie(people: MakePerson) -> Person:
-    return await people("charlie", Preset.DOMAINER_FULL)
-
-
-@pytest.fixture
 async def dana(people: MakePerson) -> Person:
     """Holds a key without the scopes of the portfolio."""
     return await people("dana", Preset.DEVELOPER_FULL)
