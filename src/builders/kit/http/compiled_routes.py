@@ -167,7 +167,7 @@ class CompiledRoute:
             values[self.request_name] = request
         database: connections.Database = request.app.state.database
         if caller is not None and self.repeatable:
-            claim = await idempotency.claim(request, database, account_id=caller.account_id, body=body)
+            claim = await idempotency.claim(request, database, caller=caller, body=body)
             if claim is not None:
                 return await claim.run(partial(self._run, database, values, claim), database)
         if not self.conn_name:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from fastapi import Depends, Request
@@ -21,6 +21,7 @@ from starlette.responses import Response
 
 from builders.kit.db.connections import Conn, Database
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable, Invalid, Problem
+from builders.kit.http.callers import Caller
 from builders.kit.values import clock
 
 HEADER = "Idempotency-Key"
@@ -34,7 +35,6 @@ REPLAYED_HEADERS = frozenset(
         *("cache-control", "etag", "last-modified", "link", "location", "vary"),
     )
 )
-SELECTING_HEADERS = ("x-portfolio-account",)  # headers that select what a request changes
 _ANY = frozenset(("", "*/*", "application/json"))  # values of Accept that mean JSON
 MAX_KEY_LENGTH = 255
 LARGE_BODY = 1024 * 1024  # bytes; a repeated request has to have the same ones
@@ -57,16 +57,16 @@ def without_idempotency() -> None:
 WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
 
 CLAIM = """
-    INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at)
-    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s)
+    INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, selected_role)
+    VALUES (%(account_id)s, %(key)s, %(fingerprint)s, %(now)s, %(role)s)
     ON CONFLICT (account_id, key) DO UPDATE
     SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, status = NULL, body = NULL,
-        headers = NULL
+        headers = NULL, selected_role = excluded.selected_role
     WHERE held.claimed_at < %(expired)s OR (held.status IS NULL AND held.claimed_at < %(abandoned)s)
     RETURNING true
 """
 FIND = """
-    SELECT fingerprint, status, body, headers FROM kit_idempotency
+    SELECT fingerprint, status, body, headers, selected_role FROM kit_idempotency
     WHERE account_id = %(account_id)s AND key = %(key)s
 """
 FINISH = """
@@ -83,6 +83,26 @@ PRUNE = """
     ))
 """
 PRUNE_BATCH = 10_000  # rows of one statement, which has a time limit
+
+
+class SelectingHeader(NamedTuple):
+    """A header that selects another account; what the caller may see there follows from a role.
+
+    `find_role` returns the role at this time, None without one. `require_replayable` is called with the role of
+    the first request and that of the repeated one, and raises a Problem unless the second may see as much.
+    """
+
+    name: str  # in lower case
+    find_role: Callable[[Conn, Caller, str], Awaitable[str | None]]
+    require_replayable: Callable[[str | None, str | None], None]
+
+
+_selecting_headers: dict[str, SelectingHeader] = {}
+
+
+def declare_selecting_header(header: SelectingHeader) -> None:
+    """Let a header take part in the comparison of requests, and its role decide on replays."""
+    _selecting_headers[header.name] = header
 
 
 class InFlight(Problem):
@@ -125,11 +145,11 @@ class Claim:
         return {"account_id": self.account_id, "key": self.key, "claimed_at": self.claimed_at}
 
 
-async def claim(request: Request, database: Database, *, account_id: UUID, body: Any) -> Claim | None:
+async def claim(request: Request, database: Database, *, caller: Caller, body: Any) -> Claim | None:
     """Claim the key of the request; return None without the header.
 
     Raise InFlight while another request has the key, Invalid when the key is malformed or belongs to another
-    request.
+    request, and what a selecting header raises when the caller may no longer see the stored response.
     """
     header = request.headers.get(HEADER)
     if header is None:
@@ -140,14 +160,18 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
             ("header", HEADER), f"An Idempotency-Key has 1 to {MAX_KEY_LENGTH} characters.", "key_length"
         )
     now, fingerprint = clock.now(), _fingerprint(request, await _text_of(request, body))
-    row = {"account_id": account_id, "key": key}
+    row = {"account_id": caller.account_id, "key": key}
+    selecting = next((each for each in _selecting_headers.values() if each.name in request.headers), None)
     async with database.connection() as conn:
+        role = None
+        if selecting is not None:
+            role = await selecting.find_role(conn, caller, request.headers[selecting.name])
         times = {"now": now, "expired": now - RETENTION, "abandoned": now - CLAIM_TIMEOUT}
-        cursor = await conn.execute(CLAIM, {**row, **times, "fingerprint": fingerprint})
+        cursor = await conn.execute(CLAIM, {**row, **times, "fingerprint": fingerprint, "role": role})
         if await cursor.fetchone():
-            return Claim(account_id=account_id, key=key, claimed_at=now)
+            return Claim(account_id=caller.account_id, key=key, claimed_at=now)
         found = await (await conn.execute(FIND, row)).fetchone()
-    before, status, kept, headers = found or (fingerprint, None, None, None)
+    before, status, kept, headers, first_role = found or (fingerprint, None, None, None, role)
     if before != fingerprint:
         raise Invalid(
             ("header", HEADER),
@@ -156,10 +180,12 @@ async def claim(request: Request, database: Database, *, account_id: UUID, body:
         )
     if status is None:
         raise InFlight("A request with this Idempotency-Key is being answered; try again.", retry_after=1)
+    if selecting is not None:
+        selecting.require_replayable(first_role, role)
     if headers is None:  # stored by a release that did not store headers
         headers = {"content-type": "application/json"} if kept else {}
     replay = Response(kept, status, {**headers, "Idempotent-Replayed": "true"})
-    return Claim(account_id=account_id, key=key, claimed_at=now, replay=replay)
+    return Claim(account_id=caller.account_id, key=key, claimed_at=now, replay=replay)
 
 
 async def prune(conn: Conn) -> None:
@@ -188,7 +214,7 @@ def _fingerprint(request: Request, body: Any) -> bytes:
     query = request.scope["query_string"]
     if query or accept not in _ANY:
         parts += query, accept.encode("latin-1")
-    for name in SELECTING_HEADERS:
+    for name in _selecting_headers:
         if name in request.headers:
             parts.append(f"{name}: {request.headers[name]}".encode("latin-1"))
     return hashlib.sha256(b"\n".join(parts)).digest()

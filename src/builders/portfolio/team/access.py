@@ -7,6 +7,7 @@ from fastapi import Header
 
 from builders.identity import service as identity
 from builders.kit.db.connections import Conn
+from builders.kit.http import idempotency
 from builders.kit.http.callers import Caller
 from builders.kit.values import ids
 from builders.portfolio.team import store
@@ -14,13 +15,15 @@ from builders.portfolio.team.errors import PortfolioNotFound, RoleForbidden
 from builders.portfolio.team.records import Access, Permission, TeamRole
 from builders.portfolio.team.roles import PERMISSIONS
 
+HEADER = "X-Portfolio-Account"
 PortfolioAccount = Annotated[
     str | None,
     Header(
-        alias="X-Portfolio-Account",
+        alias=HEADER,
         description="The account whose portfolio is meant, of which you are a member; your own when absent.",
     ),
 ]
+_NO_PORTFOLIO = "There is no such portfolio, or you are not a member of its team."
 ACCESS_REFUSALS = (PortfolioNotFound, RoleForbidden)  # of get_access, for the responses of a route
 
 
@@ -30,15 +33,19 @@ async def get_access(conn: Conn, *, caller: Caller, portfolio: str | None, permi
     `portfolio` is the header X-Portfolio-Account: the identifier of a real account, with a test key too. Raises
     PortfolioNotFound when the caller is not a member, RoleForbidden when the role lacks the permission.
     """
+    access = await _find_access(conn, caller=caller, portfolio=portfolio)
+    if access is None:
+        raise PortfolioNotFound(_NO_PORTFOLIO)
+    require(access, permission)
+    return access
+
+
+async def _find_access(conn: Conn, *, caller: Caller, portfolio: str | None) -> Access | None:
     own = caller.live_account_id
     owner_id = own if portfolio is None else ids.find(portfolio)
     if owner_id == own:
         return Access(portfolio_id=caller.account_id, owner_id=own, member_id=own, role=TeamRole.OWNER)
-    access = None if owner_id is None else await _find_membership(conn, caller=caller, owner_id=owner_id)
-    if access is None:
-        raise PortfolioNotFound("There is no such portfolio, or you are not a member of its team.")
-    require(access, permission)
-    return access
+    return None if owner_id is None else await _find_membership(conn, caller=caller, owner_id=owner_id)
 
 
 def require(access: Access, permission: Permission) -> None:
@@ -69,3 +76,32 @@ async def _find_membership(conn: Conn, *, caller: Caller, owner_id: UUID) -> Acc
     if role is None:
         return None
     return Access(portfolio_id=portfolio_id, owner_id=owner_id, member_id=member_id, role=role)
+
+
+async def _find_role(conn: Conn, caller: Caller, portfolio: str) -> str | None:
+    access = await _find_access(conn, caller=caller, portfolio=portfolio)
+    return None if access is None else access.role
+
+
+def _require_replayable(first: str | None, now: str | None) -> None:
+    """Raise PortfolioNotFound for who is not a member now, RoleForbidden for a role that holds less.
+
+    The response of the first request can show what only the earlier role sees.
+    """
+    if now is None:
+        raise PortfolioNotFound(_NO_PORTFOLIO)
+    role = TeamRole(now)
+    lost = PERMISSIONS[TeamRole(first or now)] - PERMISSIONS[role]
+    for permission in Permission:
+        if permission in lost:
+            raise RoleForbidden(
+                f"Your role is {role} now: the response to this Idempotency-Key, from before, is not shown.",
+                role=role,
+                permission=permission,
+                next_action="Read what you need with a new request.",
+            )
+
+
+idempotency.declare_selecting_header(
+    idempotency.SelectingHeader(HEADER.lower(), find_role=_find_role, require_replayable=_require_replayable)
+)
