@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from builders.cli.session import CommandFailed
-from builders.kit.process.version import REVISION
+from builders.kit.process.version import REVISION, VERSION
 
 # Where each command is.
 COMMANDS: Mapping[str, str] = {
@@ -87,6 +87,6 @@ def _load(place: str) -> click.Command:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(REVISION, prog_name="builders")
+@click.version_option(VERSION, prog_name="builders", message=f"%(prog)s %(version)s, specification {REVISION}")
 def main() -> None:
     """Run and operate the Builders Automation API. Settings are environment variables BUILDERS_*."""

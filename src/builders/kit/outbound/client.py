@@ -26,7 +26,7 @@ from builders.kit.outbound.failures import Failure, OutboundFailed
 from builders.kit.outbound.resolver import resolve_target
 from builders.kit.outbound.targets import Rule, Target, UrlRefused
 from builders.kit.process.settings import Settings
-from builders.kit.process.version import REVISION
+from builders.kit.process.version import VERSION
 
 __all__ = ["Failure", "Outbound", "OutboundFailed", "Response", "Rule", "Target", "UrlRefused", "open_client"]
 
@@ -62,7 +62,7 @@ class Outbound:
         self._allowed_hosts = frozenset(map(targets.parse_host_port, settings.outbound_allow))
         self._own_host = _own_host(settings.url)
         self._ca = settings.outbound_ca
-        self._user_agent = f"Builders/{REVISION} (+{settings.url})"
+        self._user_agent = f"Builders/{VERSION} (+{settings.url})"
         self._sessions: HttpSessions | None = None
         self._target = lru_cache(maxsize=1024)(self.validate_url)  # the same URL is requested many times
 
