@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import FrozenInstanceError, dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -6,7 +7,7 @@ from fractions import Fraction
 import pytest
 from fastapi import FastAPI
 from hypothesis import given, strategies as st
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from builders.kit.values.money import Money, decimals_of
 
@@ -64,6 +65,17 @@ def test_an_amount_is_written_with_all_decimals_of_its_currency(amount: str, cur
     money = Money.of(amount, currency)
     assert money.to_wire() == {"amount": wire, "currency": currency}
     assert str(money) == f"{wire} {currency}"
+
+
+def test_a_sum_has_the_published_form_with_more_digits_than_can_be_read() -> None:
+    largest = Money.of("9" * 15, "USD")
+    published = TypeAdapter(Money).json_schema()["properties"]["amount"]["pattern"]
+    assert re.search(published, (largest * 1000).to_wire()["amount"])
+    [(where, message)] = _refusals({"price": (largest * 1000).to_wire()})
+    assert (where, message) == (
+        ("price", "amount"),
+        'An amount is decimal digits, at most 15 before the point, such as "12.34".',
+    )
 
 
 @pytest.mark.parametrize(

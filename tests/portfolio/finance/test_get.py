@@ -62,6 +62,20 @@ async def test_a_day_before_the_sale_shows_what_was_known_then(book: Book) -> No
     assert found["holding_days"] == 546
 
 
+async def test_figures_of_any_size_have_the_published_form(book: Book) -> None:
+    largest = {"amount": "9" * 15, "currency": "EUR"}
+    add = {"kind": "renewal", "amount": largest, "occurred_on": "2024-03-04"}  # more than 15 digits in dollars
+    await book.change(entries_add=[add, {**add, "kind": "lease_income"}, add], estimated_value=largest)
+    found = await book.get(commission_rate="0.999999")  # each reply is compared with the document
+    assert amounts(found, "carrying_cost", "breakeven_price") == [
+        *("2169199999999997.84", "1084599999999998920000.00")
+    ]
+    listed = (await book.owner.get(DOMAINS)).json()["items"][0]
+    assert listed["finance"]["total_cost"] == usd("2169199999999997.84")
+    summary = (await book.owner.get("/v1/portfolio/summary", params={"months": 120})).json()
+    assert summary["totals"]["net"] == usd("-1084599999999998.92")
+
+
 async def test_a_domain_is_found_by_its_name_in_any_case(alice: Person, book: Book) -> None:
     for key in ("harbour.com", "HARBOUR.com", book.domain_id.upper()):
         assert (await alice.get(f"{DOMAINS}/{key}/finance")).json()["domain_id"] == book.domain_id

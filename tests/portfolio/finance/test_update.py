@@ -3,7 +3,10 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from builders.kit.db.connections import Conn
+from builders.portfolio.ledger import currencies
 from tests.cast import Person
 from tests.portfolio.finance.make import SALE, Book, add_domain, amounts, changed, shown, usd
 from tests.portfolio.team.make import join, of
@@ -86,6 +89,17 @@ async def test_the_base_currency_is_that_of_the_whole_portfolio(book: Book) -> N
     assert amounts(found, "total_cost") == ["92.20"]
     assert (await other.get(base_currency="USD"))["total_cost"] == usd("100.00")
     assert await book.refuse(base_currency="XAU") == (["base_currency"], "currency_unknown")
+
+
+async def test_a_new_base_currency_rounds_as_it_does_at_the_end(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(currencies, "BATCH", 1)  # a job converts the other entries
+    add = {"kind": "renewal", "amount": "0.01", "currency": "EUR", "occurred_on": "2024-03-04"}  # 1.63 JPY
+    await book.change(entries_add=[add] * 3)
+    found = await book.change(base_currency="JPY")
+    assert [each["base_amount"]["amount"] for each in found["entries"]] == ["2"] * 3
+    assert amounts(found, "total_cost", "net_position") == ["6", "-6"]
 
 
 REFUSED: list[tuple[dict[str, Any], tuple[list[str | int], str]]] = [

@@ -1,6 +1,7 @@
 """Money: an exact decimal amount with its currency, never a float."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import total_ordering
@@ -10,13 +11,14 @@ from pydantic import GetCoreSchemaHandler, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
 # ISO 4217: the number of decimals of each currency that does not have two.
-_DECIMALS = {
+DECIMALS: Mapping[str, int] = {
     **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF"), 0),
     **dict.fromkeys(("UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
-_AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"
+_AMOUNT = r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$"  # that is read
+_ANY_AMOUNT = r"^-?[0-9]+(\.[0-9]{1,4})?$"  # that is written: sums and converted amounts have more digits
 _CURRENCY = r"^[A-Z]{3}$"
 _amount_form = re.compile(_AMOUNT)
 _currency_form = re.compile(_CURRENCY)
@@ -33,7 +35,7 @@ class MoneyWire(TypedDict):
 
 def decimals_of(currency: str) -> int:
     """How many decimals the currency has: 2 for USD, 0 for JPY, 3 for KWD (ISO 4217)."""
-    return _DECIMALS.get(currency, 2)
+    return DECIMALS.get(currency, 2)
 
 
 def _text(pattern: str, title: str, refusal: str, *, example: str, description: str) -> CoreSchema:
@@ -52,7 +54,11 @@ _WIRE = core_schema.typed_dict_schema(
     {
         "amount": core_schema.typed_dict_field(
             _text(
-                _AMOUNT, "Amount", _AMOUNT_REFUSED, example="12.34", description="Exact decimal digits, as text."
+                _ANY_AMOUNT,
+                "Amount",
+                _AMOUNT_REFUSED,
+                example="12.34",
+                description="Exact decimal digits, as text.",
             )
         ),
         "currency": core_schema.typed_dict_field(

@@ -7,9 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 
 from builders.kit.db.connections import Conn
-from builders.kit.values.money import Money, decimals_of
+from builders.kit.values.money import DECIMALS, Money
 from builders.portfolio.ledger.records import DEFAULT_BASE_CURRENCY, EURO, Entry, Statement
 from builders.portfolio.ledger.store.rates import RATES
 
@@ -49,7 +50,9 @@ GET_STATEMENT = f"""
         CASE WHEN is_kept THEN entry.fx_rate ELSE rates.fx_rate END AS fx_rate,
         CASE WHEN is_kept THEN entry.fx_date ELSE rates.fx_date END AS fx_date,
         CASE WHEN is_kept THEN entry.base_amount
-             ELSE portfolio_ledger_round(entry.amount * rates.fx_rate, %(decimals)s::int) END AS base_amount,
+             ELSE portfolio_ledger_round(
+                entry.amount * rates.fx_rate, coalesce((%(decimals)s::jsonb ->> shown.currency)::int, 2)
+             ) END AS base_amount,
         entry.voided_at, entry.voided_by, entry.void_reason
     FROM shown LEFT JOIN entry ON true
     CROSS JOIN LATERAL (SELECT entry.base_currency = shown.currency) AS own (is_kept)
@@ -76,7 +79,7 @@ async def get_statement(
         "currency": currency,
         "default": DEFAULT_BASE_CURRENCY,
         "euro": EURO,
-        "decimals": 2 if currency is None else decimals_of(currency),
+        "decimals": Jsonb(DECIMALS),
         "amounts": [None if each is None else each.amount for each in prices],
         "currencies": [None if each is None else each.currency for each in prices],
         "on": on,
