@@ -1,6 +1,6 @@
 """Find domains of a portfolio: one, several, a page, or all of them."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from uuid import UUID
 
 from builders.kit.db.connections import Conn
@@ -38,6 +38,15 @@ async def lock_domain(conn: Conn, *, account_id: UUID, key: str) -> Domain:
     for locked in await store.lock(conn, account_id=account_id, ids=[found.id]):
         return locked
     raise DomainNotFound
+
+
+async def lock_domains(conn: Conn, *, account_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, Domain]:
+    """Return those of the domains that the portfolio has, locked until the transaction ends.
+
+    Every writer of a portfolio locks in one order, so that no two wait for each other: domains by id, then the
+    base currency (`ledger.lock_base_currency`), then entries and what else belongs to the domains.
+    """
+    return {each.id: each for each in await store.lock(conn, account_id=account_id, ids=list(ids))}
 
 
 async def find_domains(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Mapping[str, Domain]:

@@ -32,6 +32,7 @@ from builders.portfolio.domains.lookups import (
     list_label_groups as list_label_groups,
     list_tags as list_tags,
     lock_domain as lock_domain,
+    lock_domains as lock_domains,
     stream_domains as stream_domains,
 )
 from builders.portfolio.domains.names import (

@@ -44,7 +44,6 @@ async def change_finance(
     today = clock.now().date()
     before = await read_finance(conn, account_id=account_id, domain=domain, as_of=today)
     plan = _plan(before, change, member_id)
-    # Before any entry is locked: who changes the base currency waits for all entries of the portfolio.
     if change.base_currency is UNSET:
         await ledger.lock_base_currency(conn, account_id=account_id)
     else:

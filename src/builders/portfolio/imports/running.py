@@ -65,8 +65,9 @@ async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: 
         await defer(conn, account_id=account_id, import_id=made.id)
         return made
     await _start(conn, account_id=account_id, import_id=made.id, reading=reading)
-    numbered = enumerate(reading.drafts())
-    while batch := await asyncio.to_thread(_take, numbered):
+    # As one batch: its domains are locked in one order.
+    batch = await asyncio.to_thread(_take, enumerate(reading.drafts()), INLINE_ROWS)
+    if batch:
         await _apply(conn, account_id=account_id, made=made, batch=batch)
     return await finish(conn, account_id=account_id, import_id=made.id, state=ImportState.COMPLETED)
 
@@ -108,7 +109,7 @@ async def _run_batches(database: Database, *, account_id: UUID, made: Import, re
         async with database.transaction() as conn:
             await _start(conn, account_id=account_id, import_id=made.id, reading=reading)
     numbered = enumerate(reading.drafts(start=done), start=done)
-    while batch := await asyncio.to_thread(_take, numbered):
+    while batch := await asyncio.to_thread(_take, numbered, BATCH_ROWS):
         async with database.transaction() as conn:
             if not await _is_next(conn, account_id=account_id, import_id=made.id, done=done):
                 return
@@ -128,9 +129,9 @@ async def _is_next(conn: Conn, *, account_id: UUID, import_id: UUID, done: int) 
     return True
 
 
-def _take(numbered: Iterator[tuple[int, Draft]]) -> Sequence[tuple[int, Draft]]:
+def _take(numbered: Iterator[tuple[int, Draft]], rows: int) -> Sequence[tuple[int, Draft]]:
     """Read the rows of a batch; for a thread."""
-    return list(islice(numbered, BATCH_ROWS))
+    return list(islice(numbered, rows))
 
 
 async def _start(conn: Conn, *, account_id: UUID, import_id: UUID, reading: Reading) -> None:

@@ -46,8 +46,7 @@ async def undo_import(conn: Conn, *, account_id: UUID, import_id: UUID) -> Impor
     if made.rows_done > INLINE_ROWS:
         await defer(conn, account_id=account_id, import_id=import_id)
     else:
-        while await _undo_batch(conn, account_id=account_id, import_id=import_id):
-            pass
+        await _undo_batch(conn, account_id=account_id, import_id=import_id, limit=INLINE_ROWS + 1)
     return await get_import(conn, account_id=account_id, import_id=import_id)
 
 
@@ -56,11 +55,11 @@ async def run_undo(database: Database, *, account_id: UUID, import_id: UUID) -> 
     is_open = True
     while is_open:
         async with database.transaction() as conn:
-            is_open = await _undo_batch(conn, account_id=account_id, import_id=import_id)
+            is_open = await _undo_batch(conn, account_id=account_id, import_id=import_id, limit=BATCH_ROWS)
 
 
-async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID) -> bool:
-    """Undo the last rows that are not undone; return whether more are left."""
+async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID, limit: int) -> bool:
+    """Undo the last rows that are not undone; return whether more may be left. One batch in a transaction."""
     row = await store.lock(conn, account_id=account_id, import_id=import_id)
     if row is None or row["state"] != ImportState.UNDOING:
         return False
@@ -70,7 +69,7 @@ async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID) -> bool:
         account_id=account_id,
         import_id=import_id,
         below=made.rows_done - made.undo.rows,
-        limit=BATCH_ROWS,
+        limit=limit,
     )
     counts = await _undo_rows(conn, account_id=account_id, rows=rows)
     await store.advance_undo(
@@ -82,7 +81,7 @@ async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID) -> bool:
         restored=counts.restored,
         kept=counts.kept,
     )
-    if len(rows) == BATCH_ROWS:
+    if len(rows) == limit:
         return True
     await store.set_state(conn, account_id=account_id, import_id=import_id, state=ImportState.UNDONE.value)
     undone = await get_import(conn, account_id=account_id, import_id=import_id)
@@ -91,29 +90,29 @@ async def _undo_batch(conn: Conn, *, account_id: UUID, import_id: UUID) -> bool:
 
 
 async def _undo_rows(conn: Conn, *, account_id: UUID, rows: Sequence[ImportRow]) -> UndoCounts:
+    touched = {each.domain_id for each in rows if each.domain_id is not None and _is_touched(each)}
+    locked = await domains.lock_domains(conn, account_id=account_id, ids=touched)
+    await ledger.lock_base_currency(conn, account_id=account_id)
     entry_ids = [entry_id for each in rows for entry_id in each.entry_ids]
     if entry_ids:
         await ledger.void_entries(conn, account_id=account_id, ids=entry_ids, reason=_REASON)
     added = [each.domain_id for each in rows if each.outcome is RowOutcome.CREATED and each.domain_id is not None]
-    removed = await _remove(conn, account_id=account_id, domain_ids=added)
-    changed = [each for each in rows if each.after is not None and each.domain_id is not None]
-    restored, kept = await _restore(conn, account_id=account_id, rows=changed)
-    return UndoCounts(rows=len(rows), removed=removed, restored=restored, kept=kept)
+    removed = await domains.remove_domains(conn, account_id=account_id, ids=added, is_quiet=True)
+    changed = [each for each in rows if each.after is not None]
+    present = {each.domain_id for each in changed}.difference(removed)
+    found = {domain_id: domain for domain_id, domain in locked.items() if domain_id in present}
+    restored, unrestored = await _restore(conn, account_id=account_id, rows=changed, found=found)
+    return UndoCounts(rows=len(rows), removed=len(removed), restored=restored, kept=unrestored)
 
 
-async def _remove(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> int:
-    if not domain_ids:
-        return 0
-    removed = await domains.remove_domains(conn, account_id=account_id, ids=domain_ids, is_quiet=True)
-    await ledger.void_domains(conn, account_id=account_id, domain_ids=removed, reason=_REASON)
-    return len(removed)
+def _is_touched(row: ImportRow) -> bool:
+    return row.outcome is RowOutcome.CREATED or row.after is not None or bool(row.entry_ids)
 
 
-async def _restore(conn: Conn, *, account_id: UUID, rows: Sequence[ImportRow]) -> tuple[int, int]:
+async def _restore(
+    conn: Conn, *, account_id: UUID, rows: Sequence[ImportRow], found: Mapping[UUID, Domain]
+) -> tuple[int, int]:
     """Restore the fields of rows, the last row first; return how many domains are restored and how many not."""
-    found = await domains.find_domains_by_id(
-        conn, account_id=account_id, ids=[each.domain_id for each in rows if each.domain_id is not None]
-    )
     now: dict[UUID, Domain] = dict(found)
     complete = dict.fromkeys(now, True)
     for each in rows:

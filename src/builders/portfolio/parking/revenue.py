@@ -1,13 +1,11 @@
 """Record parking revenue: by day, each day once, with an entry of the ledger for each amount."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
-
-from psycopg.errors import ForeignKeyViolation
 
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
@@ -58,6 +56,7 @@ async def record_revenue(
     rows = list(read_rows(sent, base_currency=base_currency))
     plan = await asyncio.to_thread(_plan, rows, await _find_domains(conn, account_id, rows))
     await store.lock_portfolio(conn, account_id=account_id)
+    await _lock_domains(conn, account_id, {days[0].domain_id for days in plan.days if days})
     wanted = {each.key: each for days in plan.days for each in days}
     stored = {
         each.revenue.key: each
@@ -66,7 +65,6 @@ async def record_revenue(
     }
     changed = [day for key, day in wanted.items() if key not in stored or stored[key].revenue != day]
     if changed:
-        # Before any entry is locked: who changes the base currency waits for all entries of the portfolio.
         await ledger.lock_base_currency(conn, account_id=account_id)
         for batch in _batches(changed):
             await _write(conn, account_id, batch, stored, member_id)
@@ -75,6 +73,12 @@ async def record_revenue(
         result or _result(row, days, stored, plan.names)
         for row, result, days in zip(rows, plan.results, plan.days, strict=True)
     ]
+
+
+async def _lock_domains(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
+    if len(await domains.lock_domains(conn, account_id=account_id, ids=domain_ids)) < len(domain_ids):
+        message = "A domain was removed meanwhile, and nothing was recorded."
+        raise domains.DomainNotFound(message, next_action="Send the request again.")
 
 
 def _batches(days: Sequence[DayRevenue]) -> Iterator[Sequence[DayRevenue]]:
@@ -201,11 +205,7 @@ async def _write(
     entry_ids = {day.key: each.entry.id for day, each in zip(paid, posted, strict=True)}
     if changed:
         rows = [StoredRevenue(revenue=each, entry_id=entry_ids.get(each.key)) for each in changed]
-        try:
-            await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())
-        except ForeignKeyViolation:
-            message = "A domain was removed meanwhile, and nothing was recorded."
-            raise domains.DomainNotFound(message, next_action="Send the request again.") from None
+        await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())
 
 
 def _entry(day: DayRevenue, member_id: UUID | None) -> NewEntry:

@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.errors import ForeignKeyViolation
-
 from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult, refused_row
@@ -32,6 +30,9 @@ async def decide(
     await store.lock_portfolio(conn, account_id=account_id)
     found = await _find_domains(conn, account_id, rows)
     planned, refused = _plan(rows, found)
+    if len(await domains.lock_domains(conn, account_id=account_id, ids=planned.keys())) < len(planned):
+        message = "A domain was removed meanwhile, and nothing was changed."
+        raise domains.DomainNotFound(message, next_action="Send the request again.")
     before = await find_decisions(
         conn, account_id=account_id, expiries={each: domain.expires_at for each, (domain, _) in planned.items()}
     )
@@ -127,13 +128,8 @@ async def _change_domains(
 
 
 async def _save(conn: Conn, account_id: UUID, member_id: UUID, decisions: Sequence[Decision]) -> None:
-    if not decisions:
-        return
-    try:
+    if decisions:
         await store.upsert_decisions(conn, account_id=account_id, member_id=member_id, decisions=decisions)
-    except ForeignKeyViolation:
-        message = "A domain was removed meanwhile, and nothing was changed."
-        raise domains.DomainNotFound(message, next_action="Send the request again.") from None
 
 
 def _result(row: DecisionRow, domain: Domain, decision: Decision, changed: Collection[UUID]) -> RowResult:

@@ -68,8 +68,10 @@ UPDATE = f"""
     SELECT id FROM changed
 """  # noqa: S608 - of constants
 DELETE = f"""
-    DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
-    RETURNING {COLUMNS}
+    DELETE FROM portfolio_domains WHERE account_id = %(account_id)s AND id IN (
+        SELECT id FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
+        ORDER BY id FOR UPDATE
+    ) RETURNING {COLUMNS}
 """  # noqa: S608 - of constants
 COUNT_TAGS = """
     SELECT tag, count(*) FROM portfolio_domains_tags WHERE account_id = %(account_id)s GROUP BY tag ORDER BY tag

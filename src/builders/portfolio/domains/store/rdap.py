@@ -24,10 +24,15 @@ CLAIM = """
     RETURNING domain.account_id, domain.id, domain.domain, domain.rdap_failures AS failures
 """
 POSTPONE = """
+    WITH later AS (
+        SELECT account_id, id, new.due_at, new.failures
+        FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(due)s::timestamptz[], %(failures)s::int[])
+             AS new (account_id, id, due_at, failures)
+        JOIN portfolio_domains AS domain USING (account_id, id)
+        ORDER BY id FOR NO KEY UPDATE OF domain
+    )
     UPDATE portfolio_domains AS domain SET rdap_due_at = later.due_at, rdap_failures = later.failures
-    FROM unnest(%(account_ids)s::uuid[], %(ids)s::uuid[], %(due)s::timestamptz[], %(failures)s::int[])
-         AS later (account_id, id, due_at, failures)
-    WHERE domain.account_id = later.account_id AND domain.id = later.id
+    FROM later WHERE domain.account_id = later.account_id AND domain.id = later.id
 """
 FINISH = """
     UPDATE portfolio_domains

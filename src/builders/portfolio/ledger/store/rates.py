@@ -16,6 +16,10 @@ from builders.portfolio.ledger.records import EURO, Rate
 LOCK_BASE_CURRENCY = (
     "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR SHARE"
 )
+# Who converts the entries of a portfolio locks them in the order of their ids, who records some in any order.
+LOCK_CONVERSION = (
+    "SELECT base_currency FROM portfolio_ledger_settings WHERE account_id = %(account_id)s FOR NO KEY UPDATE"
+)
 ADD_BASE_CURRENCY = """
     INSERT INTO portfolio_ledger_settings (account_id, base_currency) VALUES (%(account_id)s, %(base_currency)s)
     ON CONFLICT (account_id) DO NOTHING
@@ -90,9 +94,14 @@ IS_QUOTED = """
 """
 
 
-async def lock_base_currency(conn: Conn, *, account_id: UUID) -> str | None:
-    """Return the base currency, which then stays until the transaction ends; None before it is set."""
-    found = await (await conn.execute(LOCK_BASE_CURRENCY, {"account_id": account_id})).fetchone()
+async def lock_base_currency(conn: Conn, *, account_id: UUID, converts: bool) -> str | None:
+    """Return the base currency, which then stays until the transaction ends; None before it is set.
+
+    With `converts`, nobody else has it locked.
+    """
+    row = {"account_id": account_id}
+    cursor = await (conn.execute(LOCK_CONVERSION, row) if converts else conn.execute(LOCK_BASE_CURRENCY, row))
+    found = await cursor.fetchone()
     return None if found is None else str(found[0])
 
 
