@@ -15,7 +15,7 @@ from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR, Caller
 from builders.kit.http.credentials import Credential
 from builders.kit.process.settings import Settings
-from builders.kit.values import ids
+from builders.kit.values import clock, ids
 from tests.cli.databases import own_database
 from tests.demo.drawn import stocked
 
@@ -138,10 +138,12 @@ async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own
         migrations.migrate(conninfo)
         first = Database(conninfo, settings)
         await first.open()
+        none = await demo.find_day(first)
         made = await demo.set_up(first, data_dir=folder)
         working = [(await caller(first, key)).mode for key in made]
         domains, accounts, _ = await counts(first)
         async with first.connection() as conn:
+            day = await demo.find_day(first)
             held, notices = await (await conn.execute(COUNT_PORTFOLIO)).fetchone() or (0, 0)
         await first.close()
     others = await demo.set_up(database, data_dir=folder)
@@ -149,7 +151,9 @@ async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own
     assert working == [(await caller(database, key)).mode for key in others] == ["live", "test"] * 2
     assert {key.key for key in others}.isdisjoint(key.key for key in made)
     assert (domains, accounts) == (len(list_titles()), 4)
-    assert held == 200
+    assert held == 200 * 2  # of the account and of its sandbox account
+    assert day == clock.now().date()
+    assert none is None
     assert notices > 5
     assert names(folder) == {"assets", "demo-keys.json"}
     assert len(names(folder / "assets")) > domains

@@ -1,6 +1,7 @@
 """The demo portfolio: 200 domains with three years of costs and income, at dates relative to today."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -92,10 +93,11 @@ def read_domains(today: date) -> Sequence[DemoDomain]:
     return [DemoDomain(cells, today) for cells in csv.DictReader(StringIO(text, newline=""))]
 
 
-async def add_portfolio(conn: Conn, *, account_id: UUID) -> bool:
+async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True) -> bool:
     """Add the demo portfolio to an account, unless it has one of its domains; return whether it was added.
 
-    Needs a transaction. Of two concurrent calls one adds the portfolio.
+    Without costs it has only the income from sales, and the bills of registrars can be recorded. Needs a
+    transaction. Of two concurrent calls one adds the portfolio.
     """
     rows = read_domains(clock.now().date())
     names = [each.name for each in rows]
@@ -105,7 +107,35 @@ async def add_portfolio(conn: Conn, *, account_id: UUID) -> bool:
     written = await domains.add_domains(conn, account_id=account_id, new=new, uses_rdap=False)
     if any(each.outcome is not RowOutcome.CREATED for each in written):
         return False  # a concurrent call has added them
-    entries = [entry for row, each in zip(rows, written, strict=True) for entry in list_entries(row, each.id)]
+    if has_costs:
+        await _record_costs(conn, account_id=account_id, rows=rows, ids=[each.id for each in written])
+    for row in rows:
+        if row.cells["sold"]:
+            change = FinanceChange(sale=sale_of(row))
+            await finance.change_finance(
+                conn, account_id=account_id, key=row.name, change=change, member_id=account_id
+            )
+    return True
+
+
+async def find_start(conn: Conn, *, account_id: UUID) -> date | None:
+    """Return the day that the dates of an account's demo portfolio are relative to; None without one.
+
+    It is read from the days of purchase, since a sync with a registrar changes days of expiry.
+    """
+    rows = {each.name: each for each in read_domains(clock.now().date())}
+    found = await domains.find_domains(conn, account_id=account_id, names=[*rows])
+    days = Counter(
+        each.acquired_on + (rows[name].today - rows[name].acquired_on)
+        for name, each in found.items()
+        if each.acquired_on is not None
+    )
+    return next((day for day, _ in days.most_common(1)), None)
+
+
+async def _record_costs(conn: Conn, *, account_id: UUID, rows: Sequence[DemoDomain], ids: Sequence[UUID]) -> None:
+    """Record what the domains cost, and what leases and parking earned."""
+    entries = [entry for row, domain_id in zip(rows, ids, strict=True) for entry in list_entries(row, domain_id)]
     await ledger.post_entries(conn, account_id=account_id, entries=entries)
     sheet = SentSheet(text=write_parking_sheet(rows), format=SheetFormat.GENERIC, date_format=None)
     await parking.record_revenue(
@@ -114,13 +144,6 @@ async def add_portfolio(conn: Conn, *, account_id: UUID) -> bool:
         sent=SentRevenue(content=sheet, defaults=RevenueDefaults()),
         member_id=account_id,
     )
-    for row in rows:
-        if row.cells["sold"]:
-            change = FinanceChange(sale=sale_of(row))
-            await finance.change_finance(
-                conn, account_id=account_id, key=row.name, change=change, member_id=account_id
-            )
-    return True
 
 
 def list_entries(row: DemoDomain, domain_id: UUID) -> Iterator[NewEntry]:

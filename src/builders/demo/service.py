@@ -5,13 +5,14 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import date
 from importlib.resources import as_file
 from pathlib import Path
 
 from builders.catalog import service as catalog
 from builders.demo import images
 from builders.demo.catalog import demo_csv, list_titles
-from builders.demo.portfolio import add_portfolio
+from builders.demo.portfolio import add_portfolio, find_start
 from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
@@ -20,6 +21,7 @@ from builders.kit.http.callers import OPERATOR
 from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.portfolio.notifications import service as notifications
 
+_KEYS = "demo-keys.json"
 DOMAINER = "domainer@builders.example"
 ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, DOMAINER: Preset.DOMAINER_FULL}
 
@@ -27,11 +29,12 @@ ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, DOMAINER: Prese
 async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
     """Load the demo catalog, accounts and portfolio, and return the keys. Repeated, it changes nothing.
 
+    Test keys have the portfolio without its costs: the bills of the demo's registrars bring these.
     `demo-keys.json` stores the keys, readable by its owner only. While they are valid in this database, only a
     missing portfolio is added.
     """
     stored = _keys_file(data_dir)
-    if not await _are_valid(database, keys := _read(stored)):
+    if not await _are_valid(database, keys := read_keys(data_dir)):
         await _load_catalog(database, data_dir)
         async with database.transaction() as conn:
             keys = [
@@ -43,9 +46,28 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
     async with database.transaction() as conn:
         domainer = await identity.ensure_account(conn, email=DOMAINER, verified=True)
         is_added = await add_portfolio(conn, account_id=domainer.id)
+        await add_portfolio(conn, account_id=domainer.sandbox_id, has_costs=False)
     if is_added:  # the daily job makes the notices of later days
         await notifications.run(database, account_id=domainer.id)
     return keys
+
+
+async def find_day(database: Database) -> date | None:
+    """Return the day that the dates of the demo portfolio of test keys are relative to; None without one."""
+    async with database.connection() as conn:
+        try:
+            domainer = await identity.get_account_by_email(conn, email=DOMAINER)
+        except identity.AccountNotFound:
+            return None
+        return await find_start(conn, account_id=domainer.sandbox_id)
+
+
+def read_keys(data_dir: Path) -> Sequence[DemoKey]:
+    """Return the stored keys; none when there is no file, or none that can be read."""
+    try:
+        return [DemoKey(**each) for each in json.loads((data_dir / _KEYS).read_text(encoding="utf-8"))]
+    except (FileNotFoundError, ValueError, TypeError):
+        return []
 
 
 async def _load_catalog(database: Database, data_dir: Path) -> None:
@@ -87,15 +109,7 @@ async def _make_key(conn: Conn, email: str, preset: Preset, kind: KeyKind) -> De
 def _keys_file(data_dir: Path) -> Path:
     """Return the path of the stored keys; create its folder."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    return data_dir / "demo-keys.json"
-
-
-def _read(file: Path) -> Sequence[DemoKey]:
-    """Return the stored keys; none when there is no file, or none that can be read."""
-    try:
-        return [DemoKey(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
-    except (FileNotFoundError, ValueError, TypeError):
-        return []
+    return data_dir / _KEYS
 
 
 def _write(file: Path, keys: Sequence[DemoKey]) -> None:

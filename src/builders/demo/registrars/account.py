@@ -18,7 +18,7 @@ class FakeDomain:
     auto_renew: bool = True
     locked: bool = True
     privacy: bool = True
-    state: str = "active"  # active, expired, redemption; each fake writes it in the registrar's words
+    state: str = "active"  # active, expired, redemption, leaving (Gandi); each fake uses the registrar's words
     nameservers: Sequence[str] = ("ns1.example.net", "ns2.example.net")
     renewal_price: Decimal = Decimal("10.98")
     auth_code: str = "Fake-Auth-Code-1"
@@ -28,12 +28,13 @@ class FakeDomain:
 class FakeLine:
     """A line of an order; several domains can share one."""
 
-    domains: Sequence[str]
-    operation: str  # registration, renewal, transfer, redemption, privacy
+    domains: Sequence[str]  # as the registrar writes them; none: only the text may name one
+    operation: str  # registration, renewal, transfer, redemption, privacy, other
     total: Decimal  # tax and fees included; negative in a refund
     years: int | None = 1
     tax: Decimal = Decimal(0)
     fees: Decimal = Decimal(0)
+    text: str | None = None  # in place of the registrar's own description
 
 
 @dataclass(slots=True, kw_only=True)

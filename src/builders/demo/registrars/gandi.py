@@ -16,7 +16,7 @@ _ERRORS = {
     Fault.RATE_LIMITED_SILENTLY: (429, "Too many requests"),
     Fault.REFUSED: (400, "per_page is out of range"),
 }
-_STATUSES = {"active": [], "expired": [], "redemption": ["redemptionPeriod"]}
+_STATUSES = {"active": [], "expired": [], "redemption": ["redemptionPeriod"], "leaving": ["pendingTransfer"]}
 
 
 class FakeGandi(FakeRegistrar):

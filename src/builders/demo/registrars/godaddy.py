@@ -19,6 +19,7 @@ _LABELS = {
     "transfer": ".EXAMPLE Domain Name Transfer",
     "redemption": "Redemption Fee",
     "privacy": "Full Domain Privacy",
+    "other": "Deluxe Hosting",
 }
 _ERRORS = {
     Fault.BAD_KEY: (401, "UNABLE_TO_AUTHENTICATE", "Unauthorized : Could not authenticate API key/secret"),
@@ -136,14 +137,18 @@ def _summary(order: FakePurchase) -> dict[str, Any]:
         **({"parentOrderId": order.parent_order_id} if order.parent_order_id else {}),
         "currency": order.currency,
         "createdAt": f"{order.charged_on.isoformat()}T10:00:00.000Z",
-        "items": [{"label": _LABELS[line.operation]} for line in order.lines],
+        "items": [{"label": _label(line)} for line in order.lines],
         "pricing": {"total": str(_micro(total))},
     }
 
 
+def _label(line: FakeLine) -> str:
+    return line.text or _LABELS[line.operation]
+
+
 def _item(line: FakeLine) -> dict[str, Any]:
     return {
-        "label": _LABELS[line.operation],
+        "label": _label(line),
         "domains": list(line.domains),
         "period": None if line.years is None else line.years * 12,
         "periodUnit": "MONTH",

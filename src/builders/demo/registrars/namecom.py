@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from starlette.requests import Request
@@ -17,6 +18,8 @@ _ERRORS = {
     Fault.RATE_LIMITED_SILENTLY: (429, "Too many requests"),
     Fault.REFUSED: (400, "Invalid Argument"),
 }
+_TYPES = {"privacy": "whois_privacy"}
+_USD = 1.25  # for a unit of any other currency
 _STATES = {"pending": "pending_transfer", "completed": "completed", "cancelled": "canceled", "failed": "failed"}
 
 
@@ -71,7 +74,10 @@ class FakeNameCom(FakeRegistrar):
     async def _list_orders(self, request: Request) -> Response:
         orders = self.account.orders
         refunded = {
-            (each.parent_order_id, *line.domains) for each in orders if each.parent_order_id for line in each.lines
+            (each.parent_order_id, line.operation, *line.domains)
+            for each in orders
+            if each.parent_order_id
+            for line in each.lines
         }
         rows = [_order(each, refunded) for each in orders if each.parent_order_id is None]
         return _page(request, "orders", rows)
@@ -100,15 +106,21 @@ def _row(held: FakeDomain) -> dict[str, Any]:
     }
 
 
+def _price(price: Decimal, currency: str) -> dict[str, float]:
+    if currency == "USD":
+        return {"price": float(price)}
+    return {"price": float(price) * _USD, "priceNonUsd": float(price)}
+
+
 def _order(order: FakePurchase, refunded: set[tuple[str, ...]]) -> dict[str, Any]:
     items = [
         {
             "id": n,
-            "status": "refunded" if (order.order_id, *line.domains) in refunded else "success",
-            "name": line.domains[0],
-            "tld": line.domains[0].rpartition(".")[2],
-            "type": line.operation,
-            "price": float(line.total - line.tax),
+            "status": "refunded" if (order.order_id, line.operation, *line.domains) in refunded else "success",
+            "name": line.domains[0] if line.domains else line.text,
+            "tld": line.domains[0].rpartition(".")[2] if line.domains else "",
+            "type": _TYPES.get(line.operation, line.operation),
+            **_price(line.total - line.tax, order.currency),
             "taxAmount": float(line.tax),
             "quantity": 1,
             "duration": line.years,

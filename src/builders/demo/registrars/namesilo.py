@@ -111,18 +111,22 @@ class FakeNameSilo(FakeRegistrar):
     def _line(self, order: FakePurchase, line: FakeLine) -> str:
         credited = ""
         for refund in self.account.orders:
-            if refund.parent_order_id == order.order_id and refund.lines[0].domains == line.domains:
+            if refund.parent_order_id == order.order_id and _is_of(refund.lines[0], line):
                 credited = (
                     f"<credited_date>{refund.charged_on.isoformat()}</credited_date>"
                     f"<credited_amount>{-refund.lines[0].total}</credited_amount>"
                 )
         status = "Credited" if credited else "Processed"
-        description = escape(f"{line.domains[0]} - {line.operation}")
+        description = escape(line.text or f"{line.domains[0]} - {line.operation}")
         return (
             f"<order_details><description>{description}</description><years_qty>{line.years}</years_qty>"
             f"<price>{line.total}</price><subtotal>{line.total}</subtotal><status>{status}</status>{credited}"
             "</order_details>"
         )
+
+
+def _is_of(refund: FakeLine, line: FakeLine) -> bool:
+    return (refund.domains, refund.operation) == (line.domains, line.operation)
 
 
 def _not_found() -> Response:

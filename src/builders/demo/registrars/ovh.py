@@ -19,6 +19,7 @@ _WORDS = {
     "transfer": "Domain transfer",
     "redemption": "Domain restore",
     "privacy": "Privacy",
+    "other": "Web hosting",
 }
 _ERRORS = {
     Fault.BAD_KEY: (403, "This credential is not valid"),
@@ -111,8 +112,8 @@ class FakeOvh(FakeRegistrar):
         line = order.lines[int(request.path_params["line"])]
         end = order.charged_on + timedelta(days=365 * (line.years or 0))
         body = {
-            "domain": line.domains[0],
-            "description": f"{_WORDS[line.operation]} - {line.domains[0]}",
+            "domain": line.domains[0] if line.domains else "",
+            "description": line.text or f"{_WORDS[line.operation]} - {line.domains[0]}",
             "periodStart": order.charged_on.isoformat(),
             "periodEnd": end.isoformat(),
             "totalPrice": {"value": float(line.total), "currencyCode": order.currency, "text": str(line.total)},
