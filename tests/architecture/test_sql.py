@@ -43,6 +43,7 @@ MEANT = {
     "builders/webhooks/store/results.py:LIST_UNHEALTHY": "the operator's look at everyone's receivers",
     "builders/webhooks/store/claims.py:CANCEL": "what is pending for what is disabled, whoever's it is",
     "builders/webhooks/store/secrets.py:LIST_STALE": "secrets of all accounts are sealed anew alike",
+    "builders/portfolio/registrars/store/credentials.py:LIST_STALE": "as above, those of registrars",
     "builders/invoices/store/timeline.py:STEP": "invoices of all accounts fall due alike",
     "builders/invoices/store/timeline.py:GIVE_UP": "as above, for those that nobody paid",
     "builders/kit/jobs/queue.py:PRUNE_FAILED procrastinate_jobs": "the queue keeps failed jobs for ever",

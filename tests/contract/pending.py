@@ -2,7 +2,6 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/portfolio/registrars",
         "GET /v1/portfolio/registrars/inventory",
         "GET /v1/portfolio/registrars/reconcile",
         "POST /v1/portfolio/registrars/sync",

@@ -196,3 +196,8 @@ async def remove_domains(
         events = [(account_id, domain_data(each)) for each in removed]
         await outbox.publish_many(conn, DOMAIN_REMOVED, events)
     return [each.id for each in removed]
+
+
+async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
+    """Detach all domains from a registrar connection; return their number. The registries are asked again."""
+    return await store.forget_connection(conn, account_id=account_id, connection_id=connection_id, now=clock.now())

@@ -127,3 +127,8 @@ async def list_tags(conn: Conn, *, account_id: UUID) -> Sequence[TagCount]:
     """Return the tags of a portfolio, each with the number of its domains."""
     found = await store.count_tags(conn, account_id=account_id)
     return [TagCount(tag=tag, count=count) for tag, count in found]
+
+
+async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, int]:
+    """Return the number of domains that each registrar connection keeps up to date."""
+    return await store.count_connections(conn, account_id=account_id)

@@ -8,6 +8,7 @@ from builders.portfolio.domains.changes import (
     add_domains as add_domains,
     change_domain as change_domain,
     change_domains as change_domains,
+    forget_connection as forget_connection,
     remove_domain as remove_domain,
     remove_domains as remove_domains,
 )
@@ -23,6 +24,7 @@ from builders.portfolio.domains.lifecycle import (
     lifecycle_of as lifecycle_of,
 )
 from builders.portfolio.domains.lookups import (
+    count_connections as count_connections,
     find_domains as find_domains,
     find_domains_by_id as find_domains_by_id,
     find_totals as find_totals,

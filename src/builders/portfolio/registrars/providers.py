@@ -1,6 +1,8 @@
-"""The registrars that have an adapter."""
+"""The registrars: those that have an adapter, and any other as `manual:NAME`."""
 
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.adapters.cloudflare import Cloudflare
@@ -14,6 +16,8 @@ from builders.portfolio.registrars.adapters.ovh import Ovh
 from builders.portfolio.registrars.adapters.porkbun import Porkbun
 from builders.portfolio.registrars.adapters.route53 import Route53
 from builders.portfolio.registrars.adapters.spaceship import Spaceship
+from builders.portfolio.registrars.errors import ProviderNotFound
+from builders.portfolio.registrars.records import MANUAL, Capabilities, Profile, Quota
 
 ADAPTERS: Mapping[str, type[Adapter]] = {
     each.profile.provider: each
@@ -31,3 +35,32 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
         Spaceship,
     )
 }
+
+_MANUAL_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
+_LONGEST = 80  # characters of a name for which a similar one is looked for
+
+
+def get_profile(provider: str) -> Profile:
+    """Return the profile of a registrar, named in any case. Raises ProviderNotFound."""
+    name = provider.strip().lower()
+    if name in ADAPTERS:
+        return ADAPTERS[name].profile
+    if name.startswith(MANUAL) and _MANUAL_NAME.fullmatch(name.removeprefix(MANUAL)):
+        return _manual_profile(name)
+    similar = get_close_matches(name[:_LONGEST], ADAPTERS, n=1)
+    raise ProviderNotFound(
+        "There is no such registrar." + (f" Did you mean {similar[0]}?" if similar else ""),
+        did_you_mean=similar[0] if similar else None,
+    )
+
+
+def _manual_profile(provider: str) -> Profile:
+    return Profile(
+        provider=provider,
+        label=provider.removeprefix(MANUAL),
+        base_urls={},
+        credential_fields=(),
+        capabilities=Capabilities(list=False, auto_renew=False, lock=False),
+        quota=Quota(requests=1, window_s=1),
+        dashboard_url=None,
+    )

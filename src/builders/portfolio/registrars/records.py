@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from uuid import UUID
 
 from builders.kit.values.money import Money
+
+DEFAULT_CONNECTION = "default"  # the name of a connection that is given none
+DEFAULT_SYNC_HOURS, MAX_SYNC_HOURS = 24, 24 * 30
+MANUAL = "manual:"  # prefix of a registrar without an adapter
+MAX_CONNECTIONS = 100  # of a portfolio
 
 
 class Environment(StrEnum):
@@ -71,7 +77,7 @@ class Profile:
     credential_fields: Sequence[CredentialField]
     capabilities: Capabilities
     quota: Quota
-    dashboard_url: str  # where a person does what the API does not offer
+    dashboard_url: str | None  # where a person does what the API does not offer; None: not known
     is_verified: bool = True  # the API is documented by the vendor, and not only known from other clients
 
 
@@ -176,3 +182,63 @@ class HeldTransfer:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     message: str | None = None
+
+
+class ConnectionStatus(StrEnum):
+    """The state of a connection."""
+
+    OK = "ok"
+    AUTH_FAILED = "auth_failed"
+    RESTRICTED = "restricted"
+    RATE_LIMITED = "rate_limited"
+    STALE = "stale"  # the last sync is older than two intervals
+    NEVER_SYNCED = "never_synced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialHint:
+    """A credential that is set, as it may be shown."""
+
+    name: str
+    last4: str | None  # None for a short secret
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """A customer's account at a registrar, without its credentials."""
+
+    account_id: UUID  # the portfolio
+    id: UUID
+    provider: str
+    name: str  # unique for the provider in the portfolio
+    label: str | None
+    environment: Environment
+    base_url: str | None  # of a stand-in; None: the registrar's own
+    hints: Sequence[CredentialHint]
+    is_enabled: bool
+    sync_interval_hours: int
+    status: ConnectionStatus
+    status_detail: str | None
+    last_sync_at: datetime | None
+    last_billing_sync_at: datetime | None
+    next_allowed_at: datetime | None  # the registrar accepts no request before
+    disconnected_at: datetime | None  # None while connected
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether the registrar has no adapter: its data comes from files."""
+        return self.provider.startswith(MANUAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrarItem:
+    """A registrar as it is shown, with a connection to it if there is one."""
+
+    profile: Profile
+    connection: Connection | None
+    hints: Sequence[CredentialHint]  # none for a role that does not manage registrars
+    domains_count: int  # of the portfolio that the connection keeps up to date

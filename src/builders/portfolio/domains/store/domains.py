@@ -73,6 +73,14 @@ DELETE = f"""
         ORDER BY id FOR UPDATE
     ) RETURNING {COLUMNS}
 """  # noqa: S608 - of constants
+FORGET_CONNECTION = """
+    UPDATE portfolio_domains SET connection_id = NULL, updated_at = %(now)s
+    WHERE account_id = %(account_id)s AND connection_id = %(connection_id)s
+"""
+COUNT_CONNECTIONS = """
+    SELECT connection_id, count(*) FROM portfolio_domains
+    WHERE account_id = %(account_id)s AND connection_id IS NOT NULL GROUP BY connection_id
+"""
 COUNT_TAGS = """
     SELECT tag, count(*) FROM portfolio_domains_tags WHERE account_id = %(account_id)s GROUP BY tag ORDER BY tag
 """
@@ -130,6 +138,17 @@ async def update(conn: Conn, *, account_id: UUID, rows: Sequence[Mapping[str, An
 async def delete(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:
     """Delete domains; return those that existed."""
     return await (await _cursor(conn).execute(DELETE, {"account_id": account_id, "ids": list(ids)})).fetchall()
+
+
+async def forget_connection(conn: Conn, *, account_id: UUID, connection_id: UUID, now: datetime) -> int:
+    """Detach all domains from a connection; return their number."""
+    row = {"account_id": account_id, "connection_id": connection_id, "now": now}
+    return (await conn.execute(FORGET_CONNECTION, row)).rowcount
+
+
+async def count_connections(conn: Conn, *, account_id: UUID) -> Mapping[UUID, int]:
+    """Return the number of domains of each connection that has any."""
+    return dict(await (await conn.execute(COUNT_CONNECTIONS, {"account_id": account_id})).fetchall())
 
 
 async def count_tags(conn: Conn, *, account_id: UUID) -> Sequence[tuple[str, int]]:

@@ -1,0 +1,231 @@
+"""Connections to registrars: found, opened, and what became of their requests."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock, ids
+from builders.portfolio.registrars import credentials, providers
+from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.api_client import ApiClient, Pace
+from builders.portfolio.registrars.errors import DEFAULT_WAIT_S, NotConnected
+from builders.portfolio.registrars.events import (
+    REGISTRAR_CONNECTED,
+    REGISTRAR_CREDENTIALS_INVALID,
+    REGISTRAR_RESTRICTED,
+    registrar_data,
+)
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.pace import MAX_WAIT_S, SharedPace
+from builders.portfolio.registrars.records import (
+    DEFAULT_CONNECTION,
+    DEFAULT_SYNC_HOURS,
+    Connection,
+    ConnectionStatus,
+    Environment,
+    Profile,
+    Quota,
+)
+from builders.portfolio.registrars.store import connections as store, credentials as credential_store
+from builders.portfolio.registrars.store.connections import WrittenConnection
+
+STAND_IN_QUOTA = Quota(requests=1_000, window_s=1)  # a base URL of the user's has no published rate limit
+# The status that a failure leaves; of another kind of failure it stays as it is.
+_STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
+    RegistrarFailure.AUTH_FAILED: ConnectionStatus.AUTH_FAILED,
+    RegistrarFailure.RESTRICTED: ConnectionStatus.RESTRICTED,
+    RegistrarFailure.IP_NOT_ALLOWED: ConnectionStatus.RESTRICTED,
+    RegistrarFailure.RATE_LIMITED: ConnectionStatus.RATE_LIMITED,
+}
+# They are about one request and say nothing of the connection.
+_OF_REQUEST = {RegistrarFailure.NOT_FOUND, RegistrarFailure.UNSUPPORTED}
+_PUBLISHED = {
+    ConnectionStatus.AUTH_FAILED: REGISTRAR_CREDENTIALS_INVALID,
+    ConnectionStatus.RESTRICTED: REGISTRAR_RESTRICTED,
+}
+
+
+async def list_connections(
+    conn: Conn, *, account_id: UUID, providers: Sequence[str] | None = None
+) -> Sequence[Connection]:
+    """Return the connections of a portfolio, or those to some registrars: by provider, the oldest first."""
+    now = clock.now()
+    if providers is None:
+        return await store.list_all(conn, account_id=account_id, now=now)
+    return await store.list_of_providers(conn, account_id=account_id, providers=providers, now=now)
+
+
+async def get_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -> Connection:
+    """Return a connection, also a disconnected one. Raises NotConnected."""
+    found = await store.find(conn, account_id=account_id, connection_id=connection_id, now=clock.now())
+    if found is None:
+        raise NotConnected
+    return found
+
+
+async def find_connection(conn: Conn, *, account_id: UUID, provider: str, name: str) -> Connection | None:
+    """Return the connection of a name to a registrar; None when it is not connected."""
+    found = await store.find_by_name(conn, account_id=account_id, provider=provider, name=name, now=clock.now())
+    return None if found is None or found.disconnected_at is not None else found
+
+
+async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: str) -> Connection:
+    """Return the connection to a registrar without an adapter (`manual:NAME`), made if there is none.
+
+    Publishes portfolio.registrar.connected for a new one. Raises ProviderNotFound, ValueError for a registrar with
+    an adapter.
+    """
+    profile = providers.get_profile(provider)
+    if profile.credential_fields:
+        raise ValueError(f"{profile.provider} has an adapter")
+    found = await list_connections(conn, account_id=account_id, providers=[profile.provider])
+    if found:
+        return found[0]
+    now = clock.now()
+    written = _manual(account_id, profile, connection_id=ids.new())
+    made = await store.insert(conn, written=written, now=now)
+    if made is None:  # disconnected before, or made by a concurrent transaction
+        before = await _get_by_name(conn, account_id=account_id, provider=profile.provider)
+        if before.disconnected_at is None:
+            return before
+        again = _manual(account_id, profile, connection_id=before.id)
+        made = await store.update(conn, written=again, version=before.version, now=now)
+        if made is None:
+            return await _get_by_name(conn, account_id=account_id, provider=profile.provider)
+    await outbox.publish(conn, REGISTRAR_CONNECTED, account_id=account_id, data=registrar_data(made))
+    return made
+
+
+async def _get_by_name(conn: Conn, *, account_id: UUID, provider: str) -> Connection:
+    found = await store.find_by_name(
+        conn, account_id=account_id, provider=provider, name=DEFAULT_CONNECTION, now=clock.now()
+    )
+    if found is None:
+        raise NotConnected
+    return found
+
+
+def _manual(account_id: UUID, profile: Profile, *, connection_id: UUID) -> WrittenConnection:
+    return WrittenConnection(
+        account_id=account_id,
+        id=connection_id,
+        provider=profile.provider,
+        name=DEFAULT_CONNECTION,
+        label=None,
+        environment=Environment.LIVE,
+        base_url=None,
+        credentials=None,
+        hints=(),
+        is_enabled=True,
+        sync_interval_hours=DEFAULT_SYNC_HOURS,
+        status=ConnectionStatus.OK,
+        status_detail=None,
+        next_allowed_at=None,
+    )
+
+
+async def open_adapter(
+    database: Database,
+    *,
+    outbound: Outbound,
+    keyring: Keyring,
+    connection: Connection,
+    max_wait_s: float = MAX_WAIT_S,
+) -> Adapter:
+    """Return the adapter of a connection; `max_wait_s` bounds how long a request waits for the rate limit.
+
+    Raises RegistrarFailed: UNSUPPORTED for a registrar without an adapter, AUTH_FAILED for a connection that is
+    disabled or has no credentials, RATE_LIMITED while the registrar accepts no request.
+    """
+    async with database.connection() as conn:
+        connection = await get_connection(conn, account_id=connection.account_id, connection_id=connection.id)
+        sealed = await credential_store.find(conn, account_id=connection.account_id, connection_id=connection.id)
+    if connection.is_manual:
+        raise RegistrarFailed(RegistrarFailure.UNSUPPORTED, hint="Import a CSV file of this registrar.")
+    if not connection.is_enabled or sealed is None:
+        hint = f"Connect it: PUT /v1/portfolio/registrars/{connection.provider}."
+        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint)
+    wait = None if connection.next_allowed_at is None else connection.next_allowed_at - clock.now()
+    if wait is not None and wait > timedelta():
+        raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=wait.total_seconds())
+    profile = providers.get_profile(connection.provider)
+    pace = SharedPace(
+        database,
+        account_id=connection.account_id,
+        connection_id=connection.id,
+        quota=profile.quota if connection.base_url is None else STAND_IN_QUOTA,
+        max_wait_s=max_wait_s,
+    )
+    opened = credentials.unseal(keyring, sealed, account_id=connection.account_id, connection_id=connection.id)
+    return make_adapter(
+        profile,
+        outbound=outbound,
+        pace=pace,
+        base_url=connection.base_url or profile.base_urls[connection.environment],
+        credentials=opened,
+    )
+
+
+def make_adapter(
+    profile: Profile, *, outbound: Outbound, pace: Pace, base_url: str, credentials: Mapping[str, str]
+) -> Adapter:
+    """Return the adapter of a registrar."""
+    api = ApiClient(outbound=outbound, pace=pace, base_url=base_url)
+    return providers.ADAPTERS[profile.provider](api, credentials=credentials)
+
+
+async def record_outcome(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    connection_id: UUID,
+    failure: RegistrarFailed | None,
+    synced_at: datetime | None = None,
+    billing_synced_at: datetime | None = None,
+) -> None:
+    """Write how the requests of a connection ended; `synced_at` is the time of a complete sync.
+
+    Publishes portfolio.registrar.credentials_invalid and .restricted when the status becomes that. Does nothing
+    for a connection that is gone.
+    """
+    before = await store.lock_status(conn, account_id=account_id, connection_id=connection_id)
+    if before is None or (failure is not None and failure.kind in _OF_REQUEST):
+        return
+    now = clock.now()
+    status = status_after(before, failure)
+    recorded = await store.record(
+        conn,
+        account_id=account_id,
+        connection_id=connection_id,
+        status=status,
+        status_detail=describe(failure),
+        next_allowed_at=next_allowed_at(failure, now),
+        synced_at=synced_at,
+        billing_synced_at=billing_synced_at,
+        now=now,
+    )
+    if status is not before and status in _PUBLISHED:
+        await outbox.publish(conn, _PUBLISHED[status], account_id=account_id, data=registrar_data(recorded))
+
+
+def status_after(before: ConnectionStatus, failure: RegistrarFailed | None) -> ConnectionStatus:
+    """Return the stored status after requests that ended like this."""
+    if failure is None:
+        return ConnectionStatus.OK
+    return _STATUSES.get(failure.kind, before)
+
+
+def describe(failure: RegistrarFailed | None) -> str | None:
+    """Return the reason of a failure and what the user can do."""
+    return None if failure is None else " ".join(filter(None, (str(failure), failure.hint)))
+
+
+def next_allowed_at(failure: RegistrarFailed | None, now: datetime) -> datetime | None:
+    """Return until when the registrar accepts no request."""
+    if failure is None or failure.kind is not RegistrarFailure.RATE_LIMITED:
+        return None
+    return now + timedelta(seconds=failure.retry_after_s or DEFAULT_WAIT_S)

@@ -1,0 +1,88 @@
+"""Credentials of registrars: stored sealed, and shown by their last characters only."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from pydantic_core import from_json, to_json
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.process.secret_keys import Keyring, Resealed, Unsealable
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.records import CredentialHint, Profile
+from builders.portfolio.registrars.store import credentials as store
+
+PURPOSE = "portfolio/registrar credentials"
+_SHOWN, _MIN_SHOWN = 4, 12  # characters that a hint shows, and of a secret that is long enough for one
+_RESEAL_BATCH = 200  # connections per transaction
+_FIRST = UUID(int=0), UUID(int=0)  # (account id, connection id) before all others
+
+
+def seal(keyring: Keyring, credentials: Mapping[str, str], *, account_id: UUID, connection_id: UUID) -> bytes:
+    """Return the credentials encrypted for this connection alone."""
+    return keyring.seal(PURPOSE, to_json(dict(credentials)), context=_context(account_id, connection_id))
+
+
+def unseal(keyring: Keyring, sealed: bytes, *, account_id: UUID, connection_id: UUID) -> dict[str, str]:
+    """Return the decrypted credentials. Raises RegistrarFailed when no secret key of the service opens them."""
+    try:
+        text = keyring.unseal(PURPOSE, sealed, context=_context(account_id, connection_id))
+    except Unsealable:
+        hint = "The service has lost the key of these credentials: enter all of them again."
+        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint=hint) from None
+    found: dict[str, str] = from_json(text)
+    return found
+
+
+def make_hints(
+    profile: Profile,
+    *,
+    before: Sequence[CredentialHint],
+    old: Mapping[str, str],
+    new: Mapping[str, str],
+    now: datetime,
+) -> Sequence[CredentialHint]:
+    """Return how each of the new credentials is shown; an unchanged one keeps its time."""
+    times = {each.name: each.updated_at for each in before}
+    return [
+        CredentialHint(
+            name=field.name,
+            last4=_last4(new[field.name], is_secret=field.is_secret),
+            updated_at=times.get(field.name, now) if old.get(field.name) == new[field.name] else now,
+        )
+        for field in profile.credential_fields
+        if field.name in new
+    ]
+
+
+async def reseal_credentials(database: Database, *, keyring: Keyring) -> Resealed:
+    """Seal all credentials under the first secret key, in batches. Repeatable; keeps concurrent changes."""
+    done: list[bool | None] = []
+    after: tuple[UUID, UUID] | None = _FIRST
+    while after is not None:
+        async with database.transaction() as conn:
+            batch = await store.list_stale(conn, header=keyring.seal_header, after=after, limit=_RESEAL_BATCH)
+            done += [await _reseal(conn, keyring, each) for each in batch]
+        after = (batch[-1].account_id, batch[-1].id) if batch else None
+    return Resealed(renewed=done.count(True), lost=done.count(None))
+
+
+async def _reseal(conn: Conn, keyring: Keyring, of: store.SealedCredentials) -> bool | None:
+    """Return whether the credentials were replaced, or None when no secret key unseals them."""
+    context = _context(of.account_id, of.id)
+    try:
+        text = keyring.unseal(PURPOSE, of.credentials, context=context)
+    except Unsealable:
+        return None
+    again = keyring.seal(PURPOSE, text, context=context)
+    return await store.replace(
+        conn, account_id=of.account_id, connection_id=of.id, before=of.credentials, after=again
+    )
+
+
+def _last4(text: str, *, is_secret: bool) -> str | None:
+    return None if is_secret and len(text) < _MIN_SHOWN else text[-_SHOWN:]
+
+
+def _context(account_id: UUID, connection_id: UUID) -> bytes:
+    return account_id.bytes + connection_id.bytes

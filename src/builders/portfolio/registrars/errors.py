@@ -1,0 +1,109 @@
+"""Refusals of registrars' operations."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from builders.kit.errors import Problem
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+
+DEFAULT_WAIT_S = 60  # after a rate limit without a time
+
+
+class ProviderNotFound(Problem):
+    """There is no such registrar."""
+
+    status, code = 404, "provider_not_found"
+    remedy = "List the registrars: GET /v1/portfolio/registrars. One without an API is `manual:NAME`."
+
+
+class NotConnected(Problem):
+    """The registrar is not connected."""
+
+    status, code = 409, "not_connected"
+
+
+class ConnectionAmbiguous(Problem):
+    """The portfolio has several connections to the registrar."""
+
+    status, code = 409, "connection_ambiguous"
+
+
+class ConnectionChanged(Problem):
+    """The connection was changed at the same time."""
+
+    status, code = 409, "connection_changed"
+
+
+class ConnectionLimit(Problem):
+    """The portfolio has as many registrar connections as it may."""
+
+    status, code = 409, "connection_limit"
+
+
+class ProviderUnsupported(Problem):
+    """The registrar's API does not offer this."""
+
+    status, code = 409, "provider_unsupported"
+
+
+class NotAtProvider(Problem):
+    """The registrar does not hold the domain for the account."""
+
+    status, code = 409, "domain_not_at_provider"
+
+
+class ProviderAuthFailed(Problem):
+    """The registrar does not accept the credentials."""
+
+    status, code = 424, "provider_auth_failed"
+
+
+class ProviderAccessRestricted(Problem):
+    """The registrar does not allow this account or address to use its API."""
+
+    status, code = 424, "provider_access_restricted"
+
+
+class ProviderRefused(Problem):
+    """The registrar refused the request."""
+
+    status, code = 424, "provider_refused"
+
+
+class ProviderRateLimited(Problem):
+    """The registrar accepts no more requests for now."""
+
+    status, code = 429, "provider_rate_limited"
+
+
+class ProviderUnavailable(Problem):
+    """The registrar does not respond as it should."""
+
+    status, code = 502, "provider_unavailable"
+
+
+PROVIDER_PROBLEMS: Mapping[RegistrarFailure, type[Problem]] = {
+    RegistrarFailure.AUTH_FAILED: ProviderAuthFailed,
+    RegistrarFailure.RESTRICTED: ProviderAccessRestricted,
+    RegistrarFailure.IP_NOT_ALLOWED: ProviderAccessRestricted,
+    RegistrarFailure.RATE_LIMITED: ProviderRateLimited,
+    RegistrarFailure.UNAVAILABLE: ProviderUnavailable,
+    RegistrarFailure.MALFORMED: ProviderUnavailable,
+    RegistrarFailure.NOT_FOUND: NotAtProvider,
+    RegistrarFailure.REFUSED: ProviderRefused,
+    RegistrarFailure.UNSUPPORTED: ProviderUnsupported,
+}
+# Of `problem_of`, for the responses of a route.
+PROVIDER_REFUSALS = tuple(dict.fromkeys(PROVIDER_PROBLEMS.values()))
+
+
+def problem_of(failure: RegistrarFailed) -> Problem:
+    """Return the response to a failure of a registrar. `provider_code` is the registrar's own code."""
+    members: dict[str, Any] = {} if failure.code is None else {"provider_code": failure.code}
+    wait_s = None
+    if failure.kind is RegistrarFailure.RATE_LIMITED:
+        wait_s = max(1, math.ceil(failure.retry_after_s or DEFAULT_WAIT_S))
+    return PROVIDER_PROBLEMS[failure.kind](
+        str(failure), next_action=failure.hint, retry_after=wait_s, failure=str(failure.kind), **members
+    )

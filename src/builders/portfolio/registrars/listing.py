@@ -1,0 +1,36 @@
+"""The list of registrars: each connection, then the registrars without one."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.portfolio.domains import service as domains
+from builders.portfolio.registrars.connections import list_connections
+from builders.portfolio.registrars.providers import ADAPTERS, get_profile
+from builders.portfolio.registrars.records import Connection, RegistrarItem
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Access, Permission
+
+
+async def list_registrars(conn: Conn, *, access: Access) -> Sequence[RegistrarItem]:
+    """Return an item for each connection, then one for each registrar that is not connected."""
+    connections = await list_connections(conn, account_id=access.portfolio_id)
+    counts = await domains.count_connections(conn, account_id=access.portfolio_id)
+    connected = {each.provider for each in connections}
+    others = [
+        RegistrarItem(profile=each.profile, connection=None, hints=(), domains_count=0)
+        for provider, each in ADAPTERS.items()
+        if provider not in connected
+    ]
+    return [*(registrar_item(each, access=access, counts=counts) for each in connections), *others]
+
+
+def registrar_item(connection: Connection, *, access: Access, counts: Mapping[UUID, int]) -> RegistrarItem:
+    """Return a connection as a member of the portfolio may see it."""
+    manages = Permission.MANAGE_REGISTRARS in team.list_permissions(access.role)
+    return RegistrarItem(
+        profile=get_profile(connection.provider),
+        connection=connection,
+        hints=connection.hints if manages else (),
+        domains_count=counts.get(connection.id, 0),
+    )

@@ -1,0 +1,205 @@
+"""Replies about registrars and their connections."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.fields import CreatedAt, UpdatedAt
+from builders.portfolio.registrars.records import (
+    AuthCodeDelivery,
+    Connection,
+    ConnectionStatus,
+    Environment,
+    RegistrarItem,
+)
+
+_REGISTRAR: JsonDict = {
+    "provider": "porkbun",
+    "title": "Porkbun",
+    "connected": True,
+    "connection": "default",
+    "connection_id": "0193a1b2-0000-7000-8000-000000000041",
+    "label": "Main account",
+    "status": "ok",
+    "status_detail": None,
+    "enabled": True,
+    "environment": "live",
+    "environments": ["live"],
+    "base_url": None,
+    "credential_fields": [
+        {"name": "api_key", "label": "API key", "secret": True, "required": True},
+        {"name": "secret_api_key", "label": "Secret API key", "secret": True, "required": True},
+    ],
+    "credentials_set": [
+        {"name": "api_key", "last4": "9f3c", "updated_at": "2026-01-05T09:30:00Z"},
+        {"name": "secret_api_key", "last4": "71ab", "updated_at": "2026-01-05T09:30:00Z"},
+    ],
+    "capabilities": {
+        "list": True,
+        "auto_renew": True,
+        "lock": True,
+        "set_auto_renew": False,
+        "billing": False,
+        "auth_code": "dashboard",
+        "transfer_status": True,
+        "parking": False,
+        "sandbox": False,
+    },
+    "api_verified": True,
+    "dashboard_url": "https://porkbun.com/account/domainsSpeedy",
+    "domains_count": 128,
+    "sync_interval_hours": 24,
+    "last_sync_at": "2026-01-05T09:31:12Z",
+    "last_billing_sync_at": None,
+    "next_allowed_at": None,
+    "created_at": "2026-01-05T09:30:00Z",
+    "updated_at": "2026-01-05T09:30:00Z",
+}
+
+
+class RegistrarCredentialField(Reply):
+    """A credential that a registrar needs."""
+
+    name: Annotated[str, Field(description="Name of the member of `credentials`.")]
+    label: Annotated[str, Field(description="What the registrar calls it.")]
+    secret: Annotated[bool, Field(description="Whether it is a secret.")]
+    required: Annotated[bool, Field(description="Whether the registrar needs it.")]
+
+
+class RegistrarCredential(Reply):
+    """A credential that is set; it is never shown again."""
+
+    name: Annotated[str, Field(description="Name of the credential.")]
+    last4: Annotated[str | None, Field(description="Its last four characters; null for a short secret.")]
+    updated_at: Annotated[datetime, Field(description="When it was set.")]
+
+
+class RegistrarCapabilities(Reply):
+    """What the API of a registrar offers."""
+
+    list: Annotated[bool, Field(description="Lists the domains of the account.")]
+    auto_renew: Annotated[bool, Field(description="The list says whether a domain renews itself.")]
+    lock: Annotated[bool, Field(description="The list says whether a domain is locked.")]
+    set_auto_renew: Annotated[bool, Field(description="Automatic renewal can be switched.")]
+    billing: Annotated[bool, Field(description="Lists what was charged.")]
+    auth_code: Annotated[AuthCodeDelivery, Field(description="How the auth code of a domain is delivered.")]
+    transfer_status: Annotated[bool, Field(description="Shows the state of a transfer.")]
+    parking: Annotated[bool, Field(description="Shows parking revenue.")]
+    sandbox: Annotated[bool, Field(description="The registrar has a sandbox.")]
+
+
+class RegistrarReply(Reply):
+    """A registrar, and the portfolio's connection to it."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_REGISTRAR))
+
+    provider: Annotated[str, Field(description="The registrar; `manual:NAME` for one without an API.")]
+    title: Annotated[str, Field(description="The registrar's name.")]
+    connected: Annotated[bool, Field(description="Whether the portfolio has this connection.")]
+    connection: Annotated[str | None, Field(description="Name of the connection; null without one.")]
+    connection_id: Annotated[UUID | None, Field(description="Identifier of the connection.")]
+    label: Annotated[str | None, Field(description="Your own text for the connection.")]
+    status: Annotated[
+        ConnectionStatus | None,
+        Field(description="State of the connection; `stale` after two intervals without a sync."),
+    ]
+    status_detail: Annotated[str | None, Field(description="Reason of a failure, and what to do.")]
+    enabled: Annotated[bool, Field(description="Whether requests are sent to the registrar.")]
+    environment: Annotated[
+        Environment | None, Field(description="The registrar's production API, or its sandbox.")
+    ]
+    environments: Annotated[list[Environment], Field(description="The environments that the registrar has.")]
+    base_url: Annotated[str | None, Field(description="Where requests go instead; with a test key only.")]
+    credential_fields: Annotated[list[RegistrarCredentialField], Field(description="What to send.")]
+    credentials_set: Annotated[
+        list[RegistrarCredential],
+        Field(description="What is set; empty for a role that does not manage registrars."),
+    ]
+    capabilities: Annotated[RegistrarCapabilities, Field(description="What the registrar's API offers.")]
+    api_verified: Annotated[
+        bool, Field(description="False: known from other clients of the API, not from the registrar.")
+    ]
+    dashboard_url: Annotated[str | None, Field(description="Where people manage their domains.")]
+    domains_count: Annotated[int, Field(description="Domains of the portfolio that it keeps up to date.")]
+    sync_interval_hours: Annotated[int | None, Field(description="Hours between two syncs.")]
+    last_sync_at: Annotated[datetime | None, Field(description="When the inventory was last complete.")]
+    last_billing_sync_at: Annotated[datetime | None, Field(description="When charges were last complete.")]
+    next_allowed_at: Annotated[
+        datetime | None, Field(description="The registrar accepts no request before; null: any time.")
+    ]
+    created_at: CreatedAt | None
+    updated_at: UpdatedAt | None
+
+
+class RegistrarList(Reply):
+    """All registrars."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"items": [_REGISTRAR], "next_cursor": None, "count": 1})
+    )
+
+    items: Annotated[list[RegistrarReply], Field(description="An item for each connection, then the others.")]
+    next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]
+    count: Annotated[int, Field(description="Number of items.")]
+
+
+_UNCONNECTED: Mapping[str, Any] = {
+    "connection": None,
+    "connection_id": None,
+    "label": None,
+    "status": None,
+    "status_detail": None,
+    "enabled": False,
+    "environment": None,
+    "base_url": None,
+    "sync_interval_hours": None,
+    "last_sync_at": None,
+    "last_billing_sync_at": None,
+    "next_allowed_at": None,
+    "created_at": None,
+    "updated_at": None,
+}
+
+
+def registrar_list(items: Sequence[RegistrarItem]) -> RegistrarList:
+    """Return the list."""
+    found = [_registrar_reply(each) for each in items]
+    return RegistrarList(items=found, next_cursor=None, count=len(found))
+
+
+def _registrar_reply(item: RegistrarItem) -> RegistrarReply:
+    if item.connection is None:
+        return RegistrarReply.model_validate({**_UNCONNECTED, **_computed(item)})
+    return RegistrarReply.from_record(item.connection, **_computed(item), **_named(item.connection))
+
+
+def _computed(item: RegistrarItem) -> dict[str, Any]:
+    profile = item.profile
+    return {
+        "provider": profile.provider,
+        "title": profile.label,
+        "connected": item.connection is not None,
+        "environments": list(profile.base_urls),
+        "credential_fields": [
+            {"name": each.name, "label": each.label, "secret": each.is_secret, "required": each.is_required}
+            for each in profile.credential_fields
+        ],
+        "credentials_set": item.hints,
+        "capabilities": profile.capabilities,
+        "api_verified": profile.is_verified,
+        "dashboard_url": profile.dashboard_url,
+        "domains_count": item.domains_count,
+    }
+
+
+def _named(connection: Connection) -> dict[str, Any]:
+    return {
+        "connection": connection.name,
+        "connection_id": connection.id,
+        "enabled": connection.is_enabled,
+    }
