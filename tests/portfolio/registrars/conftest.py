@@ -1,25 +1,12 @@
-"""People whose keys hold the scopes of the portfolio, and fakes of registrars."""
+"""Fakes of registrars."""
 
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from builders.demo.registrars.fake import FakeServer
-from builders.identity.records import Preset
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
-from tests.cast import Person
-from tests.conftest import MakePerson
-
-
-@pytest.fixture
-async def alice(people: MakePerson) -> Person:
-    return await people("alice", Preset.DOMAINER_FULL)
-
-
-@pytest.fixture
-async def bob(people: MakePerson) -> Person:
-    return await people("bob", Preset.DOMAINER_FULL)
 
 
 @pytest.fixture(scope="module")
