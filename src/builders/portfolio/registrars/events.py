@@ -16,7 +16,7 @@ class RegistrarData(BaseModel):
     provider: Annotated[str, Field(description="The registrar.")]
     connection: Annotated[str, Field(description="Name of the connection, among several to one registrar.")]
     label: Annotated[str | None, Field(description="The user's own text for it; null without one.")]
-    environment: Annotated[Environment, Field(description="The registrar's production API, or its sandbox.")]
+    environment: Annotated[Environment, Field(description="Which API of the registrar is used.")]
     status: Annotated[ConnectionStatus, Field(description="The state of the connection.")]
     status_detail: Annotated[str | None, Field(description="The reason of a failure; null without one.")]
 

@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
-from builders.kit.http.fields import CreatedAt, UpdatedAt
 from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
     Connection,
@@ -110,9 +109,7 @@ class RegistrarReply(Reply):
     ]
     status_detail: Annotated[str | None, Field(description="Reason of a failure, and what to do.")]
     enabled: Annotated[bool, Field(description="Whether requests are sent to the registrar.")]
-    environment: Annotated[
-        Environment | None, Field(description="The registrar's production API, or its sandbox.")
-    ]
+    environment: Annotated[Environment | None, Field(description="Which API of the registrar is used.")]
     environments: Annotated[list[Environment], Field(description="The environments that the registrar has.")]
     base_url: Annotated[str | None, Field(description="Where requests go instead; with a test key only.")]
     credential_fields: Annotated[list[RegistrarCredentialField], Field(description="What to send.")]
@@ -132,8 +129,8 @@ class RegistrarReply(Reply):
     next_allowed_at: Annotated[
         datetime | None, Field(description="The registrar accepts no request before; null: any time.")
     ]
-    created_at: CreatedAt | None
-    updated_at: UpdatedAt | None
+    created_at: Annotated[datetime | None, Field(description="When it was connected first; null without one.")]
+    updated_at: Annotated[datetime | None, Field(description="When the connection was last changed.")]
 
 
 class RegistrarList(Reply):
