@@ -33,6 +33,7 @@ from builders.kit.jobs import queue
 from builders.kit.limits import policies
 from builders.kit.process.settings import Settings
 from builders.portfolio.team import roles
+from builders.portfolio.transfers import service as transfers
 
 REFERENCE = Path(__file__).parent / "reference"
 BEGIN = "<!-- script/docs writes from here, after the code -->"
@@ -114,8 +115,7 @@ def team_roles() -> str:
 
 def error_codes() -> str:
     """Every refusal that is not a 422."""
-    by_code = {each.code: each for each in errors.list_problem_types()}
-    known = sorted(by_code.values(), key=lambda each: (each.status, each.code))
+    known = sorted({*errors.list_problem_types()}, key=lambda each: (each.status, each.code))
     rows = [
         (str(each.status), f"`{each.code}`", inspect.getdoc(each) or "", each.__module__.split(".")[1])
         for each in known
@@ -254,6 +254,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "scopes.md": scopes,
     "team-roles.md": team_roles,
     "settings.md": settings,
+    "transfer-rules.md": lambda: table(transfers.COLUMNS, transfers.describe_rules()),
 }
 SCHEMA, DOCUMENT = "schema.md", "openapi.json"
 
@@ -269,8 +270,7 @@ def fill(page: str, block: str) -> str:
 
 def read(name: str) -> str:
     """A page as it is now; empty when it is not there."""
-    file = REFERENCE / name
-    return file.read_text(encoding="utf-8") if file.exists() else ""
+    return (REFERENCE / name).read_text(encoding="utf-8") if (REFERENCE / name).exists() else ""
 
 
 def render() -> Mapping[str, str]:

@@ -54,6 +54,11 @@ def test_an_answer_is_read() -> None:
     assert facts.nameservers == ["ns1.porkbun.com"]
     silent = read(events=[], status=None, nameservers={}, entities="none")
     assert (silent.expires_at, silent.locked, silent.registrar, silent.nameservers) == (None, None, None, [])
+    moved = [*OBJECT["events"][:1], {"eventAction": "Transfer", "eventDate": "2024-02-29T23:30:00-01:00"}]
+    stored = rdap.read_check(None, read(events=moved).stored())
+    assert stored.registered_at == datetime(2020, 2, 29, 12, tzinfo=UTC)
+    assert stored.transferred_at == datetime(2024, 3, 1, 0, 30, tzinfo=UTC)
+    assert rdap.read_check(None, {}).transferred_at is None
     assert read(events=OBJECT["events"][:2]).expires_at == datetime(2191, 3, 1, tzinfo=UTC)
 
 

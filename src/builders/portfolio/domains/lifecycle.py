@@ -55,9 +55,13 @@ _RULES, _UNKNOWN = _read_rules()
 
 def find_rules(tld: str) -> LifecycleRules | None:
     """Return the rules of names below a public suffix; None when they are not known."""
+    return _RULES[_GTLD] if is_gtld(tld) else None
+
+
+def is_gtld(tld: str) -> bool:
+    """Return whether ICANN's policies hold for names below a public suffix."""
     top = tld.rpartition(".")[2]
-    is_gtld = len(top) > _COUNTRY_LENGTH and top not in _UNKNOWN and "." not in tld
-    return _RULES[_GTLD] if is_gtld else None
+    return len(top) > _COUNTRY_LENGTH and top not in _UNKNOWN and "." not in tld
 
 
 def drop_dates(domain: Domain) -> DropDates:

@@ -9,8 +9,16 @@ from builders.kit.values import clock, ids
 from builders.kit.values.domain_names import find_a_label
 from builders.portfolio.domains import items
 from builders.portfolio.domains.errors import DomainNotFound
-from builders.portfolio.domains.records import Domain, DomainFilters, DomainSort, LabelGroup, TagCount
-from builders.portfolio.domains.store import domains as store, pages
+from builders.portfolio.domains.rdap import read_check
+from builders.portfolio.domains.records import (
+    Domain,
+    DomainFilters,
+    DomainSort,
+    LabelGroup,
+    RegistryCheck,
+    TagCount,
+)
+from builders.portfolio.domains.store import domains as store, pages, rdap
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Totals
 from builders.portfolio.team import service as team
@@ -47,6 +55,12 @@ async def lock_domains(conn: Conn, *, account_id: UUID, ids: Collection[UUID]) -
     base currency (`ledger.lock_base_currency`), then entries and what else belongs to the domains.
     """
     return {each.id: each for each in await store.lock(conn, account_id=account_id, ids=list(ids))}
+
+
+async def get_registry_check(conn: Conn, *, account_id: UUID, domain_id: UUID) -> RegistryCheck:
+    """Return what the registry said last of a domain."""
+    checked_at, facts = await rdap.find_check(conn, account_id=account_id, domain_id=domain_id)
+    return read_check(checked_at, facts)
 
 
 async def find_domains(conn: Conn, *, account_id: UUID, names: Sequence[str]) -> Mapping[str, Domain]:

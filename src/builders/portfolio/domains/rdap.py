@@ -20,6 +20,7 @@ from builders.portfolio.domains.records import (
     Domain,
     DomainPatch,
     ExpirySource,
+    RegistryCheck,
 )
 
 Json: TypeAlias = Any  # what a JSON text can hold
@@ -41,10 +42,16 @@ class RegistryFacts:
     """What a registry says of a domain. None and empty: it does not say."""
 
     expires_at: datetime | None
-    registered_on: date | None
+    registered_at: datetime | None
+    transferred_at: datetime | None  # to another registrar, the last time
     registrar: str | None
     statuses: Sequence[str]  # as EPP writes them
     nameservers: Sequence[str]
+
+    @property
+    def registered_on(self) -> date | None:
+        """Return the day of the registration."""
+        return None if self.registered_at is None else self.registered_at.date()
 
     @property
     def locked(self) -> bool | None:
@@ -52,10 +59,11 @@ class RegistryFacts:
         return None if not self.statuses else not _LOCKS.isdisjoint(self.statuses)
 
     def stored(self) -> Mapping[str, Json]:
-        """Return the facts that a user can set too, as JSON."""
-        registered = None if self.registered_on is None else self.registered_on.isoformat()
+        """Return the facts that a user can set too, and the times of events, as JSON."""
         return {
-            "registered_on": registered,
+            "registered_on": _iso(self.registered_on),
+            "registered_at": _iso(self.registered_at),
+            "transferred_at": _iso(self.transferred_at),
             "registrar": self.registrar,
             "locked": self.locked,
             "nameservers": list(self.nameservers),
@@ -86,10 +94,10 @@ def read_domain(body: bytes, *, domain: str) -> RegistryFacts:
     if _member(answer, "objectClassName") != "domain" or not isinstance(name, str) or find_a_label(name) != domain:
         raise RdapUnreadable("It is not about the domain.")
     events = dict(_read_events(answer))
-    registered = events.get("registration")
     return RegistryFacts(
         expires_at=next((events[each] for each in EXPIRIES if each in events), None),
-        registered_on=None if registered is None else registered.date(),
+        registered_at=events.get("registration"),
+        transferred_at=events.get("transfer"),
         registrar=_find_registrar(answer),
         statuses=list(_read_statuses(answer))[:MAX_STATUSES],
         nameservers=list(dict.fromkeys(_read_nameservers(answer)))[:MAX_NAMESERVERS],
@@ -118,6 +126,23 @@ def patch_of(domain: Domain, facts: RegistryFacts, *, before: Mapping[str, Json]
         nameservers=list(facts.nameservers) if facts.nameservers and fills["nameservers"] else UNSET,
         epp_statuses=list(facts.statuses) if facts.statuses else UNSET,
     )
+
+
+def read_check(checked_at: datetime | None, facts: Mapping[str, Json]) -> RegistryCheck:
+    """Return the times that were stored of an answer."""
+    return RegistryCheck(
+        checked_at=checked_at,
+        registered_at=_read_time(facts.get("registered_at")),
+        transferred_at=_read_time(facts.get("transferred_at")),
+    )
+
+
+def _iso(value: date | datetime | None) -> str | None:
+    return None if value is None else value.isoformat()
+
+
+def _read_time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _unless_none(value: Any) -> Patch[Any]:

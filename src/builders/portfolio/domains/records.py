@@ -238,6 +238,15 @@ class LabelGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryCheck:
+    """What the registry said last of a domain. None: it was not asked, or does not say."""
+
+    checked_at: datetime | None = None
+    registered_at: datetime | None = None
+    transferred_at: datetime | None = None  # to another registrar, the last time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropDates:
     """When a domain that is not renewed leaves each state. None where the rules of its TLD are not known."""
 

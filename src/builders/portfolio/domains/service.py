@@ -21,6 +21,7 @@ from builders.portfolio.domains.lifecycle import (
     compute_drop_dates as compute_drop_dates,
     days_to_expiry as days_to_expiry,
     drop_dates as drop_dates,
+    is_gtld as is_gtld,
     lifecycle_of as lifecycle_of,
 )
 from builders.portfolio.domains.lookups import (
@@ -29,6 +30,7 @@ from builders.portfolio.domains.lookups import (
     find_domains_by_id as find_domains_by_id,
     find_totals as find_totals,
     get_domain as get_domain,
+    get_registry_check as get_registry_check,
     list_batch as list_batch,
     list_domains as list_domains,
     list_label_groups as list_label_groups,

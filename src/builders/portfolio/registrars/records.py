@@ -171,6 +171,11 @@ class TransferState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether the transfer is under way."""
+        return self in {TransferState.PENDING, TransferState.ACTION_REQUIRED}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldTransfer:

@@ -41,6 +41,9 @@ FINISH = """
     WHERE account_id = %(account_id)s AND id = %(id)s
 """
 FIND_FACTS = "SELECT rdap_facts FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s"
+FIND_CHECK = """
+    SELECT rdap_checked_at, rdap_facts FROM portfolio_domains WHERE account_id = %(account_id)s AND id = %(id)s
+"""
 FIND_FETCHED = "SELECT max(fetched_at) FROM portfolio_domains_rdap_services"
 LIST_SERVICES = "SELECT tld, url FROM portfolio_domains_rdap_services WHERE tld = ANY(%(tlds)s::text[])"
 REPLACE_SERVICES = """
@@ -124,6 +127,14 @@ async def find_facts(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Mappin
     """Return what the registry said last; nothing before the first answer."""
     found = await (await conn.execute(FIND_FACTS, {"account_id": account_id, "id": domain_id})).fetchone()
     return {} if found is None or found[0] is None else found[0]
+
+
+async def find_check(
+    conn: Conn, *, account_id: UUID, domain_id: UUID
+) -> tuple[datetime | None, Mapping[str, Any]]:
+    """Return when the registry was asked last, and what it said last."""
+    found = await (await conn.execute(FIND_CHECK, {"account_id": account_id, "id": domain_id})).fetchone()
+    return (None, {}) if found is None else (found[0], found[1] or {})
 
 
 async def find_fetched_at(conn: Conn) -> datetime | None:

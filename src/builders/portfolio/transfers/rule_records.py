@@ -1,0 +1,128 @@
+"""Records of the rules about transfers: what they ask about a domain, and what they say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+
+
+class RuleName(StrEnum):
+    """What a rule decides."""
+
+    CREATION_LOCK = "creation_lock"
+    TRANSFER_LOCK = "transfer_lock"
+    REGISTRANT_CHANGE_LOCK = "registrant_change_lock"
+    LOSING_REGISTRAR_RESPONSE = "losing_registrar_response"
+    AUTH_CODE_RESPONSE = "auth_code_response"
+    AUTH_CODE_LIFETIME = "auth_code_lifetime"
+    REGISTRAR_LOCK = "registrar_lock"
+    REGISTRY_LOCK = "registry_lock"
+    PENDING_TRANSFER = "pending_transfer"
+    PENDING_DELETE = "pending_delete"
+    REDEMPTION = "redemption"
+    IPS_TAG = "ips_tag"
+
+
+class RuleStatus(StrEnum):
+    """Whether a rule binds registrars."""
+
+    IN_FORCE = "in_force"
+    ADOPTED = "adopted"
+    PROPOSED = "proposed"
+
+
+class RuleUnit(StrEnum):
+    """What the value of a rule counts or names."""
+
+    DAYS = "days"
+    HOURS = "hours"
+    STATUS = "status"  # an EPP status that forbids a transfer
+    METHOD = "method"  # how a domain moves instead of by auth code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule about transfers, as the file has it."""
+
+    rule: RuleName
+    scope: str  # gtld, any, or a top-level domain
+    value: int | str
+    unit: RuleUnit
+    status: RuleStatus
+    meaning: str
+    source: str
+    effective_from: date | None = None
+    effective_to: date | None = None  # the last day
+
+    def is_applied(self, on: date) -> bool:
+        """Return whether the rule is in force on a day."""
+        return (
+            self.status is RuleStatus.IN_FORCE
+            and (self.effective_from is None or self.effective_from <= on)
+            and (self.effective_to is None or on <= self.effective_to)
+        )
+
+
+class RuleOutcome(StrEnum):
+    """What a rule says of a domain."""
+
+    BLOCKS = "blocks"
+    PASSES = "passes"
+    UNKNOWN = "unknown"  # what it asks about is not known
+    INFORMS = "informs"  # it forbids nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedRule:
+    """A rule that is in force for a domain, and what it says."""
+
+    rule: Rule
+    outcome: RuleOutcome
+
+
+class FactSource(StrEnum):
+    """Who said something about a domain."""
+
+    REGISTRAR = "registrar"
+    RDAP = "rdap"
+    PORTFOLIO = "portfolio"  # what was entered or imported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeFact:
+    """When something happened, by somebody."""
+
+    at: datetime
+    known_from: FactSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferFacts:
+    """What the rules ask about a domain."""
+
+    tld: str
+    created: TimeFact | None = None
+    transferred: TimeFact | None = None  # the last time
+    statuses: Mapping[str, FactSource] = field(default_factory=dict)  # EPP statuses in lower case, and who said so
+    is_unlocked: bool = False  # somebody says that the registrar does not lock it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Why a domain cannot move now."""
+
+    code: RuleName
+    until: datetime | None  # None: until somebody changes it
+    source: str  # of the rule
+    known_from: FactSource
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eligibility:
+    """Whether a domain may move. None: its rules, or what they ask about, are not known."""
+
+    transferable: bool | None
+    blocked_by: Sequence[Block]
+    eligible_at: datetime | None  # when the last block ends that only time ends
+    rules_applied: Sequence[AppliedRule]

@@ -1,0 +1,157 @@
+"""What registrar and registry say of a transfer, and what was known before."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from builders.portfolio.domains.records import PortfolioDomainStatus, RegistryCheck
+from builders.portfolio.registrars.records import HeldStatus, HeldTransfer, TransferDirection, TransferState
+from builders.portfolio.transfers import facts, moves
+from builders.portfolio.transfers.records import (
+    CodeRequest,
+    Known,
+    Move,
+    Observation,
+)
+from builders.portfolio.transfers.rule_records import FactSource, TimeFact
+from tests.portfolio.transfers.make import DAY, DOMAIN, IN, NOW, OUT, REQUEST, merged, move
+
+
+def test_what_was_left_out_is_kept() -> None:
+    first = merged(None, move(TransferState.PENDING, started_at=None))
+    assert first is not None
+    assert first.started_at == NOW
+    later = merged(first, move(TransferState.ACTION_REQUIRED, started_at=None), now=NOW + DAY)
+    assert later is not None
+    assert (later.started_at, later.ended_at) == (NOW, None)
+    ended = merged(later, move(TransferState.COMPLETED, started_at=None), now=NOW + 2 * DAY)
+    assert ended is not None
+    assert (ended.started_at, ended.ended_at) == (NOW, NOW + 2 * DAY)
+    assert merged(ended, move(TransferState.COMPLETED, started_at=None), now=NOW + 9 * DAY) == ended
+    assert merged(ended, None) == ended
+    history = merged(None, move(TransferState.COMPLETED))
+    assert history is not None
+    assert history.ended_at is None
+
+
+@pytest.mark.parametrize(
+    ("direction", "provider", "status", "code", "expected"),
+    [
+        (OUT, "gandi", PortfolioDomainStatus.OWNED, None, False),
+        (OUT, "gandi", PortfolioDomainStatus.OWNED, REQUEST, True),
+        (OUT, "gandi", PortfolioDomainStatus.OWNED, replace(REQUEST, requested_at=NOW - 61 * DAY), False),
+        (OUT, "gandi", PortfolioDomainStatus.SOLD, None, True),
+        (OUT, "gandi", PortfolioDomainStatus.TRANSFERRED_OUT, None, True),
+        (OUT, None, PortfolioDomainStatus.OWNED, None, None),  # the registry does not name the direction
+        (IN, "gandi", PortfolioDomainStatus.OWNED, None, True),
+    ],
+)
+def test_a_transfer_that_nobody_prepared_is_unexpected(
+    direction: TransferDirection,
+    provider: str | None,
+    status: PortfolioDomainStatus,
+    code: CodeRequest | None,
+    expected: bool | None,
+) -> None:
+    said = move(TransferState.PENDING, direction, provider)
+    found = merged(None, said, domain=replace(DOMAIN, status=status), code=code)
+    assert found is not None
+    assert found.is_expected is expected
+    later = merged(found, said, domain=replace(DOMAIN, status=PortfolioDomainStatus.SOLD), code=REQUEST)
+    assert later is not None
+    assert later.is_expected is expected  # decided when it was seen first
+
+
+def held(direction: TransferDirection, state: TransferState) -> HeldTransfer:
+    return HeldTransfer(direction=direction, state=state, status_raw=state)
+
+
+@pytest.mark.parametrize(
+    ("transfer", "status", "before", "expected"),
+    [
+        (None, HeldStatus.ACTIVE, None, None),
+        (None, HeldStatus.GONE, None, None),
+        (None, HeldStatus.TRANSFERRING_OUT, None, (OUT, TransferState.PENDING)),
+        (None, HeldStatus.GONE, move(TransferState.PENDING), (OUT, TransferState.COMPLETED)),
+        (None, HeldStatus.ACTIVE, move(TransferState.PENDING), (OUT, TransferState.CANCELLED)),
+        (None, HeldStatus.UNKNOWN, move(TransferState.PENDING), None),
+        (None, None, move(TransferState.PENDING), None),
+        (None, HeldStatus.GONE, move(TransferState.PENDING, provider="ovh"), None),
+        (None, HeldStatus.ACTIVE, move(TransferState.PENDING, IN), (IN, TransferState.COMPLETED)),
+        (held(IN, TransferState.COMPLETED), HeldStatus.TRANSFERRING_OUT, None, (OUT, TransferState.PENDING)),
+        (
+            held(IN, TransferState.COMPLETED),
+            HeldStatus.GONE,
+            move(TransferState.PENDING),
+            (OUT, TransferState.COMPLETED),
+        ),
+        (held(IN, TransferState.COMPLETED), HeldStatus.ACTIVE, None, (IN, TransferState.COMPLETED)),
+        (held(OUT, TransferState.PENDING), HeldStatus.ACTIVE, None, (OUT, TransferState.PENDING)),
+        (
+            held(OUT, TransferState.CANCELLED),
+            HeldStatus.ACTIVE,
+            move(TransferState.PENDING),
+            (OUT, TransferState.CANCELLED),
+        ),
+    ],
+)
+def test_a_registrar_speaks_by_transfer_and_by_status(
+    transfer: HeldTransfer | None,
+    status: HeldStatus | None,
+    before: Move | None,
+    expected: tuple[TransferDirection, TransferState] | None,
+) -> None:
+    found = moves.move_of_registrar("gandi", transfer=transfer, status=status, before=before, now=NOW)
+    assert (None if found is None else (found.direction, found.state)) == expected
+
+
+def test_a_registry_speaks_by_status_and_by_the_last_transfer() -> None:
+    leaving = replace(DOMAIN, epp_statuses=["pending transfer"])
+    silent = RegistryCheck(checked_at=NOW)
+    said = moves.move_of_registry(leaving, silent, before=None, now=NOW)
+    assert said is not None
+    assert (said.direction, said.state, said.provider) == (OUT, TransferState.PENDING, None)
+    pending = merged(None, said)
+    assert moves.move_of_registry(DOMAIN, silent, before=None, now=NOW) is None
+    assert moves.move_of_registry(leaving, silent, before=move(TransferState.PENDING, IN), now=NOW) is None
+    for transferred_at, expected in (
+        (None, TransferState.CANCELLED),
+        (NOW - 400 * DAY, TransferState.CANCELLED),
+        (NOW + DAY, TransferState.COMPLETED),
+    ):
+        check = RegistryCheck(checked_at=NOW, transferred_at=transferred_at)
+        ended = moves.move_of_registry(DOMAIN, check, before=pending, now=NOW)
+        assert ended is not None
+        assert ended.state is expected
+
+
+def test_who_knows_better_is_asked() -> None:
+    domain = replace(
+        DOMAIN,
+        epp_statuses=["client transfer prohibited", "autoRenewPeriod"],
+        locked=True,
+        registered_on=datetime(2020, 2, 29, tzinfo=UTC).date(),
+        expires_at=NOW - 50 * DAY,
+    )
+    empty = Known(domain_id=domain.id)
+    by_hand = facts.collect_facts(domain, RegistryCheck(), empty, now=NOW)
+    assert by_hand.created == TimeFact(at=datetime(2020, 3, 1, tzinfo=UTC), known_from=FactSource.PORTFOLIO)
+    assert by_hand.statuses["clienttransferprohibited"] is FactSource.RDAP
+    assert by_hand.statuses["redemptionperiod"] is FactSource.PORTFOLIO  # by the dates of its life cycle
+    registry = RegistryCheck(checked_at=NOW, registered_at=NOW - 9 * DAY, transferred_at=NOW - 8 * DAY)
+    by_rdap = facts.collect_facts(domain, registry, empty, now=NOW)
+    assert by_rdap.created == TimeFact(at=NOW - 9 * DAY, known_from=FactSource.RDAP)
+    assert by_rdap.transferred == TimeFact(at=NOW - 8 * DAY, known_from=FactSource.RDAP)
+    said = Observation(checked_at=NOW, status=HeldStatus.ACTIVE, locked=False, created_at=NOW - 10 * DAY)
+    moved = move(TransferState.COMPLETED, IN, ended_at=NOW - 2 * DAY)
+    known = replace(empty, observation=said, move=moved)
+    by_registrar = facts.collect_facts(domain, registry, known, now=NOW)
+    assert by_registrar.created == TimeFact(at=NOW - 10 * DAY, known_from=FactSource.REGISTRAR)
+    assert by_registrar.transferred == TimeFact(at=NOW - 2 * DAY, known_from=FactSource.REGISTRAR)
+    assert "clienttransferprohibited" not in by_registrar.statuses
+    assert by_registrar.is_unlocked
+    unset = replace(domain, epp_statuses=[], expires_at=None)
+    assert facts.collect_facts(unset, RegistryCheck(), empty, now=NOW).statuses == {
+        "clienttransferprohibited": FactSource.PORTFOLIO
+    }
