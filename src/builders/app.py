@@ -37,7 +37,11 @@ from builders.portfolio.finance import api as portfolio_finance_api
 from builders.portfolio.imports import api as portfolio_imports_api
 from builders.portfolio.notifications import api as portfolio_notifications_api
 from builders.portfolio.parking import api as portfolio_parking_api
-from builders.portfolio.registrars.api import connections as portfolio_registrars_api
+from builders.portfolio.registrars.api import (
+    connections as portfolio_registrars_api,
+    inventory as registrar_inventory_api,
+    runs as registrar_runs_api,
+)
 from builders.portfolio.renewals import api as portfolio_renewals_api
 from builders.portfolio.team import api as portfolio_team_api
 from builders.probes import api as probes_api, service as probes
@@ -77,6 +81,8 @@ ROUTERS = [
         portfolio_notifications_api.router,
         portfolio_parking_api.router,
         portfolio_registrars_api.router,
+        registrar_inventory_api.router,
+        registrar_runs_api.router,
         portfolio_renewals_api.router,
         portfolio_team_api.router,
         portfolio_domains_api.router,

@@ -20,6 +20,7 @@ from builders.portfolio.domains import jobs as portfolio_domains_jobs
 from builders.portfolio.imports import jobs as portfolio_imports_jobs
 from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
 from builders.portfolio.notifications import jobs as portfolio_notifications_jobs
+from builders.portfolio.registrars import jobs as portfolio_registrars_jobs
 from builders.portfolio.renewals import jobs as portfolio_renewals_jobs
 from builders.portfolio.team import jobs as portfolio_team_jobs
 from builders.profile import jobs as profile_jobs
@@ -47,6 +48,7 @@ JOBS = [
     portfolio_domains_jobs,
     portfolio_ledger_jobs,
     portfolio_imports_jobs,
+    portfolio_registrars_jobs,
     portfolio_renewals_jobs,
 ]
 

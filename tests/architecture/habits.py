@@ -17,6 +17,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/sandbox/finishing.py:give_up": "whatever is wrong with one part of an end, the promotion must end",
     "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",
     "builders/portfolio/imports/jobs.py:run_import": "an import that always fails must end, to be undone",
+    "builders/portfolio/registrars/jobs.py:sync_registrar": "a sync that always fails must end, for the next one",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",
     "builders/kit/process/log.py:_readable": "any object may be logged, and logging never raises",
     "builders/kit/process/log.py:emit": "as above, for records of the standard library",

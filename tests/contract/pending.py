@@ -2,9 +2,7 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/portfolio/registrars/inventory",
         "GET /v1/portfolio/registrars/reconcile",
-        "POST /v1/portfolio/registrars/sync",
         "POST /v1/portfolio/registrars/billing/sync",
         "POST /v1/portfolio/registrars/billing/ensure",
         "GET /v1/portfolio/registrars/billing/charges",

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import stamina
 
 from builders.demo.registrars.fake import FakeServer
 from builders.kit.outbound.client import Outbound
@@ -20,3 +21,16 @@ async def outbound(fakes: FakeServer) -> AsyncIterator[Outbound]:
     """A client that may reach the fakes."""
     async with Outbound(Settings.model_validate({"outbound_allow": [fakes.address]})) as client:
         yield client
+
+
+@pytest.fixture
+def worker(settings: Settings, fakes: FakeServer) -> Settings:
+    """Settings of a worker that may reach the fakes."""
+    return settings.model_copy(update={"outbound_allow": (fakes.address,)})
+
+
+@pytest.fixture(autouse=True)
+def no_waits() -> Iterator[None]:
+    """Try again at once."""
+    with stamina.set_testing(True, attempts=3, cap=True):
+        yield

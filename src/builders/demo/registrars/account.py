@@ -82,5 +82,5 @@ class FakeAccount:
     domains: list[FakeDomain] = field(default_factory=list)
     orders: list[FakePurchase] = field(default_factory=list)
     transfers: list[FakeTransfer] = field(default_factory=list)
-    faults: deque[Fault] = field(default_factory=deque)  # one for each of the next requests
+    faults: deque[Fault | None] = field(default_factory=deque)  # for each of the next requests; None: no fault
     requests: int = 0

@@ -28,6 +28,9 @@ from builders.kit.process.secret_keys import Keyring
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 
+EXTERNAL = "external"  # lane of jobs that wait for other services: they take no place of the others
+EXTERNAL_CONCURRENCY = 32  # of them that one worker runs at once
+MAIN = "default"  # lane of all others; procrastinate's own name
 SHUTDOWN_GRACE_S = 20  # for running jobs when the worker stops
 RECONNECT_INTERVAL_S = 1.0  # before reconnecting to an unavailable database
 MAX_STARTS = 12  # of a job whose workers were killed; then it fails
@@ -59,16 +62,23 @@ _log = log.get_logger()
 logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it logs each job that is enqueued
 
 
-async def defer(conn: Conn, task: Task[Any, Any, Any] | str, *, once: str | None = None, **ids: str | int) -> None:
+async def defer(
+    conn: Conn,
+    task: Task[Any, Any, Any] | str,
+    *,
+    once: str | None = None,
+    lane: str | None = None,
+    **ids: str | int,
+) -> None:
     """Enqueue a job that exists if and only if the transaction of `conn` commits.
 
     `task` is the task, or its name in a module that `jobs.py` imports. `once` is a queueing lock: while a job with
-    this lock is waiting, no second one is enqueued.
+    this lock is waiting, no second one is enqueued. `lane` is MAIN or EXTERNAL, by default that of the task.
     """
     configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
     try:
         async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
-            await configure(connection=conn, queueing_lock=once).defer_async(**ids)
+            await configure(connection=conn, queueing_lock=once, queue=lane).defer_async(**ids)
     except AlreadyEnqueued:
         _log.debug("job_already_waiting", task=task if isinstance(task, str) else task.name, once=once)
 
@@ -120,16 +130,34 @@ async def run(database: Database, settings: Settings) -> None:
     After the cancellation, running jobs have SHUTDOWN_GRACE_S seconds to finish.
     """
     async with _open_queue(database):
-        while True:
-            try:
+        lanes = {MAIN: settings.worker_concurrency, EXTERNAL: EXTERNAL_CONCURRENCY}
+        running = [
+            asyncio.create_task(_run_lane(database, settings, lane, concurrency=count))
+            for lane, count in lanes.items()
+        ]
+        try:
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)  # a lane ends by an error alone
+        finally:
+            for each in running:
+                each.cancel()  # once: a second time would not let its jobs finish
+            await asyncio.wait(running)
+            errors = [each.exception() for each in running if not each.cancelled()]
+        for error in filter(None, errors):
+            raise error
+
+
+async def _run_lane(database: Database, settings: Settings, lane: str, *, concurrency: int) -> None:
+    while True:
+        try:
+            if lane == MAIN:
                 await _enqueue_at_start(database)
-                await _run_worker(database, settings, concurrency=settings.worker_concurrency)
-            except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
-                current = asyncio.current_task()
-                if current is not None and current.cancelling():  # cancelled while the database was unavailable
-                    raise
-                _log.warning("jobs_delayed", error=str(error.__cause__ or error))
-            await asyncio.sleep(RECONNECT_INTERVAL_S)
+            await _run_worker(database, settings, queues=[lane], concurrency=concurrency)
+        except (ConnectorException, DatabaseUnavailable, DatabaseBusy) as error:
+            current = asyncio.current_task()
+            if current is not None and current.cancelling():  # cancelled while the database was unavailable
+                raise
+            _log.warning("jobs_delayed", error=str(error.__cause__ or error))
+        await asyncio.sleep(RECONNECT_INTERVAL_S)
 
 
 async def run_pending(database: Database, settings: Settings) -> None:

@@ -53,6 +53,13 @@ class NotAtProvider(Problem):
     status, code = 409, "domain_not_at_provider"
 
 
+class RunNotFound(Problem):
+    """There is no such run."""
+
+    status, code = 404, "registrar_run_not_found"
+    remedy = "Start one: POST /v1/portfolio/registrars/sync."
+
+
 class ProviderAuthFailed(Problem):
     """The registrar does not accept the credentials."""
 

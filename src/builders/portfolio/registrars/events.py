@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment
+from builders.portfolio.registrars.run_records import PartError, PartState, Run
 
 
 class RegistrarData(BaseModel):
@@ -85,4 +86,105 @@ def registrar_data(connection: Connection) -> RegistrarData:
         environment=connection.environment,
         status=connection.status,
         status_detail=connection.status_detail,
+    )
+
+
+class SyncedRegistrar(BaseModel):
+    """What a sync did with one connection."""
+
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    state: Annotated[PartState, Field(description="How it ended.")]
+    seen: Annotated[int, Field(description="Domains that the registrar listed.")]
+    updated: Annotated[int, Field(description="Domains of the portfolio that were changed.")]
+    missing: Annotated[int, Field(description="Domains that the registrar no longer listed.")]
+    error: Annotated[str | None, Field(description="Code of the failure; null without one.")]
+
+
+class SyncCompletedData(BaseModel):
+    """A sync that has ended. `GET /v1/portfolio/registrars/runs/{run_id}` has its changes."""
+
+    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    registrars: Annotated[list[SyncedRegistrar], Field(description="What became of each connection.")]
+
+
+class SyncFailedData(BaseModel):
+    """A connection that could not be synced; the others of the run are not affected."""
+
+    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection: Annotated[str, Field(description="Name of the connection, among several to one registrar.")]
+    code: Annotated[str, Field(description="Code of the failure, such as `provider_auth_failed`.")]
+    message: Annotated[str, Field(description="The failure in a sentence.")]
+    hint: Annotated[str | None, Field(description="What can be done; null when it is tried again by itself.")]
+
+
+_RUN_ID = UUID("0193a1b2-0000-7000-8000-000000000045")
+SYNC_COMPLETED = declare(
+    Event(
+        name="portfolio.sync.completed",
+        version=1,
+        description="A sync has ended, for at least one connection with success.",
+        example=SyncCompletedData(
+            run_id=_RUN_ID,
+            registrars=[
+                SyncedRegistrar(
+                    connection_id=_EXAMPLE.connection_id,
+                    provider="porkbun",
+                    state=PartState.COMPLETED,
+                    seen=180,
+                    updated=12,
+                    missing=1,
+                    error=None,
+                )
+            ],
+        ),
+    )
+)
+SYNC_FAILED = declare(
+    Event(
+        name="portfolio.sync.failed",
+        version=1,
+        description="A connection could not be synced. Of scheduled syncs, only the first failure in a row.",
+        example=SyncFailedData(
+            run_id=_RUN_ID,
+            connection_id=_EXAMPLE.connection_id,
+            provider="porkbun",
+            connection="default",
+            code="provider_unavailable",
+            message="The registrar does not respond.",
+            hint=None,
+        ),
+    )
+)
+
+
+def sync_completed_data(run: Run) -> SyncCompletedData:
+    """Return the data of the event about a sync that has ended."""
+    registrars = [
+        SyncedRegistrar(
+            connection_id=each.connection_id,
+            provider=each.provider,
+            state=each.state,
+            seen=each.counts.get("seen", 0),
+            updated=each.counts.get("updated", 0),
+            missing=each.counts.get("missing", 0),
+            error=None if each.error is None else each.error.code,
+        )
+        for each in run.parts
+    ]
+    return SyncCompletedData(run_id=run.id, registrars=registrars)
+
+
+def sync_failed_data(connection: Connection, *, run_id: UUID, error: PartError) -> SyncFailedData:
+    """Return the data of the event about a connection that could not be synced."""
+    return SyncFailedData(
+        run_id=run_id,
+        connection_id=connection.id,
+        provider=connection.provider,
+        connection=connection.name,
+        code=error.code,
+        message=error.message,
+        hint=error.hint,
     )

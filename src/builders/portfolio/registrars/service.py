@@ -13,11 +13,50 @@ from builders.portfolio.registrars.errors import (
     PROVIDER_REFUSALS as PROVIDER_REFUSALS,
     NotConnected as NotConnected,
     ProviderNotFound as ProviderNotFound,
+    RunNotFound as RunNotFound,
     problem_of as problem_of,
 )
 from builders.portfolio.registrars.failures import (
     RegistrarFailed as RegistrarFailed,
     RegistrarFailure as RegistrarFailure,
 )
+from builders.portfolio.registrars.inventory import (
+    delete_inventory as delete_inventory,
+    find_holdings as find_holdings,
+    list_inventory as list_inventory,
+    list_snapshots as list_snapshots,
+)
+from builders.portfolio.registrars.inventory_records import (
+    Holding as Holding,
+    InventorySource as InventorySource,
+    Snapshot as Snapshot,
+)
 from builders.portfolio.registrars.listing import list_registrars as list_registrars
 from builders.portfolio.registrars.providers import get_profile as get_profile
+from builders.portfolio.registrars.run_records import (
+    PartError as PartError,
+    PartState as PartState,
+    Run as Run,
+    RunKind as RunKind,
+    RunPart as RunPart,
+    RunState as RunState,
+)
+from builders.portfolio.registrars.runs import (
+    JOBS as JOBS,
+    PartLost as PartLost,
+    advance_part as advance_part,
+    begin_part as begin_part,
+    find_earlier_part as find_earlier_part,
+    finish_part as finish_part,
+    get_run as get_run,
+    part_error as part_error,
+    prune_runs as prune_runs,
+    start_run as start_run,
+    wait_for_run as wait_for_run,
+)
+from builders.portfolio.registrars.syncing import (
+    abandon_part as abandon_part,
+    refresh_inventory as refresh_inventory,
+    schedule_syncs as schedule_syncs,
+    sync_part as sync_part,
+)

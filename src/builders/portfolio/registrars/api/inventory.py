@@ -1,0 +1,55 @@
+"""/v1/portfolio/registrars/inventory."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query
+
+from builders.kit.db.connections import Reads
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.pagination import PageQuery
+from builders.kit.http.routes import Router
+from builders.portfolio.registrars import inventory_replies, service as registrars
+from builders.portfolio.registrars.inventory_records import InventoryFilters
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
+Reader = Annotated[Caller, needs("registrars:read")]
+
+
+def inventory_filters(
+    provider: Annotated[str | None, Query(max_length=80, description="Only domains at this registrar.")] = None,
+    matched: Annotated[
+        bool | None, Query(description="Only domains that the portfolio has, or with `false` has not.")
+    ] = None,
+    stale: Annotated[
+        bool | None,
+        Query(
+            description="Only domains that are missing or were not listed for 48 hours, or with `false` others."
+        ),
+    ] = None,
+) -> InventoryFilters:
+    """Return which holdings are listed."""
+    return InventoryFilters(
+        provider=None if provider is None else provider.strip().lower(), matched=matched, stale=stale
+    )
+
+
+@router.get(
+    "/inventory",
+    response_model=inventory_replies.RegistrarInventory,
+    responses=problems(*team.ACCESS_REFUSALS),
+)
+async def list_registrar_inventory(
+    caller: Reader,
+    conn: Reads,
+    page: PageQuery,
+    filters: Annotated[InventoryFilters, Depends(inventory_filters)],
+    portfolio: team.PortfolioAccount = None,
+) -> inventory_replies.RegistrarInventory:
+    """List the domains that registrars hold, as their latest listings had them."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await registrars.list_inventory(conn, account_id=access.portfolio_id, filters=filters, page=page)
+    snapshots = await registrars.list_snapshots(conn, account_id=access.portfolio_id)
+    return inventory_replies.inventory_reply(found, snapshots, shows_finance=team.shows_finance(access))

@@ -1,0 +1,77 @@
+"""/v1/portfolio/registrars/sync and /v1/portfolio/registrars/runs."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Path, Query
+
+from builders.kit.db.connections import Pool, Reads
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.portfolio.registrars import run_replies, service as registrars
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
+Reader = Annotated[Caller, needs("registrars:read")]
+Writer = Annotated[Caller, needs("registrars:write")]
+RunId = Annotated[UUID, Path(description="Identifier of the run."), ResourceId(registrars.RunNotFound)]
+MAX_PROVIDERS = 100
+SYNCS = declare(
+    Policy(name="portfolio_syncs", quota=120, window_s=3_600, by="account", counts="Syncs with registrars.")
+)
+
+
+@router.post(
+    "/sync",
+    response_model=run_replies.RegistrarRun,
+    responses=problems(*team.ACCESS_REFUSALS, registrars.ProviderNotFound, registrars.NotConnected, InFlight),
+    dependencies=[rate_limit(SYNCS)],
+)
+async def sync_registrars(
+    caller: Writer,
+    database: Pool,
+    provider: Annotated[
+        list[str] | None,
+        Query(max_length=MAX_PROVIDERS, description="Only connections to this registrar; may be repeated."),
+    ] = None,
+    dry_run: Annotated[
+        bool, Query(description="Whether to report what the sync would change, and write nothing.")
+    ] = False,
+    wait: Annotated[float, Query(ge=0, le=30, description="Seconds to wait for its end.")] = 15,
+    portfolio: team.PortfolioAccount = None,
+) -> run_replies.RegistrarRun:
+    """Update the inventory and the portfolio from the registrars.
+
+    Each connection is listed by a job of its own: one that fails, hangs or is rate-limited affects no other. On
+    domains of the portfolio, the expiry and auto-renew become those of the registrar; other fields are filled in
+    where they are unknown. What the registrar does not say overwrites nothing, and no domain is added or removed.
+    The reply is the run as it is after `wait` seconds; `GET /v1/portfolio/registrars/runs/{run_id}` reads it
+    later. While all connections are being synced, the reply is the run that is under way.
+    """
+    async with database.transaction() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+        run = await registrars.refresh_inventory(
+            conn, account_id=access.portfolio_id, providers=provider, dry_run=dry_run
+        )
+    run = await registrars.wait_for_run(database, account_id=run.account_id, run_id=run.id, timeout_s=wait)
+    return run_replies.run_reply(run, shows_finance=team.shows_finance(access))
+
+
+@router.get(
+    "/runs/{run_id}",
+    response_model=run_replies.RegistrarRun,
+    responses=problems(*team.ACCESS_REFUSALS, registrars.RunNotFound),
+    openapi_extra=BEYOND_SPEC,
+)
+async def get_registrar_run(
+    run_id: RunId, caller: Reader, conn: Reads, portfolio: team.PortfolioAccount = None
+) -> run_replies.RegistrarRun:
+    """Read the progress and the result of a run."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    run = await registrars.get_run(conn, account_id=access.portfolio_id, run_id=run_id)
+    return run_replies.run_reply(run, shows_finance=team.shows_finance(access))

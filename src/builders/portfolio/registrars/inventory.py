@@ -1,0 +1,52 @@
+"""The inventory: what registrars hold, as their latest listings had it."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import Page, PageRequest
+from builders.kit.values import clock, ids
+from builders.portfolio.registrars.inventory_records import (
+    FRESH_FOR,
+    Holding,
+    InventoryFilters,
+    InventoryItem,
+    Snapshot,
+)
+from builders.portfolio.registrars.store import holdings as store
+
+
+async def list_inventory(
+    conn: Conn, *, account_id: UUID, filters: InventoryFilters, page: PageRequest
+) -> Page[InventoryItem]:
+    """Return what registrars hold, by domain."""
+    after = ("", ids.NIL) if page.after is None else (str(page.after[0]), UUID(str(page.after[1])))
+    rows = await store.list_page(
+        conn,
+        account_id=account_id,
+        filters=filters,
+        after=after,
+        limit=page.limit + 1,
+        fresh=clock.now() - FRESH_FOR,
+    )
+    return page.cut(rows, key=lambda each: (each.domain, str(each.connection_id)))
+
+
+async def list_snapshots(conn: Conn, *, account_id: UUID) -> Sequence[Snapshot]:
+    """Return the latest listing of each connection, by provider."""
+    return await store.list_snapshots(conn, account_id=account_id)
+
+
+async def find_holdings(
+    conn: Conn, *, account_id: UUID, domains: Sequence[str]
+) -> Mapping[str, Sequence[Holding]]:
+    """Return what connections say of some domains, by domain; without the domains of which none says anything."""
+    found: dict[str, list[Holding]] = {}
+    for each in await store.list_of_domains(conn, account_id=account_id, domains=domains):
+        found.setdefault(each.domain, []).append(each)
+    return found
+
+
+async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
+    """Delete what is known of a connection; return how many domains."""
+    return await store.delete(conn, account_id=account_id, connection_id=connection_id)

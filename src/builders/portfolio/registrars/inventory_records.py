@@ -1,0 +1,78 @@
+"""Records of the inventory: what registrars hold, as their latest listings had it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from builders.kit.values.money import Money
+from builders.portfolio.registrars.records import HeldStatus
+
+FRESH_FOR = timedelta(hours=48)  # what was not seen for longer is stale
+
+
+class InventorySource(StrEnum):
+    """Where a holding comes from."""
+
+    API = "api"  # of the registrar
+    IMPORT = "import"  # a file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A domain at a connection. None: the registrar does not say."""
+
+    connection_id: UUID
+    provider: str
+    domain: str  # A-label
+    expires_at: datetime | None
+    registered_at: datetime | None
+    auto_renew: bool | None
+    locked: bool | None
+    privacy: bool | None
+    status: HeldStatus
+    status_raw: str | None
+    nameservers: Sequence[str] | None
+    renewal_price: Money | None
+    source: InventorySource
+    listing_id: UUID  # the last listing that had it
+    first_seen_at: datetime
+    last_seen_at: datetime
+    missing_since: datetime | None  # the first complete listing without it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", HeldStatus(self.status))
+        object.__setattr__(self, "source", InventorySource(self.source))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryItem(Holding):
+    """A holding, and the domain of the portfolio with its name."""
+
+    domain_id: UUID | None  # None: the portfolio does not have it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The latest listing of a connection."""
+
+    connection_id: UUID
+    provider: str
+    source: InventorySource
+    taken_at: datetime
+    is_complete: bool
+    domains: int  # that it had
+    last_complete_at: datetime | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", InventorySource(self.source))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryFilters:
+    """Which holdings are listed. None: any."""
+
+    provider: str | None = None
+    matched: bool | None = None  # the portfolio has the domain
+    stale: bool | None = None  # missing, or not seen for FRESH_FOR

@@ -1,0 +1,144 @@
+"""Replies about the inventory."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.pagination import Page
+from builders.kit.values import clock, domain_names
+from builders.kit.values.money import Money
+from builders.portfolio.registrars.inventory_records import InventoryItem, InventorySource, Snapshot
+from builders.portfolio.registrars.records import HeldStatus
+
+_CONNECTION_ID = "0193a1b2-0000-7000-8000-000000000041"
+_HOLDING: JsonDict = {
+    "provider": "porkbun",
+    "connection_id": _CONNECTION_ID,
+    "domain": "harbour.com",
+    "unicode": "harbour.com",
+    "expires_at": "2027-03-01T12:00:00Z",
+    "registered_at": "2020-03-01T12:00:00Z",
+    "auto_renew": True,
+    "locked": True,
+    "privacy": True,
+    "status": "active",
+    "status_raw": "ACTIVE",
+    "nameservers": ["ns1.example.net", "ns2.example.net"],
+    "renewal_price": {"amount": "10.98", "currency": "USD"},
+    "in_portfolio": True,
+    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
+    "first_seen_at": "2026-01-01T09:30:00Z",
+    "last_seen_at": "2026-01-05T09:30:00Z",
+    "missing_since": None,
+    "source": "api",
+}
+_SNAPSHOT: JsonDict = {
+    "provider": "porkbun",
+    "connection_id": _CONNECTION_ID,
+    "taken_at": "2026-01-05T09:30:00Z",
+    "age_s": 3600,
+    "complete": True,
+    "last_complete_at": "2026-01-05T09:30:00Z",
+    "domains": 128,
+    "source": "api",
+}
+Provider = Annotated[str, Field(description="The registrar.")]
+ConnectionId = Annotated[UUID, Field(description="Identifier of the connection.")]
+
+
+class HeldDomainReply(Reply):
+    """A domain that a registrar holds. Null: the registrar does not say."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_HOLDING))
+
+    provider: Provider
+    connection_id: ConnectionId
+    domain: Annotated[str, Field(description="The domain, an A-label.")]
+    unicode: Annotated[str, Field(description="The domain as people read it.")]
+    expires_at: Annotated[datetime | None, Field(description="When it expires.")]
+    registered_at: Annotated[datetime | None, Field(description="When it was registered.")]
+    auto_renew: Annotated[bool | None, Field(description="Whether the registrar renews it by itself.")]
+    locked: Annotated[bool | None, Field(description="Whether the registrar refuses transfers.")]
+    privacy: Annotated[bool | None, Field(description="Whether the registrar hides who holds it.")]
+    status: Annotated[HeldStatus, Field(description="Its state at the registrar.")]
+    status_raw: Annotated[str | None, Field(description="The same in the registrar's own words.")]
+    nameservers: Annotated[list[str] | None, Field(description="Its name servers.")]
+    renewal_price: Annotated[Money | None, Field(description="What the registrar asks for a renewal.")]
+    in_portfolio: Annotated[bool, Field(description="Whether the portfolio has the domain.")]
+    domain_id: Annotated[UUID | None, Field(description="Identifier of the portfolio domain; null without one.")]
+    first_seen_at: Annotated[datetime, Field(description="The first listing that had it.")]
+    last_seen_at: Annotated[datetime, Field(description="The last listing that had it.")]
+    missing_since: Annotated[
+        datetime | None,
+        Field(description="The first complete listing that no longer had it; null while it is held."),
+    ]
+    source: Annotated[
+        InventorySource, Field(description="Where it is from: the registrar's `api`, or an `import`.")
+    ]
+
+
+class SnapshotReply(Reply):
+    """The latest listing of a connection."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_SNAPSHOT))
+
+    provider: Provider
+    connection_id: ConnectionId
+    taken_at: Annotated[datetime, Field(description="When it ended.")]
+    age_s: Annotated[int, Field(description="Seconds since then.")]
+    complete: Annotated[bool, Field(description="Whether it came to the end; else domains may be out of date.")]
+    last_complete_at: Annotated[
+        datetime | None, Field(description="The latest complete listing; null without one.")
+    ]
+    domains: Annotated[int, Field(description="Domains that it had.")]
+    source: Annotated[
+        InventorySource, Field(description="Where it is from: the registrar's `api`, or an `import`.")
+    ]
+
+
+class RegistrarInventory(Reply):
+    """A page of what registrars hold."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {"items": [_HOLDING], "next_cursor": None, "snapshots": [_SNAPSHOT], "redacted": []}
+        )
+    )
+
+    items: Annotated[list[HeldDomainReply], Field(description="The domains of this page, by name.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
+    snapshots: Annotated[list[SnapshotReply], Field(description="The latest listing of each connection.")]
+    redacted: Annotated[list[str], Field(description="`finance` when amounts are left out; else empty.")]
+
+
+def inventory_reply(
+    page: Page[InventoryItem], snapshots: Sequence[Snapshot], *, shows_finance: bool
+) -> RegistrarInventory:
+    """Return a page of the inventory; without finance, without prices."""
+    return RegistrarInventory(
+        items=[_item(each, shows_finance=shows_finance) for each in page.items],
+        next_cursor=page.next_cursor,
+        snapshots=[_snapshot(each) for each in snapshots],
+        redacted=[] if shows_finance else ["finance"],
+    )
+
+
+def _item(item: InventoryItem, *, shows_finance: bool) -> HeldDomainReply:
+    return HeldDomainReply.from_record(
+        item,
+        unicode=domain_names.unicode_of(item.domain),
+        renewal_price=item.renewal_price if shows_finance else None,
+        in_portfolio=item.domain_id is not None,
+    )
+
+
+def _snapshot(snapshot: Snapshot) -> SnapshotReply:
+    age_s = max(0, int((clock.now() - snapshot.taken_at).total_seconds()))
+    return SnapshotReply.from_record(snapshot, age_s=age_s, complete=snapshot.is_complete)

@@ -1,0 +1,59 @@
+"""Jobs of registrar connections."""
+
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.jobs import queue
+from builders.kit.outbound import client
+from builders.kit.process import log
+from builders.portfolio.registrars import service as registrars
+
+TRIES = 6  # of a job that fails otherwise than by the database
+
+_log = log.get_logger()
+
+
+@queue.app.task(name="portfolio.sync_registrar", queue=queue.EXTERNAL, retry=queue.RETRY, pass_context=True)
+async def sync_registrar(context: JobContext, account_id: str, run_id: str, connection_id: str) -> None:
+    """List the domains of one connection; abandon it when that keeps failing on our side."""
+    database = queue.database(context)
+    target = {"account_id": UUID(account_id), "run_id": UUID(run_id), "connection_id": UUID(connection_id)}
+    outbound = await queue.get_shared(context, client.open_client)
+    try:
+        await registrars.sync_part(database, **target, outbound=outbound, keyring=queue.keyring(context))
+    except (DatabaseUnavailable, DatabaseBusy):
+        raise
+    except Exception:
+        if context.job.attempts < TRIES:
+            raise
+        _log.exception("sync_abandoned", account_id=account_id, run_id=run_id, connection_id=connection_id)
+        async with database.transaction() as conn:
+            await registrars.abandon_part(conn, **target)
+
+
+@queue.app.periodic(cron="*/5 * * * *")
+@queue.app.task(name="portfolio.schedule_syncs", queueing_lock="portfolio.schedule_syncs", pass_context=True)
+async def schedule_syncs(context: JobContext, timestamp: int) -> None:
+    """Start the syncs of connections whose interval has passed."""
+    del timestamp
+    after: tuple[UUID, UUID] | None = None
+    is_first = True
+    while after is not None or is_first:
+        is_first = False
+        async with queue.database(context).transaction() as conn:
+            after = await registrars.schedule_syncs(conn, after=after)
+
+
+@queue.app.periodic(cron="41 4 * * *")
+@queue.app.task(
+    name="portfolio.prune_registrar_runs", queueing_lock="portfolio.prune_registrar_runs", pass_context=True
+)
+async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
+    """Delete runs that are older than 90 days."""
+    del timestamp
+    is_open = True
+    while is_open:
+        async with queue.database(context).transaction() as conn:
+            is_open = await registrars.prune_runs(conn)

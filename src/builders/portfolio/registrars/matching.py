@@ -1,0 +1,156 @@
+"""What a listing changes in the domains of a portfolio. Pure.
+
+The expiry and auto-renew are the registrar's. Of the other fields, those that are unknown are filled in, and those
+that still have the value that the registrar said last follow it; a value that a member entered stays. What the
+registrar does not say changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time
+from typing import Any
+from uuid import UUID
+
+from pydantic_core import to_jsonable_python
+
+from builders.kit.values import domain_names
+from builders.kit.values.money import Money
+from builders.kit.values.patches import set_members
+from builders.portfolio.domains.records import MAX_NAMESERVERS, Domain, DomainPatch, ExpirySource
+from builders.portfolio.registrars.inventory_records import Holding
+from builders.portfolio.registrars.records import HeldDomain, HeldStatus
+
+MAX_NAME = 255  # characters of a name that is kept
+MAX_STATUS = 200
+# The fields whose changes are reported.
+REPORTED = (
+    "expires_at",
+    "auto_renew",
+    "locked",
+    "privacy",
+    "nameservers",
+    "renewal_price",
+    "registered_on",
+    "registrar",
+)
+_MIDNIGHT = time(tzinfo=UTC)
+
+
+def clean(page: Sequence[HeldDomain]) -> Mapping[str, HeldDomain]:
+    """Return the rows of a page by domain, as they can be stored; of a repeated domain the last one."""
+    return {
+        each.domain: _cleaned(each)
+        for each in page
+        if 0 < len(each.domain) <= MAX_NAME and "\0" not in each.domain
+    }
+
+
+def _cleaned(held: HeldDomain) -> HeldDomain:
+    status = held.status_raw
+    nameservers = held.nameservers
+    if nameservers is not None:
+        hosts = dict.fromkeys(filter(None, map(domain_names.find_a_label, nameservers)))
+        nameservers = list(hosts)[:MAX_NAMESERVERS] or None
+    return replace(
+        held,
+        status_raw=None if status is None else status.replace("\0", "")[:MAX_STATUS],
+        nameservers=nameservers,
+        renewal_price=None if held.renewal_price is None else held.renewal_price.quantized(),
+    )
+
+
+def row_of(held: HeldDomain) -> Mapping[str, Any]:
+    """Return a row as it is stored."""
+    price = held.renewal_price
+    return {
+        "domain": held.domain,
+        "expires_at": held.expires_at,
+        "registered_at": held.created_at,
+        "auto_renew": held.auto_renew,
+        "locked": held.locked,
+        "privacy": held.privacy,
+        "status": held.status.value,
+        "status_raw": held.status_raw,
+        "nameservers": None if held.nameservers is None else list(held.nameservers),
+        "renewal_price": None if price is None else f"{price.amount:f}",
+        "renewal_currency": None if price is None else price.currency,
+    }
+
+
+def is_source(
+    domain: Domain, *, connection_id: UUID, held: HeldDomain, holders: frozenset[tuple[str, UUID]]
+) -> bool:
+    """Return whether a connection keeps a domain up to date.
+
+    A domain that several connections hold follows the one that it is connected to, while that one has it.
+    """
+    if held.status is HeldStatus.GONE:
+        return False
+    return domain.connection_id in {None, connection_id} or (domain.domain, domain.connection_id) not in holders
+
+
+def patch_of(
+    domain: Domain, held: HeldDomain, *, before: Holding | None, connection_id: UUID, registrar: str
+) -> DomainPatch:
+    """Return what a row changes in a domain; `before` is what the registrar said last."""
+    members: dict[str, Any] = {} if domain.connection_id == connection_id else {"connection_id": connection_id}
+    if domain.registrar is None:
+        members["registrar"] = registrar
+    if held.expires_at is not None:
+        members["expires_at"] = _better_expiry(domain.expires_at, held.expires_at)
+        members["expiry_source"] = ExpirySource.REGISTRAR
+    if held.auto_renew is not None:
+        members["auto_renew"] = held.auto_renew
+    said = None if before is None else _facts(before)
+    for name, value in _facts(held).items():
+        present = getattr(domain, name)
+        present = list(present) if isinstance(present, Sequence) else present
+        follows = present in (None, []) or (said is not None and present == said[name])
+        if value is not None and follows:
+            members[name] = value
+    changed = {name: value for name, value in members.items() if getattr(domain, name) != value}
+    if "expires_at" in changed:
+        changed["expiry_source"] = ExpirySource.REGISTRAR  # else it would count as entered by hand
+    return DomainPatch(**changed)
+
+
+def _better_expiry(known: datetime | None, said: datetime) -> datetime:
+    """Return the expiry that the registrar says; where it says only the day, a known time of that day stays."""
+    is_day = said.timetz() == _MIDNIGHT
+    return known if known is not None and is_day and known.date() == said.date() else said
+
+
+def _facts(held: HeldDomain | Holding) -> Mapping[str, Any]:
+    created_at = held.created_at if isinstance(held, HeldDomain) else held.registered_at
+    return {
+        "locked": held.locked,
+        "privacy": held.privacy,
+        "nameservers": None if held.nameservers is None else list(held.nameservers),
+        "renewal_price": held.renewal_price,
+        "registered_on": None if created_at is None else created_at.date(),
+    }
+
+
+def reported_changes(domain: Domain, patch: DomainPatch) -> Sequence[Mapping[str, Any]]:
+    """Return the changed fields of a domain, in JSON."""
+    after = replace(domain, **set_members(patch))
+    return [
+        {
+            "domain": domain.domain,
+            "domain_id": str(domain.id),
+            "field": name,
+            "from": _json(getattr(domain, name)),
+            "to": _json(getattr(after, name)),
+        }
+        for name in REPORTED
+        if getattr(domain, name) != getattr(after, name)
+    ]
+
+
+def replaces_known(domain: Domain, patch: DomainPatch) -> bool:
+    """Return whether a change replaces a known value, and is not only one that was unknown."""
+    return any(getattr(domain, name) not in (None, [], ()) for name in set_members(patch) if name in REPORTED)
+
+
+def _json(value: Any) -> Any:  # a field of a domain, in JSON
+    return value.to_wire() if isinstance(value, Money) else to_jsonable_python(value)

@@ -1,0 +1,222 @@
+"""Replies about runs."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.fields import CreatedAt
+from builders.portfolio.registrars.run_records import MAX_CHANGES, PartState, Run, RunKind, RunPart, RunState
+
+_MONEY_FIELDS = frozenset({"renewal_price"})
+_RUN: JsonDict = {
+    "run_id": "0193a1b2-0000-7000-8000-000000000045",
+    "kind": "sync",
+    "state": "completed",
+    "dry_run": False,
+    "providers": [
+        {
+            "provider": "porkbun",
+            "connection_id": "0193a1b2-0000-7000-8000-000000000041",
+            "state": "completed",
+            "seen": 128,
+            "matched": 120,
+            "updated": 1,
+            "unchanged": 119,
+            "new": 3,
+            "missing": 0,
+            "counts": {"seen": 128, "matched": 120, "updated": 1, "new": 3, "missing": 0},
+            "error": None,
+            "started_at": "2026-01-05T09:30:00Z",
+            "finished_at": "2026-01-05T09:30:04Z",
+        },
+        {
+            "provider": "godaddy",
+            "connection_id": "0193a1b2-0000-7000-8000-000000000042",
+            "state": "failed",
+            "seen": 0,
+            "matched": 0,
+            "updated": 0,
+            "unchanged": 0,
+            "new": 0,
+            "missing": 0,
+            "counts": {},
+            "error": {
+                "code": "provider_rate_limited",
+                "message": "The registrar accepts no more requests for now.",
+                "hint": None,
+                "retry_at": "2026-01-05T10:30:00Z",
+                "run_id": None,
+            },
+            "started_at": "2026-01-05T09:30:00Z",
+            "finished_at": "2026-01-05T09:30:01Z",
+        },
+    ],
+    "changes": [
+        {
+            "domain": "harbour.com",
+            "domain_id": "0193a1b2-0000-7000-8000-000000000030",
+            "provider": "porkbun",
+            "field": "expires_at",
+            "from": "2026-03-01T00:00:00Z",
+            "to": "2027-03-01T00:00:00Z",
+        }
+    ],
+    "summary": {
+        "completed": 1,
+        "failed": 1,
+        "skipped": 0,
+        "running": 0,
+        "seen": 128,
+        "matched": 120,
+        "updated": 1,
+        "unchanged": 119,
+        "new": 3,
+        "missing": 0,
+    },
+    "redacted": [],
+    "created_at": "2026-01-05T09:30:00Z",
+    "finished_at": "2026-01-05T09:30:04Z",
+}
+Seen = Annotated[int, Field(description="Domains that were listed.")]
+Matched = Annotated[int, Field(description="Of these, domains that the portfolio has.")]
+Updated = Annotated[int, Field(description="Domains of the portfolio that changed, or would change.")]
+Unchanged = Annotated[int, Field(description="Domains of the portfolio whose values were the same.")]
+New = Annotated[int, Field(description="Domains that the inventory did not have.")]
+Missing = Annotated[int, Field(description="Domains that a complete listing no longer had.")]
+
+
+class PartErrorReply(Reply):
+    """Why a connection was not synced."""
+
+    code: Annotated[
+        str, Field(description="Stable code, such as `provider_auth_failed` or `connection_disabled`.")
+    ]
+    message: Annotated[str, Field(description="The same in a sentence.")]
+    hint: Annotated[str | None, Field(description="What can be done; null without a hint.")]
+    retry_at: Annotated[datetime | None, Field(description="When the registrar accepts requests again, if known.")]
+    run_id: Annotated[UUID | None, Field(description="The run that works on the connection already, if one does.")]
+
+
+class RunProvider(Reply):
+    """What a run did with one connection."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    state: Annotated[
+        PartState,
+        Field(description="`skipped` and `unsupported`: nothing was done, and `error` says why."),
+    ]
+    seen: Seen
+    matched: Matched
+    updated: Updated
+    unchanged: Unchanged
+    new: New
+    missing: Missing
+    counts: Annotated[dict[str, int], Field(description="All counts by name, those of a billing run too.")]
+    error: Annotated[PartErrorReply | None, Field(description="Why it was not done; null without an error.")]
+    started_at: Annotated[datetime | None, Field(description="When it started; null before.")]
+    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+
+
+class RunChange(Reply):
+    """A changed field of a domain."""
+
+    domain: Annotated[str, Field(description="The domain, an A-label.")]
+    domain_id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    provider: Annotated[str, Field(description="The registrar that the value is from.")]
+    field: Annotated[str, Field(description="The field, such as `expires_at`.")]
+    from_: Annotated[Any, Field(alias="from", description="The value before; null when it was not known.")]
+    to: Annotated[Any, Field(description="The value of the registrar.")]
+
+
+class RunSummary(Reply):
+    """The sums over all connections."""
+
+    completed: Annotated[int, Field(description="Connections that were synced.")]
+    failed: Annotated[int, Field(description="Connections that failed.")]
+    skipped: Annotated[int, Field(description="Connections that were skipped, or offer no list.")]
+    running: Annotated[int, Field(description="Connections that are still to be done.")]
+    seen: Seen
+    matched: Matched
+    updated: Updated
+    unchanged: Unchanged
+    new: New
+    missing: Missing
+
+
+class RegistrarRun(Reply):
+    """A run over the registrar connections of a portfolio."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_RUN))
+
+    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    kind: Annotated[RunKind, Field(description="`sync` lists domains, `billing` lists charges.")]
+    state: Annotated[
+        RunState,
+        Field(description="`queued` and `running`: a job works on it. `failed`: no connection could be synced."),
+    ]
+    dry_run: Annotated[bool, Field(description="Whether it only reports what it would change.")]
+    providers: Annotated[list[RunProvider], Field(description="What was done with each connection.")]
+    changes: Annotated[
+        list[RunChange],
+        Field(description=f"The first {MAX_CHANGES:,} changed fields; `updated` counts domains."),
+    ]
+    summary: Annotated[RunSummary, Field(description="The sums over all providers.")]
+    redacted: Annotated[list[str], Field(description="`finance` when amounts are left out; else empty.")]
+    created_at: CreatedAt
+    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+
+
+def run_reply(run: Run, *, shows_finance: bool) -> RegistrarRun:
+    """Return a run; without finance, changes of amounts have no values."""
+    providers = [_provider(each) for each in run.parts]
+    states = [each.state for each in run.parts]
+    sums = {name: sum(getattr(each, name) for each in providers) for name in _COUNTS}
+    changes = [{**change, "provider": each.provider} for each in run.parts for change in each.changes]
+    return RegistrarRun(
+        run_id=run.id,
+        kind=run.kind,
+        state=run.state,
+        dry_run=bool(run.options.get("dry_run")),
+        providers=providers,
+        changes=[_change(each, shows_finance=shows_finance) for each in changes[:MAX_CHANGES]],
+        summary=RunSummary(
+            completed=states.count(PartState.COMPLETED),
+            failed=states.count(PartState.FAILED),
+            skipped=states.count(PartState.SKIPPED) + states.count(PartState.UNSUPPORTED),
+            running=sum(each.is_open for each in states),
+            **sums,
+        ),
+        redacted=[] if shows_finance else ["finance"],
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+    )
+
+
+_INTERNAL = frozenset({"known"})
+_COUNTS = ("seen", "matched", "updated", "unchanged", "new", "missing")
+
+
+def _provider(part: RunPart) -> RunProvider:
+    counts = {name: part.counts.get(name, 0) for name in _COUNTS}
+    counts["unchanged"] = max(0, counts["matched"] - counts["updated"])
+    return RunProvider(
+        provider=part.provider,
+        connection_id=part.connection_id,
+        state=part.state,
+        counts={name: count for name, count in part.counts.items() if name not in _INTERNAL},
+        error=None if part.error is None else PartErrorReply.model_validate(part.error),
+        started_at=part.started_at,
+        finished_at=part.finished_at,
+        **counts,
+    )
+
+
+def _change(change: Mapping[str, Any], *, shows_finance: bool) -> RunChange:
+    is_hidden = not shows_finance and change["field"] in _MONEY_FIELDS
+    return RunChange.model_validate({**change, **({"from": None, "to": None} if is_hidden else {})})

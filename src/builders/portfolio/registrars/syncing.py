@@ -1,0 +1,218 @@
+"""Sync: the domains of each registrar connection, listed into the inventory and the portfolio.
+
+The job of a connection lists it page by page, each batch in a transaction with its counts. A part that is begun
+again lists from the start and comes to the same result.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.events import outbox
+from builders.kit.outbound.client import Outbound
+from builders.kit.process import log
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
+from builders.portfolio.registrars import matching, runs
+from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
+from builders.portfolio.registrars.connections import (
+    get_connection,
+    list_connections,
+    open_adapter,
+    record_outcome,
+)
+from builders.portfolio.registrars.errors import NotConnected
+from builders.portfolio.registrars.events import SYNC_COMPLETED, SYNC_FAILED, sync_completed_data, sync_failed_data
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.inventory_records import InventorySource
+from builders.portfolio.registrars.providers import get_profile
+from builders.portfolio.registrars.records import HeldDomain
+from builders.portfolio.registrars.run_records import PartError, PartState, Run, RunKind, RunPart, RunState
+from builders.portfolio.registrars.store import schedule as schedule_store
+
+BATCH = 500  # domains of one transaction
+_SCHEDULED = 500  # connections of one transaction
+_KEPT = ("new", "updated")  # counts of what stays written when a part is begun again
+_log = log.get_logger()
+
+
+async def refresh_inventory(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    providers: Sequence[str] | None = None,
+    dry_run: bool = False,
+    is_scheduled: bool = False,
+) -> Run:
+    """Start a sync of all connections of a portfolio, or of those to some registrars; return the running one.
+
+    Raises ProviderNotFound, and NotConnected for a registrar without a connection.
+    """
+    named = None if providers is None else [get_profile(each).provider for each in providers]
+    connections = await list_connections(conn, account_id=account_id, providers=named)
+    missing = set(named or ()) - {each.provider for each in connections}
+    if missing:
+        raise NotConnected(f"The portfolio is not connected to {', '.join(sorted(missing))}.")
+    options = {"dry_run": dry_run, "is_scheduled": is_scheduled}
+    return await runs.start_run(
+        conn, account_id=account_id, kind=RunKind.SYNC, connections=connections, options=options
+    )
+
+
+@dataclass(slots=True)
+class _Progress:
+    """A part, as far as it has come."""
+
+    part: RunPart
+    listing: Listing
+    run: Run
+
+
+async def sync_part(
+    database: Database,
+    *,
+    account_id: UUID,
+    run_id: UUID,
+    connection_id: UUID,
+    outbound: Outbound,
+    keyring: Keyring,
+) -> None:
+    """Do the part of one connection of a sync; nothing when it has ended."""
+    progress = await _begin(database, account_id=account_id, run_id=run_id, connection_id=connection_id)
+    if progress is None:
+        return
+    failure: RegistrarFailed | None = None
+    try:
+        try:
+            await _list_domains(database, progress=progress, outbound=outbound, keyring=keyring)
+        except RegistrarFailed as failed:
+            failure = failed
+        async with database.transaction() as conn:
+            await _finish(conn, progress=progress, failure=failure)
+    except runs.PartLost:
+        _log.warning("sync_part_lost", run_id=str(run_id), connection_id=str(connection_id))
+
+
+async def _begin(database: Database, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> _Progress | None:
+    async with database.transaction() as conn:
+        run = await runs.get_run(conn, account_id=account_id, run_id=run_id)
+        dry_run = bool(run.options.get("dry_run"))
+        kept = () if dry_run else _KEPT
+        part = await runs.begin_part(
+            conn, account_id=account_id, run_id=run_id, connection_id=connection_id, kept=kept
+        )
+        if part is None or part.claim is None:
+            return None
+        connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)
+    listing = Listing(connection=connection, id=part.claim, source=InventorySource.API, dry_run=dry_run)
+    return _Progress(part=part, listing=listing, run=run)
+
+
+async def _list_domains(database: Database, *, progress: _Progress, outbound: Outbound, keyring: Keyring) -> None:
+    adapter = await open_adapter(
+        database, outbound=outbound, keyring=keyring, connection=progress.listing.connection
+    )
+    async for page in adapter.list_domains():
+        for batch in _batches(matching.clean(page)):
+            async with database.transaction() as conn:
+                await _take(conn, progress=progress, held=batch)
+
+
+def _batches(held: Mapping[str, HeldDomain]) -> Iterator[Mapping[str, HeldDomain]]:
+    rows = iter(held.items())
+    while batch := dict(islice(rows, BATCH)):
+        yield batch
+
+
+async def _take(conn: Conn, *, progress: _Progress, held: Mapping[str, HeldDomain]) -> None:
+    taken = await take_batch(conn, listing=progress.listing, held=held)
+    first = held.keys() - taken.repeated
+    counts = {
+        "seen": len(first),
+        "matched": len(first & taken.matched.keys()),
+        "new": len(held.keys() - taken.before.keys()),
+        "updated": len(taken.changes),
+        "known": sum(taken.before[name].missing_since is None for name in first & taken.before.keys()),
+    }
+    progress.part = await runs.advance_part(conn, part=progress.part, counts=counts, changes=taken.list_changes())
+
+
+async def _finish(conn: Conn, *, progress: _Progress, failure: RegistrarFailed | None) -> None:
+    """Close the listing and end the part; publish what ended."""
+    part, connection = progress.part, progress.listing.connection
+    is_complete = failure is None
+    seen, known = part.counts.get("seen", 0), part.counts.get("known", 0)
+    if is_complete or seen:
+        missing = await close_listing(
+            conn, listing=progress.listing, is_complete=is_complete, domains_seen=seen, known=known
+        )
+        part = await runs.advance_part(conn, part=part, counts={"missing": missing})
+    is_real = is_complete and not progress.listing.dry_run
+    await record_outcome(
+        conn,
+        account_id=part.account_id,
+        connection_id=part.connection_id,
+        failure=failure,
+        synced_at=clock.now() if is_real else None,
+    )
+    error = None if failure is None else runs.part_error(failure)
+    ended = await runs.finish_part(conn, part=part, state=_state_after(failure), error=error)
+    if error is not None and await _is_reported(conn, part=part, run=progress.run, error=error):
+        data = sync_failed_data(connection, run_id=part.run_id, error=error)
+        await outbox.publish(conn, SYNC_FAILED, account_id=part.account_id, data=data)
+    await _publish_end(conn, ended)
+
+
+def _state_after(failure: RegistrarFailed | None) -> PartState:
+    if failure is None:
+        return PartState.COMPLETED
+    return PartState.UNSUPPORTED if failure.kind is RegistrarFailure.UNSUPPORTED else PartState.FAILED
+
+
+async def _is_reported(conn: Conn, *, part: RunPart, run: Run, error: PartError) -> bool:
+    """Return whether the failure is to be published: of a scheduled sync only the first one of a row."""
+    if not run.options.get("is_scheduled"):
+        return True
+    earlier = await runs.find_earlier_part(conn, part=part)
+    return earlier is None or earlier.error is None or earlier.error.code != error.code
+
+
+async def _publish_end(conn: Conn, run: Run | None) -> None:
+    if run is not None and run.state is RunState.COMPLETED and not run.options.get("dry_run"):
+        await outbox.publish(conn, SYNC_COMPLETED, account_id=run.account_id, data=sync_completed_data(run))
+
+
+async def abandon_part(conn: Conn, *, account_id: UUID, run_id: UUID, connection_id: UUID) -> None:
+    """End a part that keeps failing on our side; what it has written stays, and the next sync begins anew."""
+    part = await runs.begin_part(
+        conn, account_id=account_id, run_id=run_id, connection_id=connection_id, kept=_KEPT
+    )
+    if part is None:
+        return
+    message = "The sync stopped at an error on our side. It is tried again on schedule."
+    error = PartError(code="sync_failed", message=message)
+    connection = await get_connection(conn, account_id=account_id, connection_id=connection_id)
+    ended = await runs.finish_part(conn, part=part, state=PartState.FAILED, error=error)
+    data = sync_failed_data(connection, run_id=run_id, error=error)
+    await outbox.publish(conn, SYNC_FAILED, account_id=account_id, data=data)
+    await _publish_end(conn, ended)
+
+
+async def schedule_syncs(conn: Conn, *, after: tuple[UUID, UUID] | None = None) -> tuple[UUID, UUID] | None:
+    """Start the syncs of some connections that are due; return where the next call continues, None at the end."""
+    due = await schedule_store.list_due(conn, after=after, limit=_SCHEDULED, now=clock.now())
+    by_account = dict[UUID, list[UUID]]()
+    for account_id, connection_id in due:
+        by_account.setdefault(account_id, []).append(connection_id)
+    for account_id, connection_ids in by_account.items():
+        connections = await list_connections(conn, account_id=account_id)
+        await runs.start_run(
+            conn,
+            account_id=account_id,
+            kind=RunKind.SYNC,
+            connections=[each for each in connections if each.id in connection_ids],
+            options={"dry_run": False, "is_scheduled": True},
+        )
+    return due[-1] if len(due) == _SCHEDULED else None

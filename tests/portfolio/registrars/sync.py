@@ -1,0 +1,61 @@
+"""Syncs of the tests."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from builders.demo.registrars.account import FakeAccount, FakeDomain
+from builders.demo.registrars.fake import FakeRegistrar
+from builders.demo.registrars.fakes import FAKES
+from builders.kit.jobs import queue
+from builders.kit.process.settings import Settings
+from tests.cast import Client, Person
+from tests.portfolio.registrars.make import REGISTRARS, database_of
+
+SYNC = f"{REGISTRARS}/sync"
+INVENTORY = f"{REGISTRARS}/inventory"
+CREATED = datetime(2020, 2, 29, 12, tzinfo=UTC)
+EXPIRES = datetime(2027, 2, 28, 12, tzinfo=UTC)
+Json = dict[str, Any]
+
+
+def held(name: str, **more: Any) -> FakeDomain:
+    """A domain at a registrar."""
+    return FakeDomain(**{"domain": name, "expires_at": EXPIRES, "created_at": CREATED, **more})
+
+
+def fake_of(provider: str, *domains: FakeDomain | str) -> FakeRegistrar:
+    rows = [held(each) if isinstance(each, str) else each for each in domains]
+    return FAKES[provider](FakeAccount(domains=rows))
+
+
+def ok(answer: httpx.Response) -> Json:
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+async def start(person: Client, **query: Any) -> Json:
+    """Start a sync and return at once."""
+    return ok(await person.post(SYNC, params={"wait": 0, **query}))
+
+
+async def read(person: Client, run: Json, **options: Any) -> Json:
+    return ok(await person.get(f"{REGISTRARS}/runs/{run['run_id']}", **options))
+
+
+async def work(person: Person, settings: Settings) -> None:
+    """Run the jobs that wait."""
+    await queue.run_pending(database_of(person), settings)
+
+
+async def sync(person: Person, settings: Settings, **query: Any) -> Json:
+    """Sync and return the run when it has ended."""
+    run = await start(person, **query)
+    await work(person, settings)
+    return await read(person, run)
+
+
+def by_provider(run: Json) -> dict[str, Json]:
+    return {each["provider"]: each for each in run["providers"]}
