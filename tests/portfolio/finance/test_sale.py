@@ -103,7 +103,9 @@ async def test_the_consignor_gets_a_share_of_the_net(alice: Person) -> None:
     made = await add_domain(
         alice, "consigned.com", ownership="consigned", counterparty="Carol", revenue_share="70"
     )
-    await made.change(entries_add=[{"kind": "renewal", "amount": "15", "occurred_on": "2024-03-01"}])
+    on = {"occurred_on": "2024-03-01"}
+    add = [{"kind": "renewal", "amount": "25", **on}, {"kind": "lease_income", "amount": "10", **on}]
+    assert amounts((await made.change(entries_add=add))["income"], "lease") == ["10.00"]  # which is not divided
     found = await made.change(
         sale={
             **SALE,
@@ -117,7 +119,7 @@ async def test_the_consignor_gets_a_share_of_the_net(alice: Person) -> None:
         ("other_cost", "2024-04-04", "-210.00"),
     ]
     assert amounts(found["sale"], "gross", "costs", "net") == ["1000.00", "730.00", "270.00"]
-    assert (amounts(found, "realized_profit"), found["roi"]) == (["255.00"], 17.0)
+    assert (amounts(found, "realized_profit"), found["roi"]) == (["255.00"], 10.2)
     assert found["sale"]["own_share"] == 0.3
     assert changed(await made.change(sale=None))["status"] == ("sold", "consigned")
     error = await made.refuse(

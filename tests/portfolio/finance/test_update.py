@@ -8,8 +8,8 @@ import pytest
 from builders.kit.db.connections import Conn
 from builders.portfolio.ledger import currencies
 from tests.cast import Person
-from tests.portfolio.finance.make import SALE, Book, add_domain, amounts, changed, shown, usd
-from tests.portfolio.team.make import join, of
+from tests.portfolio.finance.make import SALE, Book, add_domain, amounts, changed, first_error, shown, usd
+from tests.portfolio.team.make import code, join, of
 
 
 async def test_an_acquisition_is_recorded_corrected_and_voided(book: Book) -> None:
@@ -149,6 +149,29 @@ async def test_a_reference_of_another_entry_is_refused(book: Book) -> None:
     assert await book.refuse(entries_add=[{**one, "amount": "2"}]) == taken
 
 
+async def test_the_reference_of_an_acquisition_can_be_taken(book: Book) -> None:
+    other = await add_domain(book.owner, "pier.com")
+    taken = {"kind": "tax", "amount": "1", "reference": f"acquisition/{other.domain_id}"}
+    await book.change(entries_add=[taken])
+    added = [{"kind": "tax", "amount": "1"}]
+    assert await other.refuse(entries_add=added, acquisition={"amount": "5"}) == (
+        ["acquisition"],
+        "reference_taken",
+    )
+
+
+async def test_a_patch_with_an_idempotency_key_adds_its_entries_once(book: Book) -> None:
+    body = {"entries_add": [{"kind": "tax", "amount": "1"}]}
+    headers = {"Idempotency-Key": "patch-1"}
+    first = await book.owner.patch(book.path, json=body, headers=headers)
+    again = await book.owner.patch(book.path, json=body, headers=headers)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert again.json() == first.json()
+    assert len((await book.get())["entries"]) == 1
+    other = await book.owner.patch(book.path, json={"notes": "x"}, headers=headers)
+    assert first_error(other) == (["Idempotency-Key"], "key_reused")
+
+
 async def test_an_entry_of_another_domain_is_unknown(book: Book, bob: Person) -> None:
     entry_id = (await book.change(entries_add=[{"kind": "tax", "amount": "1"}]))["entries"][0]["id"]
     for owner in (book.owner, bob):
@@ -170,6 +193,26 @@ async def test_who_recorded_an_entry_is_known(alice: Person, charlie: Person, bo
         "SELECT created_by FROM portfolio_ledger_entries WHERE domain_id = %s", [book.domain_id]
     )
     assert await cursor.fetchone() == (charlie.account.id,)
+
+
+async def test_an_accountant_changes_the_ledger_and_not_the_domain(
+    alice: Person, charlie: Person, book: Book
+) -> None:
+    await join(alice, charlie, "accountant")
+    ledger: list[dict[str, Any]] = [
+        {"acquisition": {"amount": "5"}},
+        {"sale": {"gross": "9"}},
+        {"entries_add": [{"kind": "tax", "amount": "1"}]},
+        {"base_currency": "EUR"},
+    ]
+    prices = ("estimated_value", "asking_price", "renewal_price")
+    domain: list[dict[str, Any]] = [{name: None} for name in (*prices, "notes")]
+    for body in ledger:
+        assert (await charlie.patch(book.path, json=body, headers=of(alice))).status_code == 200, body
+    for body in (*domain, {"pinned": False}):
+        refused = await charlie.patch(book.path, json={**ledger[0], **body}, headers=of(alice))
+        assert code(refused) == (403, "forbidden_role"), body
+        assert refused.json()["permission"] == "portfolio.edit"
 
 
 async def test_the_base_currency_changes_while_others_record(book: Book) -> None:

@@ -34,7 +34,7 @@ from builders.kit.limits.rate_limiter import RATE_LIMITER, RateLimiter
 LARGE_BODY = 64 * 1024  # bytes
 REQUEST_TIMEOUT_S = 45  # of a request, its body included; shorter than idempotency.CLAIM_TIMEOUT
 MODE_HINT_TIMEOUT_S = 5  # of the look-up of an id in the other mode
-_MARKS = {idempotency.without_idempotency, prefetch.changes_state}  # dependencies without a value
+_MARKS = {*idempotency.MARKS, prefetch.changes_state}  # dependencies without a value
 _MARK_TYPES = (policies.RateLimit, BodyLimit, HeavyOperation)
 _deadlines = Deadlines()
 _CONNECTIONS: dict[Any, Callable[[connections.Database], AbstractAsyncContextManager[connections.Conn]]] = {
@@ -99,9 +99,7 @@ class CompiledRoute:
         self.responses = ResponseWriter(route)
 
     def _set_methods(self, methods: Collection[str], calls: Collection[object]) -> None:
-        self.repeatable = (
-            idempotency.without_idempotency not in calls and self.needs is not None and "POST" in methods
-        )
+        self.repeatable = self.needs is not None and idempotency.is_repeatable(methods, calls)
         self.has_head = "GET" in methods and prefetch.changes_state not in calls
 
     def _supply(self, route: APIRoute, dependency: Dependant) -> None:

@@ -1,4 +1,4 @@
-"""Idempotency keys: a POST repeated with its key gets the first response again and has no second effect.
+"""Idempotency keys: a request repeated with its key gets the first response again and has no second effect.
 
 After draft-ietf-httpapi-idempotency-key-header-07. The claim is a row of its own. The response is stored in the
 transaction of the request, so that both are committed or neither is.
@@ -7,7 +7,7 @@ transaction of the request, so that both are committed or neither is.
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -52,9 +52,21 @@ def without_idempotency() -> None:
     """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
 
 
+def with_idempotency() -> None:
+    """Do nothing: marks an operation for the compiled route (kit/http/compiled_routes.py)."""
+
+
+def is_repeatable(methods: Collection[str], marks: Collection[object]) -> bool:
+    """Return whether an operation takes a key: each POST, unless a mark says otherwise."""
+    return with_idempotency in marks or ("POST" in methods and without_idempotency not in marks)
+
+
 # For `dependencies` of a POST that ignores the key. Responses are stored for an account, so an operation on the
 # credentials themselves needs it: a second session would get the response of the first.
 WITHOUT_IDEMPOTENCY = Depends(without_idempotency)
+# For `dependencies` of a PATCH that adds something each time, and so takes the key, too.
+WITH_IDEMPOTENCY = Depends(with_idempotency)
+MARKS = frozenset((with_idempotency, without_idempotency))
 
 CLAIM = """
     INSERT INTO kit_idempotency AS held (account_id, key, fingerprint, claimed_at, selected_role)

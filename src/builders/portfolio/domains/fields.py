@@ -19,7 +19,8 @@ OWNERSHIP = Field(
 )
 COUNTERPARTY = Field(description="Who leases or consigns the domain to you; null for an owned domain.")
 REVENUE_SHARE = Field(
-    description="Percent of the income that is the counterparty's, such as 30.00; null for an owned domain."
+    description="Percent of the net proceeds of a sale that is the counterparty's, such as 30.00; null for an "
+    "owned domain. Parking and lease income are recorded as you receive them, what you pass on as `other_cost`."
 )
 REGISTRAR = Field(description="Where the domain is registered; null when unknown.")
 REGISTERED_ON = Field(description="When the domain was first registered; null when unknown.")

@@ -8,7 +8,7 @@ from fastapi import Path, Query
 from builders.kit.db.connections import Reads, Tx
 from builders.kit.errors import problems
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.idempotency import InFlight
+from builders.kit.http.idempotency import WITH_IDEMPOTENCY, InFlight
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.portfolio.domains import service as domains
 from builders.portfolio.finance import service as finance
@@ -75,7 +75,12 @@ async def get_domain_finance(
     return mapping.finance_reply(found, shows_finance=team.shows_finance(access))
 
 
-@router.patch(FINANCE, response_model=figures.FinanceWritten, responses=problems(*REFUSALS))
+@router.patch(
+    FINANCE,
+    response_model=figures.FinanceWritten,
+    responses=problems(*REFUSALS, InFlight),
+    dependencies=[WITH_IDEMPOTENCY],
+)
 async def update_domain_finance(
     domain_id: DomainKey,
     body: requests.FinanceUpdate,
@@ -83,8 +88,12 @@ async def update_domain_finance(
     conn: Tx,
     portfolio: team.PortfolioAccount = None,
 ) -> figures.FinanceWritten:
-    """Record the acquisition, the sale, prices or single entries of a domain, with a merge patch."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    """Record the acquisition, the sale, prices or single entries of a domain, with a merge patch.
+
+    In a team, prices, `pinned` and `notes` are for a role that may change domains.
+    """
+    needed = Permission.EDIT if body.changes_domain else Permission.EDIT_FINANCE  # which all with EDIT hold
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=needed)
     account_id = access.portfolio_id
     change = body.change(await ledger.get_base_currency(conn, account_id=account_id))
     changed = await finance.change_finance(

@@ -16,6 +16,7 @@ from builders.portfolio.finance import sales, store
 from builders.portfolio.finance.acquisition import acquisition_of, find_purchase, plan_acquisition
 from builders.portfolio.finance.overview import own_share, read_finance
 from builders.portfolio.finance.records import (
+    DOMAIN_MEMBERS,
     Acquisition,
     AddedEntry,
     ChangedField,
@@ -48,7 +49,7 @@ async def change_finance(
         await ledger.lock_base_currency(conn, account_id=account_id)
     else:
         await ledger.set_base_currency(conn, account_id=account_id, base_currency=change.base_currency)
-    await _write(conn, account_id, before, plan, member_id)
+    await _write(conn, account_id, before, plan, member_id, added=len(change.entries_add))
     changed = await domains.change_domain(
         conn, account_id=account_id, domain_id=domain.id, patch=DomainPatch(**plan.domain)
     )
@@ -56,7 +57,9 @@ async def change_finance(
     return ChangedFinance(finance=after, changes=list(_list_changes(before, after)))
 
 
-async def _write(conn: Conn, account_id: UUID, before: DomainFinance, plan: Plan, member_id: UUID | None) -> None:
+async def _write(
+    conn: Conn, account_id: UUID, before: DomainFinance, plan: Plan, member_id: UUID | None, *, added: int
+) -> None:
     for void_ids, reason in ((plan.void, VOIDED), (plan.replace, REPLACED)):
         if void_ids:
             await ledger.void_entries(
@@ -64,28 +67,31 @@ async def _write(conn: Conn, account_id: UUID, before: DomainFinance, plan: Plan
             )
     if plan.post:
         posted = await ledger.post_entries(conn, account_id=account_id, entries=plan.post)
-        _require_own(plan.post, posted)
+        _require_own(plan.post, posted, added=added)
     if plan.sale is None and before.sale is not None:
         await store.void_sale(conn, account_id=account_id, sale=before.sale, now=clock.now())
     elif plan.sale is not None and plan.sale is not UNSET:
         await store.save_sale(conn, account_id=account_id, sale=plan.sale, created_by=member_id)
 
 
-def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry]) -> None:
-    """Raise Invalid for a reference that another entry has. The same entry twice is recorded once."""
+def _require_own(new: Sequence[NewEntry], posted: Sequence[PostedEntry], *, added: int) -> None:
+    """Raise Invalid for a reference that another entry has. The same entry twice is recorded once.
+
+    The first `added` entries are those of `entries_add`; of the others, that of the acquisition can be taken.
+    """
     for at, (given, found) in enumerate(zip(new, posted, strict=True)):
         entry = found.entry
         same = (entry.domain_id, entry.kind, entry.money) == (given.domain_id, given.kind, given.money)
         if not found.is_new and not same:
             message = f"Another entry has the reference {given.reference!r}."
-            raise Invalid(("body", "entries_add", at, "reference"), message, "reference_taken")
+            member = ("entries_add", at, "reference") if at < added else ("acquisition",)
+            raise Invalid(("body", *member), message, "reference_taken")
 
 
 def _plan(before: DomainFinance, change: FinanceChange, member_id: UUID | None) -> Plan:
-    members = ("estimated_value", "asking_price", "renewal_price", "pinned", "notes")
     plan = Plan(
         post=[_new_entry(before, at, each, member_id) for at, each in enumerate(change.entries_add)],
-        domain={name: value for name in members if (value := getattr(change, name)) is not UNSET},
+        domain={name: value for name in DOMAIN_MEMBERS if (value := getattr(change, name)) is not UNSET},
     )
     voids, sale = _plan_voids(before, change)
     plan = plan.merged(voids)

@@ -15,6 +15,7 @@ from builders.portfolio.finance.calculation import Figures
 from builders.portfolio.finance.recommendation import Recommendation
 from builders.portfolio.ledger.records import Entry, EntryKind, NewEntry, Totals
 
+DOMAIN_MEMBERS = ("estimated_value", "asking_price", "renewal_price", "pinned", "notes")  # of a patch
 MAX_ENTRIES = 100  # entries, fees or instalments of one request
 MAX_MONTHS = 120  # of a summary
 MAX_TEXT = 200  # characters of a venue or of a reference to the buyer

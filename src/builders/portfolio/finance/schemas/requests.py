@@ -27,6 +27,7 @@ from builders.portfolio.finance.fields import (
     Years,
 )
 from builders.portfolio.finance.records import (
+    DOMAIN_MEMBERS,
     MAX_ENTRIES,
     AcquisitionPatch,
     AddedEntry,
@@ -241,6 +242,11 @@ class FinanceUpdate(PatchBody):
         Notes | None,
         Field(description="Your notes on the domain."),
     ] = None
+
+    @property
+    def changes_domain(self) -> bool:
+        """Return whether a member is one of the domain itself, which an accountant does not change."""
+        return any(self.patch_of(name, True) is not UNSET for name in DOMAIN_MEMBERS)
 
     def change(self, base_currency: str) -> FinanceChange:
         """Return the record; amounts without a currency are in the base currency. Raises Invalid."""
