@@ -40,6 +40,7 @@ from builders.portfolio.parking import api as portfolio_parking_api
 from builders.portfolio.registrars.api import (
     connections as portfolio_registrars_api,
     inventory as registrar_inventory_api,
+    reconcile as registrar_reconcile_api,
     runs as registrar_runs_api,
 )
 from builders.portfolio.renewals import api as portfolio_renewals_api
@@ -88,6 +89,7 @@ ROUTERS = [
         portfolio_domains_api.router,
         portfolio_finance_api.router,
         portfolio_imports_api.router,
+        registrar_reconcile_api.router,
     ),
 ]
 # The areas of the document, in the order in which a newcomer reads them.

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from builders.portfolio.registrars.findings import Category
 from tests.architecture import tenancy
 from tests.architecture.source import Source, breaches, source
 from tests.architecture.statements import (
@@ -22,8 +23,14 @@ from tests.architecture.statements import (
     too_new,
 )
 
+STORE = "builders/portfolio/registrars/store/"
+# What registrars hold is compared with a portfolio's domains in one statement for each category of findings.
+COMPARED = [each.name for each in Category if each is not Category.STALE_SNAPSHOT]
+READ = ("LIST_REGISTRARS", "COUNT_COMPARED", "LIST_FORMS", "FIND_PAIRS")
 # A breach that is meant, without its last words, and why.
 MEANT = {
+    **dict.fromkeys((f"{STORE}comparisons.py:{each} portfolio_domains" for each in COMPARED), "compares the two"),
+    **dict.fromkeys((f"{STORE}reconcile.py:{each} portfolio_domains" for each in READ), "as above"),
     "builders/kit/db/migrations.py:HAS_QUEUE_TABLE procrastinate_jobs": "is the queue there, or to be made",
     "builders/kit/http/idempotency.py:PRUNE": "keys of all accounts grow old alike",
     "builders/kit/events/dispatcher.py:CLAIM": "events of all accounts are dispatched in one batch",

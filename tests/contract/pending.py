@@ -2,7 +2,6 @@
 
 PENDING = frozenset(
     {
-        "GET /v1/portfolio/registrars/reconcile",
         "POST /v1/portfolio/registrars/billing/sync",
         "POST /v1/portfolio/registrars/billing/ensure",
         "GET /v1/portfolio/registrars/billing/charges",

@@ -4,7 +4,10 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
+from builders.kit.db.connections import Conn
 from builders.kit.errors import DatabaseBusy, DatabaseUnavailable
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import PublishedEvent
 from builders.kit.jobs import queue
 from builders.kit.outbound import client
 from builders.kit.process import log
@@ -57,3 +60,17 @@ async def prune_registrar_runs(context: JobContext, timestamp: int) -> None:
     while is_open:
         async with queue.database(context).transaction() as conn:
             is_open = await registrars.prune_runs(conn)
+
+
+@dispatcher.subscribe("portfolio.sync.completed", name="portfolio.detect_drift")
+async def detect_drift(conn: Conn, event: PublishedEvent) -> None:
+    """Publish the urgent differences between a portfolio and its registrars that a sync has shown."""
+    await registrars.detect_drift(conn, account_id=event.account_id)
+
+
+@dispatcher.subscribe("portfolio.auth_code.requested", name="portfolio.expect_departure")
+async def expect_departure(conn: Conn, event: PublishedEvent) -> None:
+    """Expect the transfer of a domain whose auth code was requested."""
+    await registrars.expect_departure(
+        conn, account_id=event.account_id, domain=event.read()["domain"], at=event.created_at
+    )

@@ -1,5 +1,11 @@
 """The public interface of registrars."""
 
+from builders.portfolio.registrars.auto_renew import (
+    AutoRenewSetting as AutoRenewSetting,
+    SettingState as SettingState,
+    plan_auto_renew as plan_auto_renew,
+    set_auto_renew as set_auto_renew,
+)
 from builders.portfolio.registrars.connections import (
     ensure_manual_connection as ensure_manual_connection,
     find_connection as find_connection,
@@ -9,6 +15,10 @@ from builders.portfolio.registrars.connections import (
     record_outcome as record_outcome,
 )
 from builders.portfolio.registrars.credentials import reseal_credentials as reseal_credentials
+from builders.portfolio.registrars.drift import (
+    detect_drift as detect_drift,
+    expect_departure as expect_departure,
+)
 from builders.portfolio.registrars.errors import (
     PROVIDER_REFUSALS as PROVIDER_REFUSALS,
     NotConnected as NotConnected,
@@ -33,6 +43,7 @@ from builders.portfolio.registrars.inventory_records import (
 )
 from builders.portfolio.registrars.listing import list_registrars as list_registrars
 from builders.portfolio.registrars.providers import get_profile as get_profile
+from builders.portfolio.registrars.reconcile import get_reconcile_report as get_reconcile_report
 from builders.portfolio.registrars.run_records import (
     PartError as PartError,
     PartState as PartState,

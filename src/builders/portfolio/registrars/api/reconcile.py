@@ -1,0 +1,65 @@
+"""/v1/portfolio/registrars/reconcile."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query
+
+from builders.kit.db.connections import Reads
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.heavy_requests import heavy
+from builders.kit.http.pagination import LongPageQuery
+from builders.kit.http.routes import Router
+from builders.portfolio.registrars import reconcile_replies as replies, service as registrars
+from builders.portfolio.registrars.findings import Category, Filters, Severity
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+MAX_PROVIDER = 80  # characters
+router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
+Reader = Annotated[Caller, needs("registrars:read")]
+
+
+def finding_filters(
+    provider: Annotated[
+        str | None, Query(max_length=MAX_PROVIDER, description="Only findings about this registrar.")
+    ] = None,
+    category: Annotated[Category | None, Query(description="Only findings of this category.")] = None,
+    min_severity: Annotated[
+        Severity, Query(description="Only findings that are at least so urgent.")
+    ] = Severity.INFO,
+) -> Filters:
+    """Return the filters of the query."""
+    return Filters(
+        provider=None if provider is None else provider.strip().lower(),
+        category=category,
+        min_severity=min_severity,
+    )
+
+
+@router.get(
+    "/reconcile",
+    response_model=replies.ReconcileReport,
+    responses=problems(*team.ACCESS_REFUSALS),
+    dependencies=[heavy(is_alone=False)],
+)
+async def reconcile_registrars(
+    caller: Reader,
+    conn: Reads,
+    page: LongPageQuery,
+    filters: Annotated[Filters, Depends(finding_filters)],
+    portfolio: team.PortfolioAccount = None,
+) -> replies.ReconcileReport:
+    """Compare the portfolio with what its registrars hold, by the last listings. Nothing is changed.
+
+    Each finding has a request that resolves it, where one can. The counts are those of all pages.
+    """
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    report = await registrars.get_reconcile_report(
+        conn,
+        account_id=access.portfolio_id,
+        filters=filters,
+        page=page,
+        shows_finance=team.shows_finance(access),
+    )
+    return replies.report_reply(report)

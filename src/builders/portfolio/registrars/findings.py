@@ -1,0 +1,200 @@
+"""What a comparison of a portfolio with its registrars finds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID, uuid5
+
+# A finding keeps its id for as long as it is found.
+_NAMESPACE = UUID("5d0c6c0e-6a4e-5f8b-9a36-2f5d1b7c4e10")
+
+
+class Severity(StrEnum):
+    """How urgent a finding is, the least urgent first."""
+
+    INFO = "info"
+    WARN = "warn"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Return the place in the order of findings: 0 for the most urgent."""
+        return _RANKS[self]
+
+
+_RANKS = {each: rank for rank, each in enumerate(reversed(Severity))}
+BY_RANK = {rank: each for each, rank in _RANKS.items()}
+
+
+class Category(StrEnum):
+    """What differs. Findings of one severity are listed in this order."""
+
+    PENDING_TRANSFER_OUT_UNEXPECTED = "pending_transfer_out_unexpected"
+    REDEMPTION = "redemption"
+    EXPIRED_AT_REGISTRAR = "expired_at_registrar"
+    MISSING_AT_REGISTRAR = "missing_at_registrar"
+    EXPIRY_MISMATCH = "expiry_mismatch"
+    AUTO_RENEW_MISMATCH = "auto_renew_mismatch"
+    DROPPED_BUT_ACTIVE = "dropped_but_active"
+    SOLD_BUT_STILL_HELD = "sold_but_still_held"
+    DUPLICATE_ACROSS_REGISTRARS = "duplicate_across_registrars"
+    REGISTRAR_MISMATCH = "registrar_mismatch"
+    IDN_FORM_MISMATCH = "idn_form_mismatch"
+    MISSING_IN_PORTFOLIO = "missing_in_portfolio"
+    STALE_SNAPSHOT = "stale_snapshot"
+    PRICE_CHANGED = "price_changed"
+    LOCK_OFF = "lock_off"
+    PRIVACY_OFF = "privacy_off"
+
+
+# The severities that a category can have. The rule of each is at its statement in store/comparisons.py.
+SEVERITIES: Mapping[Category, Sequence[Severity]] = MappingProxyType(
+    {
+        Category.PENDING_TRANSFER_OUT_UNEXPECTED: (Severity.CRITICAL,),
+        Category.REDEMPTION: (Severity.CRITICAL,),
+        Category.EXPIRED_AT_REGISTRAR: (Severity.CRITICAL,),
+        Category.MISSING_AT_REGISTRAR: (Severity.HIGH,),
+        Category.EXPIRY_MISMATCH: (Severity.HIGH, Severity.WARN),
+        Category.AUTO_RENEW_MISMATCH: (Severity.HIGH, Severity.WARN),
+        Category.DROPPED_BUT_ACTIVE: (Severity.HIGH, Severity.WARN),
+        Category.SOLD_BUT_STILL_HELD: (Severity.WARN,),
+        Category.DUPLICATE_ACROSS_REGISTRARS: (Severity.WARN,),
+        Category.REGISTRAR_MISMATCH: (Severity.WARN,),
+        Category.IDN_FORM_MISMATCH: (Severity.WARN,),
+        Category.MISSING_IN_PORTFOLIO: (Severity.WARN,),
+        Category.STALE_SNAPSHOT: (Severity.WARN,),
+        Category.PRICE_CHANGED: (Severity.WARN, Severity.INFO),
+        Category.LOCK_OFF: (Severity.INFO,),
+        Category.PRIVACY_OFF: (Severity.INFO,),
+    }
+)
+EXPIRY_TOLERANCE = timedelta(days=1)  # registrars round the expiry to a day, each in its own time zone
+NEAR_EXPIRY = timedelta(days=30)  # auto-renew that is off is urgent
+STALE_AFTER, MANUAL_STALE_AFTER = timedelta(hours=48), timedelta(days=35)  # at least, since a complete listing
+STALE_INTERVALS = 2  # of the connection's sync, if that is longer
+
+
+class NotCheckedReason(StrEnum):
+    """Why something was not compared."""
+
+    NEVER_SYNCED = "never_synced"
+    INCOMPLETE = "incomplete"  # no listing was complete yet
+    STALE = "stale"
+    FAILED = "failed"  # the last sync
+    DISABLED = "disabled"  # nothing is synced, and the last listing is old
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedConnection:
+    """What is known of a connection, and how old it is."""
+
+    connection_id: UUID
+    provider: str
+    name: str  # of the connection
+    is_manual: bool
+    is_enabled: bool
+    has_failed: bool  # the last sync failed, or the registrar refuses the credentials
+    sync_interval_hours: int
+    taken_at: datetime | None  # the last listing, complete or not; None: never
+    complete_at: datetime | None  # the last complete one; None: never
+
+    def is_stale(self, now: datetime) -> bool:
+        """Return whether what is known is too old to be compared."""
+        known_at = self.complete_at or self.taken_at
+        least = MANUAL_STALE_AFTER if self.is_manual else STALE_AFTER
+        intervals = timedelta(hours=0 if self.is_manual else STALE_INTERVALS * self.sync_interval_hours)
+        return known_at is not None and now - known_at > max(least, intervals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChecked:
+    """A connection of which some categories, or all, were not compared."""
+
+    snapshot: ListedConnection
+    reason: NotCheckedReason
+    categories: Sequence[Category]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestedAction:
+    """A request that resolves a finding, ready to be sent."""
+
+    method: str
+    path: str
+    body: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A finding as a statement returns it. Values are JSON: texts, flags, money, times."""
+
+    category: Category
+    severity: Severity
+    domain: str | None  # lower-case A-label; None for a finding about a connection
+    domain_id: UUID | None  # None: not in the portfolio
+    connection_id: UUID
+    portfolio_value: Any  # JSON
+    registrar_value: Any  # JSON
+    delta_days: int | None
+    facts: Mapping[str, Any]  # what the suggestion needs besides
+
+    @property
+    def id(self) -> UUID:
+        """Return the identifier, which does not depend on the values."""
+        return uuid5(_NAMESPACE, f"{self.category} {self.domain or ''} {self.connection_id}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A difference, with a message and a suggestion."""
+
+    difference: Difference
+    portfolio_value: Any  # JSON, as shown
+    registrar_value: Any  # JSON, as shown
+    snapshot: ListedConnection  # of the connection that it is about
+    message: str
+    suggested_action: SuggestedAction | None  # None: nothing that a request can do
+    dashboard_url: str | None  # where a person changes it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which findings are wanted; None: all."""
+
+    provider: str | None = None
+    category: Category | None = None
+    min_severity: Severity = Severity.INFO
+
+    def wants(self, category: Category) -> bool:
+        """Return whether findings of the category can be wanted."""
+        if self.category not in {None, category}:
+            return False
+        return any(each.rank <= self.min_severity.rank for each in SEVERITIES[category])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """The number of findings of a category for one connection."""
+
+    category: Category
+    severity: Severity
+    connection_id: UUID
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A comparison of a portfolio with its registrars."""
+
+    generated_at: datetime
+    findings: Sequence[Finding]  # of this page
+    next_cursor: str | None
+    counts: Sequence[Count]  # of all pages
+    snapshots: Sequence[ListedConnection]
+    not_checked: Sequence[NotChecked]
+    compared: int  # domains that the portfolio and a registrar have
+    shows_finance: bool

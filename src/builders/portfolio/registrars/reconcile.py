@@ -1,0 +1,204 @@
+"""Compare a portfolio with what its registrars hold. Nothing is written."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.pagination import PageRequest
+from builders.kit.values import clock, domain_names
+from builders.portfolio.registrars.findings import (
+    Category,
+    Count,
+    Difference,
+    Filters,
+    ListedConnection,
+    NotChecked,
+    NotCheckedReason,
+    Report,
+    Severity,
+)
+from builders.portfolio.registrars.registrar_names import find_provider, may_be
+from builders.portfolio.registrars.store import reconcile as store
+from builders.portfolio.registrars.store.reconcile import Context, Found, Position
+from builders.portfolio.registrars.suggestions import make_finding
+
+_PLACES = {each: place for place, each in enumerate(Category)}
+_COMPARISONS = tuple(each for each in Category if each is not Category.STALE_SNAPSHOT)
+# Characters that IDNA 2003 mapped and IDNA 2008 keeps (UTS 46, section 4): ß, ς and the joiners.
+_DEVIATIONS = str.maketrans({"ß": "ss", "ς": "\u03c3", "\u200c": None, "\u200d": None})
+
+
+async def get_reconcile_report(
+    conn: Conn, *, account_id: UUID, filters: Filters, page: PageRequest, shows_finance: bool
+) -> Report:
+    """Return a page of the differences, the most urgent first, with the counts of all pages.
+
+    All statements read one state of the database, in a transaction of their own that cannot write.
+    """
+    async with conn.transaction():
+        await store.begin(conn)
+        context = await read_context(conn, account_id=account_id, filters=filters)
+        found = await compare(conn, context=context, filters=filters, after=_position(page), limit=page.limit + 1)
+        compared = await store.count_compared(conn, account_id=account_id, connections=context.compared)
+    differences = sorted((each for part in found for each in part.differences), key=sort_key)
+    cut = page.cut(differences, _cursor_key)
+    snapshots = {each.connection_id: each for each in context.snapshots}
+    shown = set(context.shown)
+    return Report(
+        generated_at=context.now,
+        findings=[make_finding(each, snapshots=snapshots, shows_finance=shows_finance) for each in cut.items],
+        next_cursor=cut.next_cursor,
+        counts=[each for part in found for each in part.counts],
+        snapshots=context.snapshots,
+        not_checked=[each for each in list_not_checked(context) if each.snapshot.connection_id in shown],
+        compared=compared,
+        shows_finance=shows_finance,
+    )
+
+
+async def read_context(conn: Conn, *, account_id: UUID, filters: Filters) -> Context:
+    """Read what the comparisons of all categories need."""
+    now = clock.now()
+    snapshots = await store.list_snapshots(conn, account_id=account_id)
+    compared = [each for each in snapshots if each.taken_at is not None and not each.is_stale(now)]
+    registrars = await store.list_registrars(conn, account_id=account_id)
+    providers = list(dict.fromkeys(each.provider for each in snapshots))
+    named = ((text, find_provider(text, providers=providers)) for text in registrars)
+    connections = [each.connection_id for each in compared]
+    return Context(
+        account_id=account_id,
+        now=now,
+        snapshots=snapshots,
+        compared=connections,
+        shown=[each.connection_id for each in snapshots if filters.provider in {None, each.provider}],
+        providers={text: provider for text, provider in named if provider is not None},
+        accepted=[
+            (text, each.connection_id)
+            for each in compared
+            for text in registrars
+            if may_be(text, provider=each.provider)
+        ],
+        forms=await _find_forms(conn, account_id=account_id, connections=connections),
+        least=filters.min_severity,
+    )
+
+
+async def _find_forms(conn: Conn, *, account_id: UUID, connections: Sequence[UUID]) -> Sequence[tuple[str, str]]:
+    """Return the names that a registrar holds in one form, and the portfolio has in another one."""
+    held, own = await store.list_forms(conn, account_id=account_id, connections=connections)
+    pairs = [(name, form) for name in held for form in _other_forms(name)]
+    pairs += [(form, name) for name in own for form in _other_forms(name)]
+    if not pairs:
+        return ()
+    return await store.find_pairs(conn, account_id=account_id, connections=connections, pairs=pairs)
+
+
+def _other_forms(name: str) -> Sequence[str]:
+    """Return other A-labels of a name: its own, if it is none, and that of IDNA 2003."""
+    try:
+        text = domain_names.unicode_of(name)
+    except UnicodeError:
+        return ()
+    forms = (domain_names.find_a_label(text), domain_names.find_a_label(text.translate(_DEVIATIONS)))
+    return [form for form in dict.fromkeys(forms) if form is not None and form != name]
+
+
+async def compare(
+    conn: Conn, *, context: Context, filters: Filters, after: Position, limit: int
+) -> Sequence[Found]:
+    """Return the findings of each category that is wanted: counts, and up to `limit` behind a position."""
+    found = [
+        await store.compare(conn, context=context, category=each, after=after, limit=limit)
+        for each in _COMPARISONS
+        if filters.wants(each)
+    ]
+    if filters.wants(Category.STALE_SNAPSHOT):
+        found.append(_find_stale(context, after=after))
+    return found
+
+
+def _find_stale(context: Context, *, after: Position) -> Found:
+    """Return the connections whose last listing is too old; of a disabled one nothing else is expected."""
+    shown = set(context.shown)
+    stale = [
+        _stale_difference(each)
+        for each in context.snapshots
+        if each.is_stale(context.now) and each.is_enabled and each.connection_id in shown
+    ]
+    counts = [
+        Count(category=each.category, severity=each.severity, connection_id=each.connection_id, count=1)
+        for each in stale
+    ]
+    behind = (after.severity, after.category, after.domain, after.connection_id)
+    return Found(counts=counts, differences=[each for each in stale if sort_key(each) > behind])
+
+
+def _stale_difference(snapshot: ListedConnection) -> Difference:
+    known_at = snapshot.complete_at or snapshot.taken_at
+    return Difference(
+        category=Category.STALE_SNAPSHOT,
+        severity=Severity.WARN,
+        domain=None,
+        domain_id=None,
+        connection_id=snapshot.connection_id,
+        portfolio_value=None,
+        registrar_value=_json_time(known_at),
+        delta_days=None,
+        facts={},
+    )
+
+
+def _json_time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def list_not_checked(context: Context) -> Sequence[NotChecked]:
+    """Return the connections of which some categories, or all, could not be compared."""
+    reasons = ((each, _reason(each, context.now)) for each in context.snapshots)
+    return [
+        NotChecked(
+            snapshot=each,
+            reason=reason,
+            categories=_COMPARISONS if each.connection_id not in context.compared else _NEEDS_COMPLETE,
+        )
+        for each, reason in reasons
+        if reason is not None
+    ]
+
+
+_NEEDS_COMPLETE = (Category.MISSING_AT_REGISTRAR,)
+
+
+def _reason(snapshot: ListedConnection, now: datetime) -> NotCheckedReason | None:
+    if snapshot.is_stale(now) and not snapshot.is_enabled:
+        return NotCheckedReason.DISABLED
+    if snapshot.has_failed:
+        return NotCheckedReason.FAILED
+    if snapshot.taken_at is None:
+        return NotCheckedReason.NEVER_SYNCED
+    if snapshot.is_stale(now):
+        return NotCheckedReason.STALE
+    return NotCheckedReason.INCOMPLETE if snapshot.complete_at is None else None
+
+
+def sort_key(each: Difference) -> tuple[int, int, str, UUID]:
+    """Return the place in the order of findings: the most urgent first."""
+    return (each.severity.rank, _PLACES[each.category], each.domain or "", each.connection_id)
+
+
+def _cursor_key(each: Difference) -> Sequence[str | int | None]:
+    severity, place, domain, connection_id = sort_key(each)
+    return (severity, place, domain, str(connection_id))
+
+
+def _position(page: PageRequest) -> Position:
+    if page.after is None:
+        return Position()
+    severity, place, domain, connection_id = page.after
+    return Position(
+        severity=int(severity or 0),
+        category=int(place or 0),
+        domain=str(domain),
+        connection_id=UUID(str(connection_id)),
+    )

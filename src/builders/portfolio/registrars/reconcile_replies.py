@@ -1,0 +1,221 @@
+"""The reply to a comparison of a portfolio with its registrars."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.portfolio.registrars.findings import (
+    Category,
+    Finding,
+    NotChecked,
+    NotCheckedReason,
+    Report,
+    Severity,
+    SuggestedAction,
+)
+
+_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
+_FINDING: JsonDict = {
+    "id": "8c2f6f0a-7a0b-5c39-9a43-9f1a0d4b6c21",
+    "category": "expiry_mismatch",
+    "severity": "high",
+    "domain": "harbour.example",
+    "domain_id": _DOMAIN_ID,
+    "provider": "porkbun",
+    "connection": "default",
+    "connection_id": "0193a1b2-0000-7000-8000-000000000041",
+    "portfolio_value": "2028-03-01T00:00:00Z",
+    "registrar_value": "2027-03-01T00:00:00Z",
+    "delta_days": -366,
+    "message": "At Porkbun harbour.example expires 366 days earlier than in the portfolio.",
+    "suggested_action": {
+        "method": "PATCH",
+        "path": f"/v1/portfolio/domains/{_DOMAIN_ID}",
+        "body": {"expires_at": "2027-03-01T00:00:00Z"},
+    },
+    "dashboard_url": "https://porkbun.com/account/domainsSpeedy",
+}
+_NOT_CHECKED: JsonDict = {
+    "provider": "namecom",
+    "connection": "default",
+    "connection_id": "0193a1b2-0000-7000-8000-000000000042",
+    "reason": "incomplete",
+    "categories": ["missing_at_registrar"],
+    "listed_at": "2026-01-05T09:31:12Z",
+    "complete_at": None,
+}
+_REPORT: JsonDict = {
+    "generated_at": "2026-01-05T09:45:00Z",
+    "writes": False,
+    "summary": {
+        "by_category": {"expiry_mismatch": 1},
+        "by_severity": {"high": 1},
+        "by_provider": {"porkbun": 1},
+        "compared": 128,
+        "ok": False,
+    },
+    "findings": [_FINDING],
+    "not_checked": [_NOT_CHECKED],
+    "redacted": [],
+    "count": 1,
+    "next_cursor": None,
+}
+
+
+class ReconcileAction(Reply):
+    """A request that resolves a finding. Send it as it is, with credentials that may."""
+
+    method: Annotated[Literal["GET", "POST", "PATCH"], Field(description="HTTP method.")]
+    path: Annotated[str, Field(description="Path of this API.")]
+    body: Annotated[dict[str, Any] | None, Field(description="JSON body; null for none.")]
+
+
+class ReconcileFinding(Reply):
+    """A difference between the portfolio and a registrar."""
+
+    id: Annotated[UUID, Field(description="Identifier, the same in each report for as long as it is found.")]
+    category: Annotated[Category, Field(description="What differs.")]
+    severity: Annotated[Severity, Field(description="How urgent it is.")]
+    domain: Annotated[str | None, Field(description="Lower-case A-label; null: it is about the connection.")]
+    domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when there is none.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection: Annotated[str, Field(description="Name of the connection to it.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    portfolio_value: Annotated[
+        bool | str | list[str] | dict[str, Any] | None,
+        Field(description="What the portfolio says: a time, flag, text or money; null when nothing."),
+    ]
+    registrar_value: Annotated[
+        bool | str | list[str] | dict[str, Any] | None,
+        Field(description="What the registrar says; several registrars in a list."),
+    ]
+    delta_days: Annotated[
+        int | None, Field(description="Days from the portfolio's time to the registrar's; null for other values.")
+    ]
+    message: Annotated[str, Field(description="The finding in a sentence, for people.")]
+    suggested_action: Annotated[
+        ReconcileAction | None, Field(description="A request that resolves it; null when no request can.")
+    ]
+    dashboard_url: Annotated[
+        str | None, Field(description="The registrar's website, for what its API does not offer.")
+    ]
+
+
+class ReconcileNotChecked(Reply):
+    """A connection of which not everything could be compared."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection: Annotated[str, Field(description="Name of the connection to it.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    reason: Annotated[
+        NotCheckedReason,
+        Field(
+            description="`never_synced`; `incomplete`: no listing was complete yet; `stale`: the last is too old "
+            "(48 hours or two sync intervals, 35 days for a registrar without an API); `failed`: the last sync; "
+            "`disabled`: the connection is, and its listing is old."
+        ),
+    ]
+    categories: Annotated[list[Category], Field(description="The categories that were not compared.")]
+    listed_at: Annotated[datetime | None, Field(description="When the domains were listed last; null: never.")]
+    complete_at: Annotated[datetime | None, Field(description="When a listing was last complete; null: never.")]
+
+
+class ReconcileSummary(Reply):
+    """Counts of all pages."""
+
+    by_category: Annotated[dict[Category, int], Field(description="Findings by category, without zeros.")]
+    by_severity: Annotated[dict[Severity, int], Field(description="Findings by severity, without zeros.")]
+    by_provider: Annotated[dict[str, int], Field(description="Findings by registrar, without zeros.")]
+    compared: Annotated[int, Field(description="Domains that the portfolio and a registrar both have.")]
+    ok: Annotated[bool, Field(description="Whether nothing was found, and everything was compared.")]
+
+
+class ReconcileReport(Reply):
+    """The differences between a portfolio and its registrars."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_REPORT))
+
+    generated_at: Annotated[datetime, Field(description="When the report was made.")]
+    writes: Annotated[Literal[False], Field(description="Always false: the report changes nothing.")] = False
+    summary: Annotated[ReconcileSummary, Field(description="Counts of all pages.")]
+    findings: Annotated[list[ReconcileFinding], Field(description="Of this page, the most urgent first.")]
+    not_checked: Annotated[list[ReconcileNotChecked], Field(description="What could not be compared, and why.")]
+    redacted: Annotated[
+        list[Literal["finance"]], Field(description="`finance`: your role does not see money, so it is null.")
+    ]
+    count: Annotated[int, Field(description="Number of findings on this page.")]
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` to get the next page; null on the last page.")
+    ]
+
+
+def report_reply(report: Report) -> ReconcileReport:
+    """Return a report."""
+    return ReconcileReport(
+        generated_at=report.generated_at,
+        summary=_summary(report),
+        findings=[_finding(each) for each in report.findings],
+        not_checked=[_not_checked(each) for each in report.not_checked],
+        redacted=[] if report.shows_finance else ["finance"],
+        count=len(report.findings),
+        next_cursor=report.next_cursor,
+    )
+
+
+def _summary(report: Report) -> ReconcileSummary:
+    providers = {each.connection_id: each.provider for each in report.snapshots}
+    by_category: Counter[Category] = Counter()
+    by_severity: Counter[Severity] = Counter()
+    by_provider: Counter[str] = Counter()
+    for each in report.counts:
+        by_category[each.category] += each.count
+        by_severity[each.severity] += each.count
+        by_provider[providers[each.connection_id]] += each.count
+    return ReconcileSummary(
+        by_category=dict(by_category),
+        by_severity=dict(by_severity),
+        by_provider=dict(by_provider),
+        compared=report.compared,
+        ok=not report.counts and not report.not_checked,
+    )
+
+
+def _finding(finding: Finding) -> ReconcileFinding:
+    found = finding.difference
+    return ReconcileFinding(
+        id=found.id,
+        category=found.category,
+        severity=found.severity,
+        domain=found.domain or None,
+        domain_id=found.domain_id,
+        provider=finding.snapshot.provider,
+        connection=finding.snapshot.name,
+        connection_id=found.connection_id,
+        portfolio_value=finding.portfolio_value,
+        registrar_value=finding.registrar_value,
+        delta_days=found.delta_days,
+        message=finding.message,
+        suggested_action=_action(finding.suggested_action),
+        dashboard_url=finding.dashboard_url,
+    )
+
+
+def _action(action: SuggestedAction | None) -> ReconcileAction | None:
+    return None if action is None else ReconcileAction.from_record(action)
+
+
+def _not_checked(each: NotChecked) -> ReconcileNotChecked:
+    return ReconcileNotChecked(
+        provider=each.snapshot.provider,
+        connection=each.snapshot.name,
+        connection_id=each.snapshot.connection_id,
+        reason=each.reason,
+        categories=list(each.categories),
+        listed_at=each.snapshot.taken_at,
+        complete_at=each.snapshot.complete_at,
+    )
