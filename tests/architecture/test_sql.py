@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from builders.portfolio.registrars.findings import Category
+from builders.portfolio.registrars.findings import FindingCategory
 from tests.architecture import tenancy
 from tests.architecture.source import Source, breaches, source
 from tests.architecture.statements import (
@@ -25,7 +25,7 @@ from tests.architecture.statements import (
 
 STORE = "builders/portfolio/registrars/store/"
 # What registrars hold is compared with a portfolio's domains in one statement for each category of findings.
-COMPARED = [each.name for each in Category if each is not Category.STALE_SNAPSHOT]
+COMPARED = [each.name for each in FindingCategory if each is not FindingCategory.STALE_SNAPSHOT]
 READ = ("LIST_REGISTRARS", "COUNT_COMPARED", "LIST_FORMS", "FIND_PAIRS")
 # A breach that is meant, without its last words, and why.
 MEANT = {

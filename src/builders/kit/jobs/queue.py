@@ -75,7 +75,28 @@ async def defer(
     `task` is the task, or its name in a module that `jobs.py` imports. `once` is a queueing lock: while a job with
     this lock is waiting, no second one is enqueued. `lane` is MAIN or EXTERNAL, by default that of the task.
     """
+    await _enqueue(conn, task, once=once, lane=lane, delay=timedelta(), ids=ids)
+
+
+async def defer_after(
+    conn: Conn, task: Task[Any, Any, Any] | str, *, delay: timedelta, once: str, lane: str, **ids: str | int
+) -> None:
+    """Enqueue a job like `defer`, to start after a delay."""
+    await _enqueue(conn, task, once=once, lane=lane, delay=delay, ids=ids)
+
+
+async def _enqueue(
+    conn: Conn,
+    task: Task[Any, Any, Any] | str,
+    *,
+    once: str | None,
+    lane: str | None,
+    delay: timedelta,
+    ids: Mapping[str, str | int],
+) -> None:
     configure = partial(app.configure_task, task) if isinstance(task, str) else task.configure
+    if delay:
+        configure = partial(configure, schedule_in={"seconds": int(delay.total_seconds())})
     try:
         async with conn.transaction():  # a savepoint: a conflict would abort the caller's transaction
             await configure(connection=conn, queueing_lock=once, queue=lane).defer_async(**ids)

@@ -9,12 +9,12 @@ from builders.kit.db.connections import Conn
 from builders.kit.events import outbox
 from builders.kit.values import clock
 from builders.portfolio.registrars.events import DRIFT_DETECTED, DriftData, DriftFinding
-from builders.portfolio.registrars.findings import Difference, Filters, ListedConnection, Severity
+from builders.portfolio.registrars.findings import Difference, Filters, FindingSeverity, ListedConnection
 from builders.portfolio.registrars.reconcile import compare, list_not_checked, read_context, sort_key
 from builders.portfolio.registrars.store import drifts as store
 from builders.portfolio.registrars.store.reconcile import Position
 
-URGENT = Filters(min_severity=Severity.HIGH)
+URGENT = Filters(min_severity=FindingSeverity.HIGH)
 MAX_KNOWN = 10_000  # findings; the least urgent ones beyond are not published
 MAX_NAMED = 20  # findings that an event lists
 TRANSFER_PERIOD = timedelta(days=30)  # after a request for the auth code

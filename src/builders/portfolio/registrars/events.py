@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
-from builders.portfolio.registrars.findings import Category, Severity
+from builders.portfolio.registrars.findings import FindingCategory, FindingSeverity
 from builders.portfolio.registrars.records import Connection, ConnectionStatus, Environment
 from builders.portfolio.registrars.run_records import PartError, PartState, Run
 
@@ -195,8 +195,8 @@ class DriftFinding(BaseModel):
     """An urgent difference between a portfolio and a registrar."""
 
     id: Annotated[UUID, Field(description="Identifier of the finding, as in the report.")]
-    category: Annotated[Category, Field(description="What differs.")]
-    severity: Annotated[Severity, Field(description="How urgent it is.")]
+    category: Annotated[FindingCategory, Field(description="What differs.")]
+    severity: Annotated[FindingSeverity, Field(description="How urgent it is.")]
     domain: Annotated[str, Field(description="Lower-case A-label.")]
     domain_id: Annotated[UUID | None, Field(description="Identifier of the portfolio domain.")]
     provider: Annotated[str, Field(description="The registrar.")]
@@ -205,10 +205,10 @@ class DriftFinding(BaseModel):
 class DriftData(BaseModel):
     """Urgent differences between a portfolio and its registrars that are new."""
 
-    severity: Annotated[Severity, Field(description="The most urgent severity of the new findings.")]
+    severity: Annotated[FindingSeverity, Field(description="The most urgent severity of the new findings.")]
     new: Annotated[int, Field(description="Number of new findings of severity high or critical.")]
     total: Annotated[int, Field(description="Number of all findings of severity high or critical.")]
-    by_category: Annotated[dict[Category, int], Field(description="New findings by category.")]
+    by_category: Annotated[dict[FindingCategory, int], Field(description="New findings by category.")]
     findings: Annotated[list[DriftFinding], Field(description="The first 20 new ones, the most urgent first.")]
 
 
@@ -218,15 +218,15 @@ DRIFT_DETECTED = declare(
         version=1,
         description="After a sync, urgent differences between the portfolio and its registrars are new.",
         example=DriftData(
-            severity=Severity.CRITICAL,
+            severity=FindingSeverity.CRITICAL,
             new=1,
             total=3,
-            by_category={Category.PENDING_TRANSFER_OUT_UNEXPECTED: 1},
+            by_category={FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: 1},
             findings=[
                 DriftFinding(
                     id=UUID("8c2f6f0a-7a0b-5c39-9a43-9f1a0d4b6c21"),
-                    category=Category.PENDING_TRANSFER_OUT_UNEXPECTED,
-                    severity=Severity.CRITICAL,
+                    category=FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED,
+                    severity=FindingSeverity.CRITICAL,
                     domain="harbour.example",
                     domain_id=UUID("0193a1b2-0000-7000-8000-000000000030"),
                     provider="porkbun",

@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 _NAMESPACE = UUID("5d0c6c0e-6a4e-5f8b-9a36-2f5d1b7c4e10")
 
 
-class Severity(StrEnum):
+class FindingSeverity(StrEnum):
     """How urgent a finding is, the least urgent first."""
 
     INFO = "info"
@@ -26,11 +26,11 @@ class Severity(StrEnum):
         return _RANKS[self]
 
 
-_RANKS = {each: rank for rank, each in enumerate(reversed(Severity))}
+_RANKS = {each: rank for rank, each in enumerate(reversed(FindingSeverity))}
 BY_RANK = {rank: each for each, rank in _RANKS.items()}
 
 
-class Category(StrEnum):
+class FindingCategory(StrEnum):
     """What differs. Findings of one severity are listed in this order."""
 
     PENDING_TRANSFER_OUT_UNEXPECTED = "pending_transfer_out_unexpected"
@@ -52,24 +52,24 @@ class Category(StrEnum):
 
 
 # The severities that a category can have. The rule of each is at its statement in store/comparisons.py.
-SEVERITIES: Mapping[Category, Sequence[Severity]] = MappingProxyType(
+SEVERITIES: Mapping[FindingCategory, Sequence[FindingSeverity]] = MappingProxyType(
     {
-        Category.PENDING_TRANSFER_OUT_UNEXPECTED: (Severity.CRITICAL,),
-        Category.REDEMPTION: (Severity.CRITICAL,),
-        Category.EXPIRED_AT_REGISTRAR: (Severity.CRITICAL,),
-        Category.MISSING_AT_REGISTRAR: (Severity.HIGH,),
-        Category.EXPIRY_MISMATCH: (Severity.HIGH, Severity.WARN),
-        Category.AUTO_RENEW_MISMATCH: (Severity.HIGH, Severity.WARN),
-        Category.DROPPED_BUT_ACTIVE: (Severity.HIGH, Severity.WARN),
-        Category.SOLD_BUT_STILL_HELD: (Severity.WARN,),
-        Category.DUPLICATE_ACROSS_REGISTRARS: (Severity.WARN,),
-        Category.REGISTRAR_MISMATCH: (Severity.WARN,),
-        Category.IDN_FORM_MISMATCH: (Severity.WARN,),
-        Category.MISSING_IN_PORTFOLIO: (Severity.WARN,),
-        Category.STALE_SNAPSHOT: (Severity.WARN,),
-        Category.PRICE_CHANGED: (Severity.WARN, Severity.INFO),
-        Category.LOCK_OFF: (Severity.INFO,),
-        Category.PRIVACY_OFF: (Severity.INFO,),
+        FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: (FindingSeverity.CRITICAL,),
+        FindingCategory.REDEMPTION: (FindingSeverity.CRITICAL,),
+        FindingCategory.EXPIRED_AT_REGISTRAR: (FindingSeverity.CRITICAL,),
+        FindingCategory.MISSING_AT_REGISTRAR: (FindingSeverity.HIGH,),
+        FindingCategory.EXPIRY_MISMATCH: (FindingSeverity.HIGH, FindingSeverity.WARN),
+        FindingCategory.AUTO_RENEW_MISMATCH: (FindingSeverity.HIGH, FindingSeverity.WARN),
+        FindingCategory.DROPPED_BUT_ACTIVE: (FindingSeverity.HIGH, FindingSeverity.WARN),
+        FindingCategory.SOLD_BUT_STILL_HELD: (FindingSeverity.WARN,),
+        FindingCategory.DUPLICATE_ACROSS_REGISTRARS: (FindingSeverity.WARN,),
+        FindingCategory.REGISTRAR_MISMATCH: (FindingSeverity.WARN,),
+        FindingCategory.IDN_FORM_MISMATCH: (FindingSeverity.WARN,),
+        FindingCategory.MISSING_IN_PORTFOLIO: (FindingSeverity.WARN,),
+        FindingCategory.STALE_SNAPSHOT: (FindingSeverity.WARN,),
+        FindingCategory.PRICE_CHANGED: (FindingSeverity.WARN, FindingSeverity.INFO),
+        FindingCategory.LOCK_OFF: (FindingSeverity.INFO,),
+        FindingCategory.PRIVACY_OFF: (FindingSeverity.INFO,),
     }
 )
 EXPIRY_TOLERANCE = timedelta(days=1)  # registrars round the expiry to a day, each in its own time zone
@@ -116,7 +116,7 @@ class NotChecked:
 
     snapshot: ListedConnection
     reason: NotCheckedReason
-    categories: Sequence[Category]
+    categories: Sequence[FindingCategory]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +132,8 @@ class SuggestedAction:
 class Difference:
     """A finding as a statement returns it. Values are JSON: texts, flags, money, times."""
 
-    category: Category
-    severity: Severity
+    category: FindingCategory
+    severity: FindingSeverity
     domain: str | None  # lower-case A-label; None for a finding about a connection
     domain_id: UUID | None  # None: not in the portfolio
     connection_id: UUID
@@ -166,10 +166,10 @@ class Filters:
     """Which findings are wanted; None: all."""
 
     provider: str | None = None
-    category: Category | None = None
-    min_severity: Severity = Severity.INFO
+    category: FindingCategory | None = None
+    min_severity: FindingSeverity = FindingSeverity.INFO
 
-    def wants(self, category: Category) -> bool:
+    def wants(self, category: FindingCategory) -> bool:
         """Return whether findings of the category can be wanted."""
         if self.category not in {None, category}:
             return False
@@ -180,8 +180,8 @@ class Filters:
 class Count:
     """The number of findings of a category for one connection."""
 
-    category: Category
-    severity: Severity
+    category: FindingCategory
+    severity: FindingSeverity
     connection_id: UUID
     count: int
 

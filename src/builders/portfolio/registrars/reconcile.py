@@ -8,23 +8,23 @@ from builders.kit.db.connections import Conn
 from builders.kit.http.pagination import PageRequest
 from builders.kit.values import clock, domain_names
 from builders.portfolio.registrars.findings import (
-    Category,
     Count,
     Difference,
     Filters,
+    FindingCategory,
+    FindingSeverity,
     ListedConnection,
     NotChecked,
     NotCheckedReason,
     Report,
-    Severity,
 )
 from builders.portfolio.registrars.registrar_names import find_provider, may_be
 from builders.portfolio.registrars.store import reconcile as store
 from builders.portfolio.registrars.store.reconcile import Context, Found, Position
 from builders.portfolio.registrars.suggestions import make_finding
 
-_PLACES = {each: place for place, each in enumerate(Category)}
-_COMPARISONS = tuple(each for each in Category if each is not Category.STALE_SNAPSHOT)
+_PLACES = {each: place for place, each in enumerate(FindingCategory)}
+_COMPARISONS = tuple(each for each in FindingCategory if each is not FindingCategory.STALE_SNAPSHOT)
 # Characters that IDNA 2003 mapped and IDNA 2008 keeps (UTS 46, section 4): ß, ς and the joiners.
 _DEVIATIONS = str.maketrans({"ß": "ss", "ς": "\u03c3", "\u200c": None, "\u200d": None})
 
@@ -113,7 +113,7 @@ async def compare(
         for each in _COMPARISONS
         if filters.wants(each)
     ]
-    if filters.wants(Category.STALE_SNAPSHOT):
+    if filters.wants(FindingCategory.STALE_SNAPSHOT):
         found.append(_find_stale(context, after=after))
     return found
 
@@ -137,8 +137,8 @@ def _find_stale(context: Context, *, after: Position) -> Found:
 def _stale_difference(snapshot: ListedConnection) -> Difference:
     known_at = snapshot.complete_at or snapshot.taken_at
     return Difference(
-        category=Category.STALE_SNAPSHOT,
-        severity=Severity.WARN,
+        category=FindingCategory.STALE_SNAPSHOT,
+        severity=FindingSeverity.WARN,
         domain=None,
         domain_id=None,
         connection_id=snapshot.connection_id,
@@ -167,7 +167,7 @@ def list_not_checked(context: Context) -> Sequence[NotChecked]:
     ]
 
 
-_NEEDS_COMPLETE = (Category.MISSING_AT_REGISTRAR,)
+_NEEDS_COMPLETE = (FindingCategory.MISSING_AT_REGISTRAR,)
 
 
 def _reason(snapshot: ListedConnection, now: datetime) -> NotCheckedReason | None:

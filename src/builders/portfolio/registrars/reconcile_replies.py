@@ -10,12 +10,12 @@ from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
 from builders.portfolio.registrars.findings import (
-    Category,
     Finding,
+    FindingCategory,
+    FindingSeverity,
     NotChecked,
     NotCheckedReason,
     Report,
-    Severity,
     SuggestedAction,
 )
 
@@ -79,8 +79,8 @@ class ReconcileFinding(Reply):
     """A difference between the portfolio and a registrar."""
 
     id: Annotated[UUID, Field(description="Identifier, the same in each report for as long as it is found.")]
-    category: Annotated[Category, Field(description="What differs.")]
-    severity: Annotated[Severity, Field(description="How urgent it is.")]
+    category: Annotated[FindingCategory, Field(description="What differs.")]
+    severity: Annotated[FindingSeverity, Field(description="How urgent it is.")]
     domain: Annotated[str | None, Field(description="Lower-case A-label; null: it is about the connection.")]
     domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null when there is none.")]
     provider: Annotated[str, Field(description="The registrar.")]
@@ -120,7 +120,7 @@ class ReconcileNotChecked(Reply):
             "`disabled`: the connection is, and its listing is old."
         ),
     ]
-    categories: Annotated[list[Category], Field(description="The categories that were not compared.")]
+    categories: Annotated[list[FindingCategory], Field(description="The categories that were not compared.")]
     listed_at: Annotated[datetime | None, Field(description="When the domains were listed last; null: never.")]
     complete_at: Annotated[datetime | None, Field(description="When a listing was last complete; null: never.")]
 
@@ -128,8 +128,8 @@ class ReconcileNotChecked(Reply):
 class ReconcileSummary(Reply):
     """Counts of all pages."""
 
-    by_category: Annotated[dict[Category, int], Field(description="Findings by category, without zeros.")]
-    by_severity: Annotated[dict[Severity, int], Field(description="Findings by severity, without zeros.")]
+    by_category: Annotated[dict[FindingCategory, int], Field(description="Findings by category, without zeros.")]
+    by_severity: Annotated[dict[FindingSeverity, int], Field(description="Findings by severity, without zeros.")]
     by_provider: Annotated[dict[str, int], Field(description="Findings by registrar, without zeros.")]
     compared: Annotated[int, Field(description="Domains that the portfolio and a registrar both have.")]
     ok: Annotated[bool, Field(description="Whether nothing was found, and everything was compared.")]
@@ -142,7 +142,7 @@ class ReconcileReport(Reply):
 
     generated_at: Annotated[datetime, Field(description="When the report was made.")]
     writes: Annotated[Literal[False], Field(description="Always false: the report changes nothing.")] = False
-    summary: Annotated[ReconcileSummary, Field(description="Counts of all pages.")]
+    summary: Annotated[ReconcileSummary, Field(description="How many findings there are on all pages.")]
     findings: Annotated[list[ReconcileFinding], Field(description="Of this page, the most urgent first.")]
     not_checked: Annotated[list[ReconcileNotChecked], Field(description="What could not be compared, and why.")]
     redacted: Annotated[
@@ -169,8 +169,8 @@ def report_reply(report: Report) -> ReconcileReport:
 
 def _summary(report: Report) -> ReconcileSummary:
     providers = {each.connection_id: each.provider for each in report.snapshots}
-    by_category: Counter[Category] = Counter()
-    by_severity: Counter[Severity] = Counter()
+    by_category: Counter[FindingCategory] = Counter()
+    by_severity: Counter[FindingSeverity] = Counter()
     by_provider: Counter[str] = Counter()
     for each in report.counts:
         by_category[each.category] += each.count

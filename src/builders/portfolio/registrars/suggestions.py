@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from builders.portfolio.domains import service as domains
-from builders.portfolio.registrars.findings import Category, Difference, Finding, ListedConnection, SuggestedAction
+from builders.portfolio.registrars.findings import (
+    Difference,
+    Finding,
+    FindingCategory,
+    ListedConnection,
+    SuggestedAction,
+)
 from builders.portfolio.registrars.providers import get_profile
 from builders.portfolio.registrars.records import HeldStatus
 from builders.portfolio.registrars.registrar_names import label_of
@@ -19,7 +25,7 @@ def make_finding(difference: Difference, *, snapshots: Snapshots, shows_finance:
     """Return a difference with its message and suggestion; without finance neither contains money."""
     snapshot = snapshots[difference.connection_id]
     message, action = _SUGGESTIONS[difference.category](difference, snapshots)
-    if difference.category is Category.PRICE_CHANGED and not shows_finance:
+    if difference.category is FindingCategory.PRICE_CHANGED and not shows_finance:
         action = None
     return Finding(
         difference=difference,
@@ -33,17 +39,17 @@ def make_finding(difference: Difference, *, snapshots: Snapshots, shows_finance:
 
 
 def _portfolio_value(difference: Difference, *, shows_finance: bool) -> Any:
-    is_hidden = difference.category is Category.PRICE_CHANGED and not shows_finance
+    is_hidden = difference.category is FindingCategory.PRICE_CHANGED and not shows_finance
     return None if is_hidden else difference.portfolio_value
 
 
 def _registrar_value(difference: Difference, snapshots: Snapshots, *, shows_finance: bool) -> Any:
     match difference.category:
-        case Category.PRICE_CHANGED if not shows_finance:
+        case FindingCategory.PRICE_CHANGED if not shows_finance:
             return None
-        case Category.DUPLICATE_ACROSS_REGISTRARS:
+        case FindingCategory.DUPLICATE_ACROSS_REGISTRARS:
             return [each.provider for each in _holders(difference, snapshots)]
-        case Category.REGISTRAR_MISMATCH:
+        case FindingCategory.REGISTRAR_MISMATCH:
             return label_of(snapshots[difference.connection_id].provider)
         case _:
             return difference.registrar_value
@@ -200,21 +206,21 @@ def _privacy(found: Difference, snapshots: Snapshots) -> Suggestion:
     return f"The privacy of {found.domain} is off. Switch it on at {label_of(held.provider)}.", _sync(held)
 
 
-_SUGGESTIONS: Mapping[Category, Callable[[Difference, Snapshots], Suggestion]] = {
-    Category.PENDING_TRANSFER_OUT_UNEXPECTED: _pending_transfer_out,
-    Category.REDEMPTION: _redemption,
-    Category.EXPIRED_AT_REGISTRAR: _expired,
-    Category.MISSING_AT_REGISTRAR: _missing_at_registrar,
-    Category.EXPIRY_MISMATCH: _expiry,
-    Category.AUTO_RENEW_MISMATCH: _auto_renew,
-    Category.DROPPED_BUT_ACTIVE: _dropped,
-    Category.SOLD_BUT_STILL_HELD: _sold,
-    Category.DUPLICATE_ACROSS_REGISTRARS: _duplicate,
-    Category.REGISTRAR_MISMATCH: _registrar,
-    Category.IDN_FORM_MISMATCH: _idn,
-    Category.MISSING_IN_PORTFOLIO: _missing_in_portfolio,
-    Category.STALE_SNAPSHOT: _stale,
-    Category.PRICE_CHANGED: _price,
-    Category.LOCK_OFF: _lock,
-    Category.PRIVACY_OFF: _privacy,
+_SUGGESTIONS: Mapping[FindingCategory, Callable[[Difference, Snapshots], Suggestion]] = {
+    FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: _pending_transfer_out,
+    FindingCategory.REDEMPTION: _redemption,
+    FindingCategory.EXPIRED_AT_REGISTRAR: _expired,
+    FindingCategory.MISSING_AT_REGISTRAR: _missing_at_registrar,
+    FindingCategory.EXPIRY_MISMATCH: _expiry,
+    FindingCategory.AUTO_RENEW_MISMATCH: _auto_renew,
+    FindingCategory.DROPPED_BUT_ACTIVE: _dropped,
+    FindingCategory.SOLD_BUT_STILL_HELD: _sold,
+    FindingCategory.DUPLICATE_ACROSS_REGISTRARS: _duplicate,
+    FindingCategory.REGISTRAR_MISMATCH: _registrar,
+    FindingCategory.IDN_FORM_MISMATCH: _idn,
+    FindingCategory.MISSING_IN_PORTFOLIO: _missing_in_portfolio,
+    FindingCategory.STALE_SNAPSHOT: _stale,
+    FindingCategory.PRICE_CHANGED: _price,
+    FindingCategory.LOCK_OFF: _lock,
+    FindingCategory.PRIVACY_OFF: _privacy,
 }

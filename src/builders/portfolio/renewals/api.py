@@ -9,7 +9,7 @@ from starlette.responses import Response
 from builders.kit.db.connections import Pool, Reads, Tx
 from builders.kit.errors import TokenInvalid, problems
 from builders.kit.http.callers import Caller, needs
-from builders.kit.http.dependencies import KeyringDep, SettingsDep
+from builders.kit.http.dependencies import KeyringDep, OutboundDep, SettingsDep
 from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
 from builders.kit.http.idempotency import InFlight
 from builders.kit.http.pagination import LongPageQuery
@@ -79,15 +79,25 @@ async def list_renewals(
     dependencies=[heavy(above=LARGE_BODY)],
 )
 async def update_renewals(
-    body: requests.RenewalsBulkUpdate, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+    body: requests.RenewalsBulkUpdate,
+    caller: Writer,
+    database: Pool,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+    portfolio: team.PortfolioAccount = None,
 ) -> results.RenewalsUpdated:
-    """Decide about renewals of up to 1,000 domains. Decisions are recorded here; no registrar is connected yet."""
-    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
-    async with conn.transaction(force_rollback=body.dry_run):
-        decided = await renewals.decide(
-            conn, account_id=access.portfolio_id, member_id=access.member_id, rows=body.rows()
-        )
-    return results.updated_reply(decided, is_pushed=body.push_to_registrar)
+    """Decide about renewals of up to 1,000 domains, and switch auto-renew at their registrars if requested."""
+    async with database.transaction() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT)
+        decided = await renewals.decide_and_plan(conn, access=access, rows=body.rows(), options=body.options())
+    pushed = await renewals.push_decided(
+        database,
+        account_id=access.portfolio_id,
+        decided=decided,
+        outbound=outbound,
+        keyring=keyring,
+    )
+    return results.updated_reply(decided.results, pushed)
 
 
 @router.post(

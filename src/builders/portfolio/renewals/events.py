@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from builders.kit.events.outbox import Event, declare
 from builders.portfolio.domains.records import Domain
+from builders.portfolio.registrars.service import AutoRenewSetting
 from builders.portfolio.renewals.records import Decision, RenewalDecision
 
 
@@ -53,5 +54,45 @@ def decision_data(domain: Domain, decision: Decision, previous: Decision) -> Dec
         years=decision.years,
         note=decision.note,
         snooze_until=decision.snooze_until,
+        expires_at=domain.expires_at,
+    )
+
+
+class RenewalFailureData(BaseModel):
+    """An auto-renew setting that could not be made at the registrar."""
+
+    id: Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    auto_renew: Annotated[bool, Field(description="The setting that was wanted.")]
+    provider: Annotated[str | None, Field(description="The registrar; null when none is connected.")]
+    error: Annotated[str | None, Field(description="The reason, in a sentence.")]
+    expires_at: Annotated[datetime | None, Field(description="When the registration expires; null when unknown.")]
+
+
+RENEWAL_FAILED = declare(
+    Event(
+        name="portfolio.renewal.failed",
+        version=1,
+        description="The auto-renew setting that was decided for a domain could not be made at its registrar.",
+        example=RenewalFailureData(
+            id=UUID("0193a1b2-0000-7000-8000-000000000030"),
+            domain="harbour.example",
+            auto_renew=True,
+            provider="godaddy",
+            error="The registrar refused the request.",
+            expires_at=datetime(2027, 3, 1, tzinfo=UTC),
+        ),
+    )
+)
+
+
+def failure_data(domain: Domain, setting: AutoRenewSetting) -> RenewalFailureData:
+    """Return the data of the event."""
+    return RenewalFailureData(
+        id=domain.id,
+        domain=domain.domain,
+        auto_renew=setting.enabled,
+        provider=None if setting.connection is None else setting.connection.provider,
+        error=setting.error,
         expires_at=domain.expires_at,
     )

@@ -41,7 +41,42 @@ class RenewalPriceSource(StrEnum):
 class PushState(StrEnum):
     """What became of a decision at the registrar."""
 
-    NOT_CONNECTED = "not_connected"
+    PUSHED = "pushed"
+    UNCHANGED = "unchanged"  # the registrar has the setting already
+    QUEUED = "queued"  # a job tries again
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"  # the registrar's API does not offer it
+    NOT_CONNECTED = "not_connected"  # no connected registrar holds the domain
+    WOULD_PUSH = "would_push"  # in a dry run
+    NOTHING_TO_PUSH = "nothing_to_push"  # the row decides nothing about auto-renew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushedRow:
+    """What became of a row at the registrar."""
+
+    state: PushState
+    auto_renew: bool | None = None  # the setting that it is about
+    provider: str | None = None
+    dashboard_url: str | None = None  # where a person changes the setting
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkOptions:
+    """How a bulk call is carried out."""
+
+    dry_run: bool
+    push_to_registrar: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """A setting of a domain that waits to be sent to its registrar."""
+
+    domain_id: UUID
+    auto_renew: bool
+    attempts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

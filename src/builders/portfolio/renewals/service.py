@@ -7,8 +7,10 @@ from builders.portfolio.renewals.calendars import (
     revoke_calendar as revoke_calendar,
     write_calendar as write_calendar,
 )
-from builders.portfolio.renewals.decisions import (
-    decide as decide,
+from builders.portfolio.renewals.pushes import (
+    decide_and_plan as decide_and_plan,
+    push_decided as push_decided,
+    push_waiting as push_waiting,
 )
 from builders.portfolio.renewals.report import (
     find_decisions as find_decisions,

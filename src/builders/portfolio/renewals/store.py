@@ -1,13 +1,13 @@
-"""SQL of renewals: decisions and calendars."""
+"""SQL of renewals: decisions, calendars, and settings that wait to be sent to registrars."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.renewals.records import Calendar, Decision
+from builders.portfolio.renewals.records import Calendar, Decision, Push
 
 # Two bulk calls about the same domains write them one after the other.
 LOCK_PORTFOLIO = "SELECT pg_advisory_xact_lock(hashtextextended('portfolio_renewals ' || %(account_id)s::uuid, 0))"
@@ -50,6 +50,43 @@ DELETE_CALENDAR = """
 FIND_BY_HASH = """
     SELECT account_id, member_id FROM portfolio_renewals_tokens WHERE token_hash = ANY(%(hashes)s::bytea[])
 """
+
+# The last setting of a domain is sent. A claim of another request or job goes on until it ends: it sends the
+# setting of before, and the new one is sent after it.
+UPSERT_PUSHES = """
+    INSERT INTO portfolio_renewals_pushes AS present (
+        account_id, domain_id, auto_renew, claim, claimed_until, requested_at
+    )
+    SELECT %(account_id)s, new.domain_id, new.auto_renew, %(claim)s, %(claimed_until)s, %(now)s
+    FROM unnest(%(domain_ids)s::uuid[], %(settings)s::boolean[]) AS new (domain_id, auto_renew)
+    ON CONFLICT (account_id, domain_id) DO UPDATE
+    SET auto_renew = excluded.auto_renew, attempts = 0, requested_at = excluded.requested_at,
+        claim = CASE WHEN present.claimed_until > %(now)s THEN present.claim ELSE excluded.claim END,
+        claimed_until = CASE WHEN present.claimed_until > %(now)s THEN present.claimed_until
+            ELSE excluded.claimed_until END
+    RETURNING domain_id, claim = %(claim)s
+"""
+CLAIM_PUSHES = """
+    UPDATE portfolio_renewals_pushes SET claim = %(claim)s, claimed_until = %(claimed_until)s
+    WHERE account_id = %(account_id)s AND domain_id IN (
+        SELECT domain_id FROM portfolio_renewals_pushes
+        WHERE account_id = %(account_id)s AND coalesce(claimed_until, '-infinity') <= %(now)s
+        ORDER BY requested_at, domain_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    RETURNING domain_id, auto_renew, attempts
+"""
+DELETE_PUSHES = """
+    DELETE FROM portfolio_renewals_pushes AS push
+    USING unnest(%(ended)s::uuid[], %(sent)s::boolean[]) AS ended (domain_id, auto_renew)
+    WHERE push.account_id = %(account_id)s AND push.claim = %(claim)s AND push.domain_id = ended.domain_id
+      AND push.auto_renew = ended.auto_renew
+"""
+RELEASE_PUSHES = """
+    UPDATE portfolio_renewals_pushes
+    SET claim = NULL, claimed_until = NULL, attempts = attempts + (domain_id = ANY(%(failed)s::uuid[]))::int
+    WHERE account_id = %(account_id)s AND claim = %(claim)s
+"""
+COUNT_PUSHES = "SELECT count(*) FROM portfolio_renewals_pushes WHERE account_id = %(account_id)s"
 
 
 async def lock_portfolio(conn: Conn, *, account_id: UUID) -> None:
@@ -103,3 +140,55 @@ async def find_by_hash(conn: Conn, *, hashes: Sequence[bytes]) -> tuple[UUID, UU
     """Return the portfolio and the member of a token."""
     found: tuple[UUID, UUID] | None = await (await conn.execute(FIND_BY_HASH, {"hashes": list(hashes)})).fetchone()
     return found
+
+
+async def upsert_pushes(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    settings: Mapping[UUID, bool],
+    claim: UUID,
+    claimed_until: datetime,
+    now: datetime,
+) -> Sequence[UUID]:
+    """Add settings to send, or replace those of the same domains; return the domains that the claim holds."""
+    row = {
+        "account_id": account_id,
+        "domain_ids": list(settings),
+        "settings": list(settings.values()),
+        "claim": claim,
+        "claimed_until": claimed_until,
+        "now": now,
+    }
+    rows = await (await conn.execute(UPSERT_PUSHES, row)).fetchall()
+    return [domain_id for domain_id, is_claimed in rows if is_claimed]
+
+
+async def claim_pushes(
+    conn: Conn, *, account_id: UUID, claim: UUID, claimed_until: datetime, limit: int, now: datetime
+) -> Sequence[Push]:
+    """Claim settings that nobody else sends."""
+    row = {"account_id": account_id, "claim": claim, "claimed_until": claimed_until, "limit": limit, "now": now}
+    async with conn.cursor(row_factory=class_row(Push)) as cursor:
+        await cursor.execute(CLAIM_PUSHES, row)
+        return await cursor.fetchall()
+
+
+async def end_pushes(
+    conn: Conn, *, account_id: UUID, claim: UUID, ended: Mapping[UUID, bool], failed: Sequence[UUID]
+) -> int:
+    """Delete the settings of a claim that ended as they were sent, and release the others; return how many wait.
+
+    `failed` are those whose attempt is counted. A setting that was replaced meanwhile stays.
+    """
+    row = {
+        "account_id": account_id,
+        "claim": claim,
+        "ended": list(ended),
+        "sent": list(ended.values()),
+        "failed": list(failed),
+    }
+    await conn.execute(DELETE_PUSHES, row)
+    await conn.execute(RELEASE_PUSHES, row)
+    [(waiting,)] = await (await conn.execute(COUNT_PUSHES, {"account_id": account_id})).fetchall()
+    return int(waiting)

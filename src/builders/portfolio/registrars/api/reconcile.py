@@ -11,7 +11,7 @@ from builders.kit.http.heavy_requests import heavy
 from builders.kit.http.pagination import LongPageQuery
 from builders.kit.http.routes import Router
 from builders.portfolio.registrars import reconcile_replies as replies, service as registrars
-from builders.portfolio.registrars.findings import Category, Filters, Severity
+from builders.portfolio.registrars.findings import Filters, FindingCategory, FindingSeverity
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
@@ -24,10 +24,10 @@ def finding_filters(
     provider: Annotated[
         str | None, Query(max_length=MAX_PROVIDER, description="Only findings about this registrar.")
     ] = None,
-    category: Annotated[Category | None, Query(description="Only findings of this category.")] = None,
+    category: Annotated[FindingCategory | None, Query(description="Only findings of this category.")] = None,
     min_severity: Annotated[
-        Severity, Query(description="Only findings that are at least so urgent.")
-    ] = Severity.INFO,
+        FindingSeverity, Query(description="Only findings that are at least so urgent.")
+    ] = FindingSeverity.INFO,
 ) -> Filters:
     """Return the filters of the query."""
     return Filters(

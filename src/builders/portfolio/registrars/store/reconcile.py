@@ -15,11 +15,11 @@ from builders.portfolio.registrars.findings import (
     BY_RANK,
     EXPIRY_TOLERANCE,
     NEAR_EXPIRY,
-    Category,
     Count,
     Difference,
+    FindingCategory,
+    FindingSeverity,
     ListedConnection,
-    Severity,
 )
 from builders.portfolio.registrars.records import MANUAL
 from builders.portfolio.registrars.store import comparisons as sql
@@ -107,7 +107,7 @@ class Context:
     providers: Mapping[str, str]  # by the registrars that domains name, in lower case
     accepted: Sequence[tuple[str, UUID]]  # which of these names can be shown for a domain of a connection
     forms: Sequence[tuple[str, str]]  # of one internationalized name: as held, and as in the portfolio
-    least: Severity = Severity.INFO
+    least: FindingSeverity = FindingSeverity.INFO
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the statements."""
@@ -140,7 +140,7 @@ class Position:
     """The place behind which a page begins."""
 
     severity: int = -1
-    category: int = -1  # its place in Category
+    category: int = -1  # its place in FindingCategory
     domain: str = ""
     connection_id: UUID = ids.NIL
 
@@ -201,13 +201,15 @@ async def find_pairs(
     return [(held, own) for held, own in found]
 
 
-async def compare(conn: Conn, *, context: Context, category: Category, after: Position, limit: int) -> Found:
+async def compare(
+    conn: Conn, *, context: Context, category: FindingCategory, after: Position, limit: int
+) -> Found:
     """Return the findings of a category: their counts, and up to `limit` behind a position.
 
-    Stale listings are not a statement's: see `Category.STALE_SNAPSHOT` in reconcile.py.
+    Stale listings are not a statement's: see `FindingCategory.STALE_SNAPSHOT` in reconcile.py.
     """
     parameters = context.parameters() | {
-        "place": list(Category).index(category),
+        "place": list(FindingCategory).index(category),
         "after_severity": after.severity,
         "after_place": after.category,
         "after_domain": after.domain,
@@ -231,7 +233,7 @@ async def compare(conn: Conn, *, context: Context, category: Category, after: Po
     )
 
 
-def _difference(category: Category, row: Mapping[str, Any]) -> Difference:
+def _difference(category: FindingCategory, row: Mapping[str, Any]) -> Difference:
     return Difference(
         category=category,
         severity=BY_RANK[row["severity"]],
@@ -247,30 +249,40 @@ def _difference(category: Category, row: Mapping[str, Any]) -> Difference:
 
 _Execute: TypeAlias = Callable[[AsyncCursor[TupleRow], dict[str, Any]], Awaitable[object]]
 # A function for each category, so that each statement is a constant where it is executed.
-_STATEMENTS: Mapping[Category, _Execute] = {
-    Category.PENDING_TRANSFER_OUT_UNEXPECTED: lambda cursor, row: cursor.execute(
+_STATEMENTS: Mapping[FindingCategory, _Execute] = {
+    FindingCategory.PENDING_TRANSFER_OUT_UNEXPECTED: lambda cursor, row: cursor.execute(
         sql.PENDING_TRANSFER_OUT_UNEXPECTED, row, prepare=False
     ),
-    Category.REDEMPTION: lambda cursor, row: cursor.execute(sql.REDEMPTION, row, prepare=False),
-    Category.EXPIRED_AT_REGISTRAR: lambda cursor, row: cursor.execute(
+    FindingCategory.REDEMPTION: lambda cursor, row: cursor.execute(sql.REDEMPTION, row, prepare=False),
+    FindingCategory.EXPIRED_AT_REGISTRAR: lambda cursor, row: cursor.execute(
         sql.EXPIRED_AT_REGISTRAR, row, prepare=False
     ),
-    Category.MISSING_AT_REGISTRAR: lambda cursor, row: cursor.execute(
+    FindingCategory.MISSING_AT_REGISTRAR: lambda cursor, row: cursor.execute(
         sql.MISSING_AT_REGISTRAR, row, prepare=False
     ),
-    Category.EXPIRY_MISMATCH: lambda cursor, row: cursor.execute(sql.EXPIRY_MISMATCH, row, prepare=False),
-    Category.AUTO_RENEW_MISMATCH: lambda cursor, row: cursor.execute(sql.AUTO_RENEW_MISMATCH, row, prepare=False),
-    Category.DROPPED_BUT_ACTIVE: lambda cursor, row: cursor.execute(sql.DROPPED_BUT_ACTIVE, row, prepare=False),
-    Category.SOLD_BUT_STILL_HELD: lambda cursor, row: cursor.execute(sql.SOLD_BUT_STILL_HELD, row, prepare=False),
-    Category.DUPLICATE_ACROSS_REGISTRARS: lambda cursor, row: cursor.execute(
+    FindingCategory.EXPIRY_MISMATCH: lambda cursor, row: cursor.execute(sql.EXPIRY_MISMATCH, row, prepare=False),
+    FindingCategory.AUTO_RENEW_MISMATCH: lambda cursor, row: cursor.execute(
+        sql.AUTO_RENEW_MISMATCH, row, prepare=False
+    ),
+    FindingCategory.DROPPED_BUT_ACTIVE: lambda cursor, row: cursor.execute(
+        sql.DROPPED_BUT_ACTIVE, row, prepare=False
+    ),
+    FindingCategory.SOLD_BUT_STILL_HELD: lambda cursor, row: cursor.execute(
+        sql.SOLD_BUT_STILL_HELD, row, prepare=False
+    ),
+    FindingCategory.DUPLICATE_ACROSS_REGISTRARS: lambda cursor, row: cursor.execute(
         sql.DUPLICATE_ACROSS_REGISTRARS, row, prepare=False
     ),
-    Category.REGISTRAR_MISMATCH: lambda cursor, row: cursor.execute(sql.REGISTRAR_MISMATCH, row, prepare=False),
-    Category.IDN_FORM_MISMATCH: lambda cursor, row: cursor.execute(sql.IDN_FORM_MISMATCH, row, prepare=False),
-    Category.MISSING_IN_PORTFOLIO: lambda cursor, row: cursor.execute(
+    FindingCategory.REGISTRAR_MISMATCH: lambda cursor, row: cursor.execute(
+        sql.REGISTRAR_MISMATCH, row, prepare=False
+    ),
+    FindingCategory.IDN_FORM_MISMATCH: lambda cursor, row: cursor.execute(
+        sql.IDN_FORM_MISMATCH, row, prepare=False
+    ),
+    FindingCategory.MISSING_IN_PORTFOLIO: lambda cursor, row: cursor.execute(
         sql.MISSING_IN_PORTFOLIO, row, prepare=False
     ),
-    Category.PRICE_CHANGED: lambda cursor, row: cursor.execute(sql.PRICE_CHANGED, row, prepare=False),
-    Category.LOCK_OFF: lambda cursor, row: cursor.execute(sql.LOCK_OFF, row, prepare=False),
-    Category.PRIVACY_OFF: lambda cursor, row: cursor.execute(sql.PRIVACY_OFF, row, prepare=False),
+    FindingCategory.PRICE_CHANGED: lambda cursor, row: cursor.execute(sql.PRICE_CHANGED, row, prepare=False),
+    FindingCategory.LOCK_OFF: lambda cursor, row: cursor.execute(sql.LOCK_OFF, row, prepare=False),
+    FindingCategory.PRIVACY_OFF: lambda cursor, row: cursor.execute(sql.PRIVACY_OFF, row, prepare=False),
 }

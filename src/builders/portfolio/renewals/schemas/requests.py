@@ -17,7 +17,7 @@ from builders.kit.values.money import Money
 from builders.kit.values.money_inputs import MoneyInput
 from builders.kit.values.patches import UNSET, Patch
 from builders.portfolio.renewals import records
-from builders.portfolio.renewals.records import DecisionPatch, DecisionRow, RenewalDecision
+from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow, RenewalDecision
 
 _ITEM: JsonDict = {"domain_id": "harbour.com", "decision": "renew", "years": 2, "note": "Sold by June."}
 _SET: JsonDict = {
@@ -133,8 +133,8 @@ class RenewalsBulkUpdate(PatchBody):
     push_to_registrar: Annotated[
         StrictBool,
         Field(
-            description="Apply auto-renew at the registrar, too. No registrar is connected yet: each row reports "
-            "`not_connected`, and the decision is recorded here alone."
+            description="Switch auto-renew at the registrars, too: as `auto_renew` says, else on for `renew` and "
+            "off for `drop`. The decisions are recorded whatever a registrar says."
         ),
     ] = False
     dry_run: Annotated[StrictBool, Field(description="Report what would be done, and change nothing.")] = False
@@ -146,6 +146,10 @@ class RenewalsBulkUpdate(PatchBody):
         if has_part == (self.items is not None) or has_part != has_set:
             raise PydanticCustomError("renewals_form", "Send `items`, or `domains` with `set`.")
         return self
+
+    def options(self) -> BulkOptions:
+        """Return the record."""
+        return BulkOptions(dry_run=self.dry_run, push_to_registrar=self.push_to_registrar)
 
     def rows(self) -> list[DecisionRow | RowResult]:
         """Return a record for each row, or its result when it is refused. Raises Invalid for `set`."""

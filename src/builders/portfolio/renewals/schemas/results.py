@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, by_example
-from builders.kit.http.bulk import BulkReply, RowOutcome, RowResult, summarize
-from builders.portfolio.renewals.records import MadeCalendar, PushState
+from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.portfolio.renewals.records import MadeCalendar, PushedRow, PushState
 
 _DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
 _UPDATED: JsonDict = {
@@ -25,8 +25,11 @@ _UPDATED: JsonDict = {
             "errors": [],
             "warnings": [],
             "pushed": {
-                "state": "not_connected",
-                "error": "No registrar is connected; change the setting there yourself.",
+                "state": "pushed",
+                "auto_renew": True,
+                "provider": "godaddy",
+                "dashboard_url": "https://dcc.godaddy.com/control/portfolio",
+                "error": None,
             },
         }
     ],
@@ -37,16 +40,23 @@ _LINK: JsonDict = {
     "url": f"https://builders.example/v1/portfolio/renewals.ics?token={_TOKEN}",
     "created_at": "2026-01-05T09:30:00Z",
 }
-_NOT_PUSHED = "No registrar is connected; change the setting there yourself."
 
 
 class PushedReply(Reply):
     """What became of a row at the registrar."""
 
     state: Annotated[
-        PushState, Field(description="`not_connected`: no registrar is connected, so nothing was sent to one.")
+        PushState,
+        Field(
+            description="`unchanged`: the registrar has the setting already; `queued`: a job sends it, again if "
+            "it failed; `unsupported`: the registrar's API does not offer it; `not_connected`: no connected "
+            "registrar holds the domain; `would_push`: in a dry run; `nothing_to_push`: the row implies none."
+        ),
     ]
-    error: Annotated[str | None, Field(description="Why nothing was sent, in a sentence.")]
+    auto_renew: Annotated[bool | None, Field(description="The setting that it is about.")]
+    provider: Annotated[str | None, Field(description="The registrar.")]
+    dashboard_url: Annotated[str | None, Field(description="The registrar's website, to change it there.")]
+    error: Annotated[str | None, Field(description="Why it is not set there, or not yet, in a sentence.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +92,14 @@ class RenewalCalendarLink(Reply):
     created_at: Annotated[datetime, Field(description="When the link was made.")]
 
 
-def updated_reply(results: Sequence[RowResult], *, is_pushed: bool) -> RenewalsUpdated:
-    """Return what was done with each row; with `is_pushed` also what became of it at the registrar."""
-    pushed = PushedReply(state=PushState.NOT_CONNECTED, error=_NOT_PUSHED) if is_pushed else None
+def updated_reply(results: Sequence[RowResult], pushed: Sequence[PushedRow | None]) -> RenewalsUpdated:
+    """Return what was done with each row, and what became of it at the registrar."""
     rows = [
         RenewalRowResult(
             **{member.name: getattr(each, member.name) for member in fields(RowResult)},
-            pushed=None if each.outcome is RowOutcome.ERROR else pushed,
+            pushed=None if sent is None else PushedReply.from_record(sent),
         )
-        for each in results
+        for each, sent in zip(results, pushed, strict=True)
     ]
     return RenewalsUpdated(results=rows, summary=summarize(results))
 

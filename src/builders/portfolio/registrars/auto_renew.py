@@ -1,0 +1,196 @@
+"""Switch automatic renewal of domains at their registrars."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain, DomainChange, DomainPatch
+from builders.portfolio.registrars.adapter import Adapter
+from builders.portfolio.registrars.connections import list_connections, open_adapter, record_outcome
+from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.providers import get_profile
+from builders.portfolio.registrars.records import Connection
+from builders.portfolio.registrars.store import auto_renew as store
+from builders.portfolio.registrars.store.auto_renew import Holder
+
+MAX_PACE_WAIT_S = 5.0  # for the rate limit; what has to wait longer stays pending
+# They are about one domain; any other failure would repeat for the next one.
+_OF_DOMAIN = {RegistrarFailure.NOT_FOUND, RegistrarFailure.REFUSED, RegistrarFailure.MALFORMED}
+
+
+class SettingState(StrEnum):
+    """What became of the setting of a domain at its registrar."""
+
+    PENDING = "pending"  # to be sent
+    SET = "set"
+    UNCHANGED = "unchanged"  # the last listing had it already
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"  # the registrar's API does not offer it
+    NOT_CONNECTED = "not_connected"  # no connected registrar holds the domain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoRenewSetting:
+    """A setting that a domain is to have at its registrar."""
+
+    domain_id: UUID
+    domain: str
+    enabled: bool
+    state: SettingState
+    connection: Connection | None = None
+    error: str | None = None  # why it is not set, or not yet
+    is_temporary: bool = False  # the error; it is worth another try
+
+    @property
+    def dashboard_url(self) -> str | None:
+        """Return where a person changes the setting."""
+        return None if self.connection is None else get_profile(self.connection.provider).dashboard_url
+
+
+async def plan_auto_renew(
+    conn: Conn, *, account_id: UUID, wanted: Sequence[tuple[Domain, bool]]
+) -> Sequence[AutoRenewSetting]:
+    """Return what is to be done for domains to have a setting at their registrars, in their order."""
+    if not wanted:
+        return ()
+    connections = {each.id: each for each in await list_connections(conn, account_id=account_id)}
+    names = [domain.domain for domain, _ in wanted]
+    holders: dict[str, list[Holder]] = {}
+    for each in await store.list_holders(conn, account_id=account_id, domains=names):
+        if each.connection_id in connections:
+            holders.setdefault(each.domain, []).append(each)
+    return [
+        _plan(domain, enabled, holders.get(domain.domain, ()), connections=connections)
+        for domain, enabled in wanted
+    ]
+
+
+def _plan(
+    domain: Domain, enabled: bool, holders: Sequence[Holder], *, connections: Mapping[UUID, Connection]
+) -> AutoRenewSetting:
+    own = [each for each in holders if each.connection_id == domain.connection_id]
+    holder = next(iter((*own, *holders)), None)
+    made = AutoRenewSetting(
+        domain_id=domain.id, domain=domain.domain, enabled=enabled, state=SettingState.NOT_CONNECTED
+    )
+    connected = domain.connection_id if holder is None else holder.connection_id
+    connection = None if connected is None else connections.get(connected)
+    if connection is None:
+        return replace(made, error="No connected registrar holds the domain: change the setting there yourself.")
+    made = replace(made, connection=connection)
+    if not connection.is_enabled:
+        return replace(made, error="The connection to the registrar is disabled.")
+    if not get_profile(connection.provider).capabilities.set_auto_renew:
+        error = "The registrar's API does not offer it: change the setting on the registrar's website."
+        return replace(made, state=SettingState.UNSUPPORTED, error=error)
+    is_set = holder is not None and holder.auto_renew is enabled
+    return replace(made, state=SettingState.UNCHANGED if is_set else SettingState.PENDING)
+
+
+async def set_auto_renew(
+    database: Database,
+    *,
+    account_id: UUID,
+    settings: Sequence[AutoRenewSetting],
+    outbound: Outbound,
+    keyring: Keyring,
+    timeout_s: float,
+) -> Sequence[AutoRenewSetting]:
+    """Send the pending settings to the registrars, and write those that were set; return all in their order.
+
+    Registrars are asked at the same time, each for one domain after the other. What is not sent within the time
+    stays pending, as do settings whose registrar asks to wait or does not respond. Raises nothing of a registrar.
+    """
+    by_connection: dict[UUID, list[AutoRenewSetting]] = {}
+    for each in settings:
+        if each.state is SettingState.PENDING and each.connection is not None:
+            by_connection.setdefault(each.connection.id, []).append(each)
+    sent = await asyncio.gather(
+        *(
+            _set_at_one(
+                database,
+                account_id=account_id,
+                settings=group,
+                outbound=outbound,
+                keyring=keyring,
+                until=asyncio.get_running_loop().time() + timeout_s,
+            )
+            for group in by_connection.values()
+        )
+    )
+    done = {each.domain_id: each for group in sent for each in group}
+    return [done.get(each.domain_id, each) for each in settings]
+
+
+async def _set_at_one(
+    database: Database,
+    *,
+    account_id: UUID,
+    settings: Sequence[AutoRenewSetting],
+    outbound: Outbound,
+    keyring: Keyring,
+    until: float,
+) -> Sequence[AutoRenewSetting]:
+    """Send settings to one registrar, and write what came of it."""
+    connection = settings[0].connection
+    if connection is None:
+        raise ValueError("a pending setting has a connection")
+    done: list[AutoRenewSetting] = []
+    failure: RegistrarFailed | None = None
+    try:
+        async with asyncio.timeout_at(until):
+            adapter = await open_adapter(
+                database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=MAX_PACE_WAIT_S
+            )
+            for each in settings:
+                done.append(await _set_one(adapter, each))  # noqa: PERF401 - what is done counts when it ends early
+    except TimeoutError:
+        pass
+    except RegistrarFailed as caught:
+        failure = caught
+    rest = settings[len(done) :]
+    result = [*done, *(rest if failure is None else [_failed(each, failure) for each in rest])]
+    async with database.transaction() as conn:
+        await _write(conn, account_id=account_id, connection=connection, settings=result)
+        if done or failure is not None:
+            await record_outcome(conn, account_id=account_id, connection_id=connection.id, failure=failure)
+    return result
+
+
+async def _set_one(adapter: Adapter, setting: AutoRenewSetting) -> AutoRenewSetting:
+    """Send one setting. Raises RegistrarFailed for a failure that is not of the domain alone."""
+    try:
+        await adapter.set_auto_renew(setting.domain, enabled=setting.enabled)
+    except RegistrarFailed as failure:
+        if failure.kind not in _OF_DOMAIN:
+            raise
+        return _failed(setting, failure)
+    return replace(setting, state=SettingState.SET)
+
+
+def _failed(setting: AutoRenewSetting, failure: RegistrarFailed) -> AutoRenewSetting:
+    error = " ".join(filter(None, (str(failure), failure.hint)))
+    return replace(setting, state=SettingState.FAILED, error=error, is_temporary=failure.is_temporary)
+
+
+async def _write(
+    conn: Conn, *, account_id: UUID, connection: Connection, settings: Sequence[AutoRenewSetting]
+) -> None:
+    """Write what was set to the inventory and to the domains."""
+    done = [each for each in settings if each.state is SettingState.SET]
+    if not done:
+        return
+    await store.update_holdings(
+        conn,
+        account_id=account_id,
+        connection_id=connection.id,
+        settings={each.domain: each.enabled for each in done},
+    )
+    changes = [DomainChange(id=each.domain_id, patch=DomainPatch(auto_renew=each.enabled)) for each in done]
+    await domains.change_domains(conn, account_id=account_id, changes=changes)

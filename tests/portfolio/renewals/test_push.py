@@ -1,0 +1,196 @@
+"""push_to_registrar of bulk decisions: auto-renew at the registrars."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from builders.app import Service
+from builders.demo.registrars.account import FakeAccount, FakeDomain, Fault
+from builders.demo.registrars.fake import FakeRegistrar, FakeServer
+from builders.demo.registrars.godaddy import FakeGoDaddy
+from builders.demo.registrars.namesilo import FakeNameSilo
+from builders.demo.registrars.porkbun import FakePorkbun
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.settings import Settings
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.renewals import pushes, service as renewals
+from builders.portfolio.renewals.records import DecisionPatch, RenewalDecision
+from tests.cast import Person
+from tests.portfolio.parking.make import database_of
+from tests.portfolio.registrars.make import connect, keyring_of
+from tests.portfolio.registrars.reconcile_make import SNAPSHOT, ahead, hold, named, own, report
+from tests.portfolio.renewals.make import decide
+
+FIND_EVENTS = """
+    SELECT data FROM kit_outbox
+    WHERE account_id = %(account_id)s AND name = 'portfolio.renewal.failed' ORDER BY id
+"""
+COUNT_JOBS = """
+    SELECT count(*) FROM procrastinate_jobs
+    WHERE task_name = 'portfolio.push_auto_renew' AND args ->> 'account_id' = %(account_id)s
+"""
+
+
+@pytest.fixture(scope="module")
+def fakes() -> Iterator[FakeServer]:
+    with FakeServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def outbound(
+    fakes: FakeServer, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Outbound]:
+    """The client of the service, which may reach the fakes."""
+    async with Outbound(Settings.model_validate({"outbound_allow": [fakes.address]})) as client:
+        monkeypatch.setattr(service.api.state, "outbound", client)
+        yield client
+
+
+async def held_at(alice: Person, fakes: FakeServer, kind: type[FakeRegistrar], *names: str) -> FakeRegistrar:
+    """Let a fake hold domains of the portfolio with auto-renew on."""
+    domains = [FakeDomain(domain=name, expires_at=ahead(20), created_at=ahead(-300)) for name in names]
+    fake = kind(FakeAccount(domains=domains))
+    made = await connect(alice, fake, fakes)
+    times = {"taken_at": ahead(-0.1), "complete_at": ahead(-0.1), "provider": fake.provider}
+    async with database_of(alice).transaction() as conn:
+        await conn.execute(SNAPSHOT, {**times, "account_id": alice.account.id, "connection_id": made.id})
+    await own(alice, *names, expires_at=ahead(20), registrar=None)
+    await hold(alice, made.id, *names, expires_at=ahead(20))
+    return fake
+
+
+def settings(fake: FakeRegistrar) -> dict[str, bool]:
+    return {each.domain: each.auto_renew for each in fake.account.domains}
+
+
+async def push(alice: Person, *items: dict[str, Any], **options: Any) -> list[Any]:
+    reply = await decide(alice, {"items": list(items), "push_to_registrar": True, **options})
+    return [each["pushed"] for each in reply["results"]]
+
+
+def states(pushed: list[Any]) -> list[str | None]:
+    return [each and each["state"] for each in pushed]
+
+
+@pytest.mark.usefixtures("outbound")
+async def test_each_row_says_what_became_of_it(alice: Person, fakes: FakeServer) -> None:
+    godaddy = await held_at(alice, fakes, FakeGoDaddy, "drop.com", "off.com", "renew.com", "kept.com")
+    await held_at(alice, fakes, FakePorkbun, "unsupported.com")
+    await own(alice, "nowhere.com")
+    rows: list[tuple[dict[str, Any], str | None]] = [
+        ({"domain_id": "drop.com", "decision": "drop"}, "pushed"),
+        ({"domain_id": "off.com", "decision": "renew", "auto_renew": False}, "pushed"),
+        ({"domain_id": "renew.com", "decision": "renew"}, "unchanged"),
+        ({"domain_id": "kept.com", "note": "Nothing about auto-renew."}, "nothing_to_push"),
+        ({"domain_id": "unsupported.com", "decision": "drop"}, "unsupported"),
+        ({"domain_id": "nowhere.com", "decision": "drop"}, "not_connected"),
+        ({"domain_id": "unknown.com", "decision": "drop"}, None),
+    ]
+    items, expected = [row for row, _ in rows], [state for _, state in rows]
+    tried = states(await push(alice, *items, dry_run=True))
+    assert tried == ["would_push" if each == "pushed" else each for each in expected]
+    assert all(settings(godaddy).values())
+    assert godaddy.account.requests == 0
+    done = await push(alice, *items)
+    assert states(done) == expected
+    assert settings(godaddy) == {"drop.com": False, "off.com": False, "renew.com": True, "kept.com": True}
+    assert (done[0]["provider"], done[0]["auto_renew"], done[0]["error"]) == ("godaddy", False, None)
+    assert done[4]["dashboard_url"].startswith("https://porkbun.com/")
+    assert "website" in done[4]["error"]
+    requests = godaddy.account.requests
+    assert states(await push(alice, *items)) == [each and each.replace("pushed", "unchanged") for each in expected]
+    assert godaddy.account.requests == requests
+    assert named(await report(alice, category="auto_renew_mismatch")) == []  # the portfolio and the holding agree
+    assert (await alice.get("/v1/portfolio/domains/drop.com")).json()["auto_renew"] is False
+
+
+@pytest.mark.usefixtures("outbound")
+async def test_a_suggested_push_resolves_a_mismatch(alice: Person, fakes: FakeServer) -> None:
+    fake = await held_at(alice, fakes, FakeGoDaddy, "harbour.com")
+    await alice.patch("/v1/portfolio/domains/harbour.com", json={"auto_renew": False})
+    [found] = (await report(alice))["findings"]
+    assert (found["category"], found["severity"]) == ("auto_renew_mismatch", "warn")
+    action = found["suggested_action"]
+    answer = await alice.request(action["method"], action["path"], json=action["body"])
+    assert answer.json()["results"][0]["pushed"]["state"] == "pushed"
+    assert settings(fake) == {"harbour.com": False}
+    assert (await report(alice))["findings"] == []
+
+
+@pytest.mark.usefixtures("outbound")
+async def test_a_failing_registrar_fails_alone(alice: Person, fakes: FakeServer) -> None:
+    godaddy = await held_at(alice, fakes, FakeGoDaddy, "a.com", "b.com")
+    namesilo = await held_at(alice, fakes, FakeNameSilo, "c.com")
+    godaddy.account.faults.append(Fault.RESTRICTED)
+    rows = [{"domain_id": name, "decision": "drop"} for name in ("a.com", "b.com", "c.com")]
+    pushed = await push(alice, *rows)
+    assert states(pushed) == ["failed", "failed", "pushed"]
+    assert godaddy.account.requests == 1  # for all of its domains
+    assert "does not allow" in pushed[0]["error"]
+    assert settings(namesilo) == {"c.com": False}
+    async with database_of(alice).connection() as conn:
+        connections = await registrars.list_connections(conn, account_id=alice.account.id)
+    assert [(each.provider, each.status.value) for each in connections if each.provider == "godaddy"] == [
+        ("godaddy", "restricted")
+    ]
+
+
+async def test_a_job_sends_what_the_request_could_not(
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pushes, "REQUEST_S", 0.3)
+    fake = await held_at(alice, fakes, FakeGoDaddy, "a.com", "b.com")
+    fake.account.faults.append(Fault.HANG)
+    rows = [{"domain_id": name, "decision": "drop"} for name in ("a.com", "b.com")]
+    assert states(await push(alice, *rows)) == ["queued", "queued"]
+    async with database_of(alice).connection() as conn:
+        account = {"account_id": str(alice.account.id)}
+        assert await (await conn.execute(COUNT_JOBS, account)).fetchone() == (1,)
+    target: dict[str, Any] = {"account_id": alice.account.id, "outbound": outbound, "keyring": keyring_of(alice)}
+    fake.account.faults.append(Fault.RATE_LIMITED)
+    with pytest.raises(pushes.PushesWaiting):
+        await renewals.push_waiting(database_of(alice), **target)
+    async with database_of(alice).connection() as conn:
+        await conn.execute(
+            "UPDATE portfolio_registrars_connections SET next_allowed_at = NULL WHERE account_id = %(account_id)s",
+            account,
+        )
+    await renewals.push_waiting(database_of(alice), **target)
+    assert settings(fake) == {"a.com": False, "b.com": False}
+    assert states(await push(alice, *rows)) == ["unchanged", "unchanged"]
+
+
+async def test_a_setting_that_keeps_failing_is_abandoned_and_reported(
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pushes, "MAX_ATTEMPTS", 2)
+    fake = await held_at(alice, fakes, FakeGoDaddy, "a.com")
+    fake.account.faults.extend([Fault.SERVER_ERROR] * 2)
+    [pushed] = await push(alice, {"domain_id": "a.com", "decision": "drop"})
+    assert (pushed["state"], pushed["error"]) == ("queued", "The registrar does not respond.")
+    await renewals.push_waiting(
+        database_of(alice), account_id=alice.account.id, outbound=outbound, keyring=keyring_of(alice)
+    )
+    async with database_of(alice).connection() as conn:
+        rows = await (await conn.execute(FIND_EVENTS, {"account_id": alice.account.id})).fetchall()
+    [event] = [json.loads(data) for (data,) in rows]
+    assert (event["domain"], event["auto_renew"], event["provider"]) == ("a.com", False, "godaddy")
+
+
+@pytest.mark.parametrize(
+    ("patch", "setting"),
+    [
+        (DecisionPatch(decision=RenewalDecision.RENEW), True),
+        (DecisionPatch(decision=RenewalDecision.DROP), False),
+        (DecisionPatch(decision=RenewalDecision.DROP, auto_renew=True), True),
+        (DecisionPatch(decision=RenewalDecision.DROP, auto_renew=None), False),
+        (DecisionPatch(decision=RenewalDecision.UNDECIDED), None),
+        (DecisionPatch(auto_renew=False), False),
+        (DecisionPatch(note="n"), None),
+    ],
+)
+def test_the_setting_that_a_row_implies(patch: DecisionPatch, setting: bool | None) -> None:
+    assert pushes.implied_auto_renew(patch) is setting
