@@ -200,3 +200,32 @@ async def test_a_worker_runs_overdue_periodic_jobs_at_its_start(
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
+
+
+async def test_jobs_that_wait_for_other_services_take_no_place_of_the_others(
+    own_database: Database, jobs_conn: Conn, recorder: Recorder, own: Settings
+) -> None:
+    released = asyncio.Event()
+
+    @queue.app.task(name="test.hang", queue=queue.EXTERNAL)
+    async def hang() -> None:
+        await released.wait()
+
+    async def is_noted() -> bool:
+        return recorder.numbers == [1]
+
+    async def is_done() -> bool:
+        return await waiting(jobs_conn) == []
+
+    for _ in range(own.worker_concurrency + 1):
+        await queue.defer(jobs_conn, hang)
+    await queue.defer(jobs_conn, "test.hang", lane=queue.EXTERNAL)
+    working = asyncio.create_task(queue.run(own_database, own))
+    await queue.defer(jobs_conn, recorder.task, number=1)
+    await until(is_noted)
+    assert [name for name, *_ in await waiting(jobs_conn)] == ["test.hang"] * (own.worker_concurrency + 2)
+    released.set()
+    await until(is_done)
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working

@@ -19,8 +19,9 @@ from builders.kit.http.pagination import PageQuery, PageReply
 from builders.kit.http.resource_ids import ResourceId
 from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.portfolio.domain_files.records import DateNotation, ImportConflict
 from builders.portfolio.imports import errors, export_replies, exporting, replies, schemas, service as imports
-from builders.portfolio.imports.records import MAX_BYTES, DateNotation, ImportConflict
+from builders.portfolio.imports.records import MAX_BYTES
 from builders.portfolio.imports.schemas import FileOptions
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Access, Permission

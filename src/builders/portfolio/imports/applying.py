@@ -9,18 +9,11 @@ from uuid import UUID
 
 from builders.kit.db.connections import Conn
 from builders.kit.http.bulk import RowOutcome, RowProblem
+from builders.portfolio.domain_files.records import Draft, Field, ImportConflict, Options, Source
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, DomainChange, WrittenDomain
 from builders.portfolio.imports import images, merging
-from builders.portfolio.imports.records import (
-    Counts,
-    Draft,
-    Field,
-    ImportConflict,
-    ImportRow,
-    Options,
-    Source,
-)
+from builders.portfolio.imports.records import Counts, ImportRow
 from builders.portfolio.imports.store import rows as store
 from builders.portfolio.imports.store.rows import Earlier
 from builders.portfolio.ledger import service as ledger

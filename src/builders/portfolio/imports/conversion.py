@@ -7,15 +7,8 @@ from psycopg.rows import DictRow
 from pydantic import TypeAdapter
 
 from builders.kit.http.bulk import RowProblem
-from builders.portfolio.imports.records import (
-    Counts,
-    Detected,
-    Import,
-    ImportState,
-    Options,
-    Source,
-    UndoCounts,
-)
+from builders.portfolio.domain_files.records import Detected, Options, Source
+from builders.portfolio.imports.records import Counts, Import, ImportState, UndoCounts
 
 _OPTIONS = TypeAdapter(Options)
 _DETECTED = TypeAdapter(Detected)

@@ -12,10 +12,9 @@ from uuid import UUID
 from builders.kit.db.connections import Conn, Database
 from builders.kit.sheets.cells import reversible_cell
 from builders.kit.values.money import Money
+from builders.portfolio.domain_files.records import PRICES, Field
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain
-from builders.portfolio.imports.fields import PRICES
-from builders.portfolio.imports.records import Field
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import Entry
 

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from uuid import UUID
 
+from builders.portfolio.domain_files.records import Draft, DraftEntry, ImportConflict
 from builders.portfolio.domains.records import (
     MAX_TAGS,
     Domain,
@@ -15,7 +16,6 @@ from builders.portfolio.domains.records import (
     Ownership,
     PortfolioDomainStatus,
 )
-from builders.portfolio.imports.records import Draft, DraftEntry, ImportConflict
 from builders.portfolio.ledger.records import Entry, NewEntry
 
 # What a blank cell of a column sets with `overwrite`; the other fields become None, and those below stay.

@@ -12,8 +12,9 @@ from builders.kit.http.bulk import BulkReply, BulkSummary, RowProblem, RowResult
 from builders.kit.http.fields import CreatedAt
 from builders.kit.http.pagination import Page, PageReply
 from builders.kit.sheets.dates import DateFormat
-from builders.portfolio.imports import records
-from builders.portfolio.imports.records import Detected, Import, ImportState
+from builders.portfolio.domain_files import records
+from builders.portfolio.domain_files.records import Detected
+from builders.portfolio.imports.records import Import, ImportState
 
 _DETECTED: JsonDict = {
     "format": "godaddy",

@@ -15,12 +15,14 @@ from builders.kit.jobs import queue
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock, ids
+from builders.portfolio.domain_files import service as domain_files
+from builders.portfolio.domain_files.records import Draft
+from builders.portfolio.domain_files.service import FileRefused, Reading
 from builders.portfolio.imports import conversion, sources
 from builders.portfolio.imports.applying import apply_batch
-from builders.portfolio.imports.errors import FileRefused, ImportNotFound, TooManyImports
+from builders.portfolio.imports.errors import ImportNotFound, TooManyImports
 from builders.portfolio.imports.events import IMPORT_COMPLETED, ImportData
-from builders.portfolio.imports.reading import Reading
-from builders.portfolio.imports.records import Draft, Import, ImportState, NewImport
+from builders.portfolio.imports.records import Import, ImportState, NewImport
 from builders.portfolio.imports.store import imports as store
 from builders.portfolio.team.records import Access
 
@@ -74,7 +76,7 @@ async def import_source(conn: Conn, *, access: Access, new: NewImport, keyring: 
 
 async def _open(new: NewImport) -> Reading:
     try:
-        return await asyncio.to_thread(sources.open_source, new.source, new.content, new.options)
+        return await asyncio.to_thread(domain_files.open_source, new.source, new.content, new.options)
     except FileRefused as refusal:
         raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
 
@@ -91,7 +93,7 @@ async def run_import(database: Database, *, account_id: UUID, import_id: UUID, k
             return
         content = await sources.load(conn, keyring=keyring, account_id=account_id, import_id=import_id)
     try:
-        reading = await asyncio.to_thread(sources.open_source, made.source, content, made.options)
+        reading = await asyncio.to_thread(domain_files.open_source, made.source, content, made.options)
     except FileRefused as refusal:
         problem = RowProblem(code=refusal.code, message=str(refusal), field=".".join(refusal.member))
         async with database.transaction() as conn:

@@ -17,18 +17,18 @@ from pydantic_core import PydanticCustomError, to_json
 
 from builders.kit.http.bodies import Body, by_example
 from builders.kit.values import texts
-from builders.portfolio.domains.records import MAX_TAG, MAX_TAGS, MAX_TEXT, Ownership
-from builders.portfolio.imports import formats, records
-from builders.portfolio.imports.records import (
+from builders.portfolio.domain_files import records, service as domain_files
+from builders.portfolio.domain_files.records import (
     AUTO,
     MAX_ROWS,
     DateNotation,
     Defaults,
     ImportConflict,
-    NewImport,
     Options,
     Source,
 )
+from builders.portfolio.domains.records import MAX_TAG, MAX_TAGS, MAX_TEXT, Ownership
+from builders.portfolio.imports.records import NewImport
 
 _MEMBERS = {"csv": Source.FILE, "text": Source.TEXT, "rows": Source.ROWS, "domains": Source.NAMES}
 _MAX_NAME = 2_048  # characters
@@ -39,12 +39,12 @@ def _keep_bytes(value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # JSON,
 
 
 def _check_format(name: str) -> str:
-    if name not in formats.list_ids():
+    if name not in domain_files.list_ids():
         raise PydanticCustomError("format_unknown", "Input should be one of: {known}", {"known": _FORMAT_NAMES})
     return name
 
 
-_FORMAT_NAMES = ", ".join([AUTO, *formats.FORMATS])
+_FORMAT_NAMES = ", ".join([AUTO, *domain_files.FORMATS])
 FormatName = Annotated[str, AfterValidator(_check_format)]
 CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 RegistrarName = Annotated[

@@ -1,37 +1,14 @@
-"""Sources of imports: opened as tables, and kept sealed while a job imports them."""
+"""Sources of imports, kept sealed while a job imports them."""
 
 from collections.abc import Iterator
 from uuid import UUID
 
-from pydantic_core import from_json
-
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
-from builders.portfolio.imports import tables
-from builders.portfolio.imports.reading import Reading, open_reading
-from builders.portfolio.imports.records import Options, Source
 from builders.portfolio.imports.store import imports as store
-from builders.portfolio.imports.tables import Table
 
 PART_BYTES = 1024 * 1024
 _PURPOSE = "portfolio.imports"  # of the sealing key
-
-
-def open_source(source: Source, content: bytes, options: Options) -> Reading:
-    """Return the reading of a source. Raises FileRefused when no row can be read."""
-    return open_reading(_table(source, content, options), options)
-
-
-def _table(source: Source, content: bytes, options: Options) -> Table:
-    match source:
-        case Source.FILE:
-            return tables.table_of_file(content, options)
-        case Source.TEXT:
-            return tables.table_of_text(content.decode())
-        case Source.ROWS:
-            return tables.table_of_rows(from_json(content))
-        case Source.NAMES:
-            return tables.table_of_names(from_json(content))
 
 
 async def keep(conn: Conn, *, keyring: Keyring, account_id: UUID, import_id: UUID, content: bytes) -> None:

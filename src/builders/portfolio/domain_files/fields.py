@@ -8,6 +8,8 @@ from builders.kit.sheets import cells, dates
 from builders.kit.sheets.cells import BLANK, CellRefused, shown
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.values import domain_names, texts
+from builders.portfolio.domain_files.formats import PURCHASE_KINDS, STATUSES, words_of
+from builders.portfolio.domain_files.records import Field
 from builders.portfolio.domains.records import (
     MAX_NAMESERVERS,
     MAX_NOTES,
@@ -19,8 +21,6 @@ from builders.portfolio.domains.records import (
     Ownership,
     PortfolioDomainStatus,
 )
-from builders.portfolio.imports.formats import PURCHASE_KINDS, STATUSES, words_of
-from builders.portfolio.imports.records import Field
 from builders.portfolio.ledger.records import MAX_YEARS, EntryKind
 
 _STATUS_WORDS = words_of(STATUSES)
@@ -142,13 +142,6 @@ def _enum(choices: Callable[[str], Any], value: str | None) -> Any:
     return None if value is None else choices(value)
 
 
-# The amounts of a domain, and the field of the currency of each.
-PRICES: Mapping[Field, Field] = {
-    Field.RENEWAL_PRICE: Field.RENEWAL_PRICE_CURRENCY,
-    Field.ASKING_PRICE: Field.ASKING_PRICE_CURRENCY,
-    Field.MIN_OFFER: Field.MIN_OFFER_CURRENCY,
-    Field.ESTIMATED_VALUE: Field.ESTIMATED_VALUE_CURRENCY,
-}
 DATES = (
     *(Field.REGISTERED_ON, Field.ACQUIRED_ON, Field.EXPIRES_AT),
     *(Field.PURCHASE_DATE, Field.SALE_DATE),

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pydantic_core import from_json
+
 from builders.kit.sheets.dates import DateFormat, find_date_format, is_ambiguous
-from builders.portfolio.imports.errors import FileRefused
-from builders.portfolio.imports.fields import DATES
-from builders.portfolio.imports.formats import find_format, map_columns
-from builders.portfolio.imports.records import (
+from builders.portfolio.domain_files.errors import FileRefused
+from builders.portfolio.domain_files.fields import DATES
+from builders.portfolio.domain_files.formats import find_format, map_columns
+from builders.portfolio.domain_files.records import (
     MAX_ROWS,
     ColumnMap,
     DateNotation,
@@ -16,9 +18,16 @@ from builders.portfolio.imports.records import (
     Field,
     ImportFormat,
     Options,
+    Source,
 )
-from builders.portfolio.imports.rows import RowReader
-from builders.portfolio.imports.tables import Table
+from builders.portfolio.domain_files.rows import RowReader
+from builders.portfolio.domain_files.tables import (
+    Table,
+    table_of_file,
+    table_of_names,
+    table_of_rows,
+    table_of_text,
+)
 
 LIST_FORMAT = "list"
 
@@ -46,7 +55,24 @@ class _Survey:
     is_ambiguous: bool  # a date would be another day in the other order
 
 
-def open_reading(table: Table, options: Options) -> Reading:
+def open_source(source: Source, content: bytes, options: Options) -> Reading:
+    """Return the reading of a source. Raises FileRefused when no row can be read."""
+    return _open_reading(_table(source, content, options), options)
+
+
+def _table(source: Source, content: bytes, options: Options) -> Table:
+    match source:
+        case Source.FILE:
+            return table_of_file(content, options)
+        case Source.TEXT:
+            return table_of_text(content.decode())
+        case Source.ROWS:
+            return table_of_rows(from_json(content))
+        case Source.NAMES:
+            return table_of_names(from_json(content))
+
+
+def _open_reading(table: Table, options: Options) -> Reading:
     """Return the reading of a table. Raises FileRefused when no row can be read."""
     form = find_format(options.format, table.header)
     columns = map_columns(table.header, form, options.mapping)

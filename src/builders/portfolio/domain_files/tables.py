@@ -9,9 +9,9 @@ from typing import Any
 from builders.kit.sheets.decoding import find_encoding, read_lines
 from builders.kit.sheets.layout import find_layout, normalize_header
 from builders.kit.sheets.records import records
-from builders.portfolio.imports.formats import is_header, is_key_header
-from builders.portfolio.imports.records import Field, Options
-from builders.portfolio.imports.rows import cell_text
+from builders.portfolio.domain_files.formats import is_header, is_key_header
+from builders.portfolio.domain_files.records import Field, Options
+from builders.portfolio.domain_files.rows import cell_text
 
 _NAMES = re.compile(r"[^\s,;|\"'<>()\[\]]+")
 _NUL = "\0"  # no column of text can hold it

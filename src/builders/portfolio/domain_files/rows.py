@@ -12,10 +12,18 @@ from builders.kit.sheets.amounts import AmountRules, read_amount, read_currency
 from builders.kit.sheets.cells import BLANK, CellRefused, original_text
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.values.money import Money
+from builders.portfolio.domain_files.fields import LENIENT, field_readers, purchase_readers
+from builders.portfolio.domain_files.records import (
+    PRICES,
+    ColumnMap,
+    Draft,
+    DraftEntry,
+    Field,
+    ImportFormat,
+    Options,
+)
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import FIELDS, MAX_TAGS, DomainName, ExpirySource, PortfolioDomainStatus
-from builders.portfolio.imports.fields import LENIENT, PRICES, field_readers, purchase_readers
-from builders.portfolio.imports.records import ColumnMap, Draft, DraftEntry, Field, ImportFormat, Options
 from builders.portfolio.ledger.records import MAX_MEMO, MAX_REFERENCE, MAX_YEARS, EntryKind, EntrySource
 
 DEFAULT_CURRENCY = "USD"

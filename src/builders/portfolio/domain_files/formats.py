@@ -9,8 +9,8 @@ from typing import Any
 
 from builders.kit.sheets.dates import DateFormat
 from builders.kit.sheets.layout import normalize_header
-from builders.portfolio.imports.errors import FileRefused
-from builders.portfolio.imports.records import AUTO, ColumnMap, Field, ImportFormat, UnmappedColumn
+from builders.portfolio.domain_files.errors import FileRefused
+from builders.portfolio.domain_files.records import AUTO, ColumnMap, Field, ImportFormat, UnmappedColumn
 
 GENERIC = ImportFormat(
     id="generic", title="Hand-made sheets", requires=frozenset(), columns={}, ignores=frozenset()
@@ -23,7 +23,7 @@ _MAX_SUGGESTED = 40  # characters of a header for which a field is suggested
 
 def _read(name: str) -> Mapping[str, Any]:  # TOML
     return tomllib.loads(
-        files("builders.portfolio.imports").joinpath("formats", f"{name}.toml").read_text(encoding="utf-8")
+        files("builders.portfolio.domain_files").joinpath("formats", f"{name}.toml").read_text(encoding="utf-8")
     )
 
 

@@ -1,0 +1,1 @@
+"""Files that list domains: exports of registrars and marketplaces, sheets and lists, read into drafts."""

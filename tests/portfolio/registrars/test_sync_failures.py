@@ -1,0 +1,296 @@
+"""Syncs that fail, hang, are killed, or run at the same time."""
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from builders.demo.registrars.account import Fault
+from builders.demo.registrars.fake import FakeServer
+from builders.identity.records import Preset
+from builders.kit.db.connections import Conn, Database
+from builders.kit.jobs import queue
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
+from builders.portfolio.registrars import api_client, batches, jobs, runs, service as registrars, syncing
+from tests.cast import Person
+from tests.conftest import MakePerson
+from tests.portfolio.domains.make import DOMAINS, add
+from tests.portfolio.registrars.make import REGISTRARS, connect, database_of, keyring_of
+from tests.portfolio.registrars.sync import (
+    INVENTORY,
+    SYNC,
+    Json,
+    by_provider,
+    fake_of,
+    held,
+    ok,
+    read,
+    start,
+    sync,
+    work,
+)
+from tests.portfolio.team.make import code
+
+
+@asynccontextmanager
+async def running(database: Database, worker: Settings) -> AsyncIterator[None]:
+    """A worker that runs jobs."""
+    task = asyncio.create_task(queue.run(database, worker))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_registrar_that_hangs_fails_or_refuses_affects_no_other(
+    alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_client, "TOTAL_S", 0.3)
+    faulty = {"porkbun": Fault.HANG, "godaddy": Fault.SERVER_ERROR, "cloudflare": Fault.RATE_LIMITED}
+    for provider, fault in faulty.items():
+        fake = fake_of(provider, f"{provider}.com")
+        fake.account.faults.extend([fault] * 3)
+        await connect(alice, fake, fakes)
+    await connect(alice, fake_of("gandi", "gandi.com"), fakes)
+    await connect(alice, fake_of("spaceship", "spaceship.com"), fakes)
+    async with running(database_of(alice), worker):
+        run = ok(await alice.post(SYNC, params={"wait": 20}))
+    assert run["state"] == "completed"
+    assert (run["summary"]["completed"], run["summary"]["failed"]) == (2, 3)
+    found = by_provider(run)
+    errors = {provider: found[provider]["error"]["code"] for provider in faulty}
+    assert errors == {
+        "porkbun": "provider_unavailable",
+        "godaddy": "provider_unavailable",
+        "cloudflare": "provider_rate_limited",
+    }
+    assert found["cloudflare"]["error"]["retry_at"] is not None
+    inventory = ok(await alice.get(INVENTORY))
+    assert [each["domain"] for each in inventory["items"]] == ["gandi.com", "spaceship.com"]
+    assert await events(alice) == ["sync.completed", *["sync.failed"] * 3]
+    again = await sync(alice, worker)  # the hour of the rate limit has not passed
+    found = by_provider(again)
+    assert {name: found[name]["state"] for name in faulty} == {
+        "porkbun": "completed",
+        "godaddy": "completed",
+        "cloudflare": "failed",
+    }
+
+
+async def events(person: Person) -> list[str]:
+    async with database_of(person).connection() as conn:
+        rows = await conn.execute(
+            "SELECT name FROM kit_outbox WHERE account_id = %s AND name LIKE 'portfolio.sync.%%'",
+            [person.account.id],
+        )
+        return sorted(name.removeprefix("portfolio.") for (name,) in await rows.fetchall())
+
+
+async def test_a_sync_that_runs_is_returned_to_whoever_starts_it_again(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    await connect(alice, fake_of("porkbun", "a.com"), fakes)
+    one, two = await asyncio.gather(start(alice), start(alice))
+    assert one["run_id"] == two["run_id"]
+    assert one["state"] == "queued"
+    await connect(alice, fake_of("gandi", "b.com"), fakes)
+    other = await start(alice)
+    assert other["run_id"] != one["run_id"]
+    found = by_provider(other)
+    assert (found["gandi"]["state"], found["porkbun"]["state"]) == ("queued", "skipped")
+    assert (found["porkbun"]["error"]["code"], found["porkbun"]["error"]["run_id"]) == (
+        "sync_running",
+        one["run_id"],
+    )
+    await work(alice, worker)
+    assert (await read(alice, one))["state"] == (await read(alice, other))["state"] == "completed"
+
+
+class Killed(BaseException):
+    """A worker was killed."""
+
+
+# What a worker does, in its order, and how often before it is killed; it is killed after the call, or before it.
+POINTS = (
+    *((runs, "begin_part", 1, after) for after in (True,)),
+    *((syncing, "take_batch", call, after) for call in (1, 2, 3) for after in (False, True)),
+    *((runs, "advance_part", call, True) for call in (1, 3, 4)),
+    (syncing, "close_listing", 1, True),
+    (syncing, "record_outcome", 1, True),
+    *((runs, "finish_part", 1, after) for after in (False, True)),
+)
+OWN = frozenset(("connection_id", "domain_id", "id", "created_at", "updated_at", "first_seen_at", "last_seen_at"))
+
+
+async def state_of(person: Person) -> list[Json]:
+    """Return what syncs have written, without what each account has of its own."""
+    inventory = ok(await person.get(INVENTORY))
+    domains = ok(await person.get(DOMAINS, params={"sort": "domain"}))
+    rows = [*inventory["items"], *domains["items"]]
+    kept = [{name: value for name, value in each.items() if name not in OWN} for each in rows]
+    for each in kept:
+        each["missing_since"] = each.get("missing_since") is not None
+    snapshots = [{"complete": each["complete"], "domains": each["domains"]} for each in inventory["snapshots"]]
+    return [*kept, *snapshots]
+
+
+async def synced(
+    person: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch, point: Any = None
+) -> tuple[list[Json], Json]:
+    """Sync twice, the second time with a worker that is killed at a point, and then another one."""
+    fake = fake_of("porkbun", *(f"d{n}.com" for n in range(5)))
+    await connect(person, fake, fakes)
+    for name in ("d0.com", "d1.com", "d3.com", "d5.com"):
+        await add(person, name)
+    await run_parts(person, await start(person), outbound)
+    fake.account.domains = [held(f"d{n}.com", auto_renew=n > 1) for n in range(1, 6)]
+    run = await start(person)
+    if point is not None:
+        with monkeypatch.context() as patch:
+            kill_at(patch, *point)
+            with pytest.raises(Killed):
+                await run_parts(person, run, outbound)
+    await run_parts(person, run, outbound)
+    return await state_of(person), await read(person, run)
+
+
+def kill_at(patch: pytest.MonkeyPatch, module: ModuleType, name: str, call: int, after: bool) -> None:
+    real, calls = getattr(module, name), 0
+
+    async def killed(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call and not after:
+            raise Killed
+        found = await real(*arguments, **options)
+        if calls == call:
+            raise Killed
+        return found
+
+    patch.setattr(module, name, killed)
+
+
+async def run_parts(person: Person, run: Json, outbound: Outbound) -> None:
+    """Do what the jobs of a run do."""
+    for each in run["providers"]:
+        await registrars.sync_part(
+            database_of(person),
+            account_id=person.account.id,
+            run_id=UUID(run["run_id"]),
+            connection_id=UUID(each["connection_id"]),
+            outbound=outbound,
+            keyring=keyring_of(person),
+        )
+
+
+async def test_a_sync_that_is_killed_anywhere_and_continued_ends_the_same(
+    people: MakePerson, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(syncing, "BATCH", 2)
+    undisturbed = await people("alice", Preset.DOMAINER_FULL)
+    state, run = await synced(undisturbed, fakes, outbound, monkeypatch)
+    assert (run["summary"]["seen"], run["summary"]["new"], run["summary"]["missing"]) == (5, 1, 1)
+    assert run["summary"]["updated"] == 2  # d1 and d5
+    for point in POINTS:
+        person = await people("alice", Preset.DOMAINER_FULL)
+        found, ended = await synced(person, fakes, outbound, monkeypatch, point)
+        assert found == state, point
+        assert ended["summary"] == run["summary"], point
+        assert [each["field"] for each in ended["changes"]] == [each["field"] for each in run["changes"]], point
+        assert await events(person) == ["sync.completed", "sync.completed"], point
+
+
+async def test_a_slow_worker_writes_nothing_after_another_one_has_taken_over(
+    alice: Person, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = fake_of("porkbun", "a.com")
+    await connect(alice, fake, fakes)
+    await add(alice, "a.com")
+    run = await start(alice)
+    real = batches.take_batch
+
+    async def slow(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(syncing, "take_batch", real)
+        fake.account.domains[0].auto_renew = False
+        # In a context of its own, for there a transaction is open.
+        await asyncio.create_task(run_parts(alice, run, outbound), context=contextvars.Context())
+        return await real(*arguments, **options)
+
+    monkeypatch.setattr(syncing, "take_batch", slow)
+    await run_parts(alice, run, outbound)
+    assert ok(await alice.get(f"{DOMAINS}/a.com"))["auto_renew"] is False
+    assert (await read(alice, run))["summary"]["seen"] == 1
+
+
+async def test_a_job_that_keeps_failing_ends_its_part(
+    alice: Person, fakes: FakeServer, worker: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await connect(alice, fake_of("porkbun", "a.com"), fakes)
+    monkeypatch.setattr(jobs, "TRIES", 0)
+
+    async def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(syncing, "take_batch", broken)
+    run = await sync(alice, worker)
+    assert (run["state"], by_provider(run)["porkbun"]["error"]["code"]) == ("failed", "sync_failed")
+    assert await events(alice) == ["sync.failed"]
+
+
+async def test_a_part_that_is_stuck_does_not_bar_the_next_run(alice: Person, fakes: FakeServer) -> None:
+    await connect(alice, fake_of("porkbun", "a.com"), fakes)
+    stuck = await start(alice)
+    with clock.moved(runs.STUCK_AFTER + timedelta(minutes=1)):
+        after = await start(alice)
+    assert after["run_id"] != stuck["run_id"]
+    stuck = await read(alice, stuck)
+    assert (stuck["state"], by_provider(stuck)["porkbun"]["error"]["code"]) == ("failed", "part_abandoned")
+
+
+async def test_connections_are_synced_on_schedule(
+    alice: Person, fakes: FakeServer, worker: Settings, conn: Conn
+) -> None:
+    fake = fake_of("porkbun", "a.com")
+    await connect(alice, fake, fakes)
+
+    async def pass_hours(hours: float) -> int:
+        before = fake.account.requests
+        with clock.moved(timedelta(hours=hours)):
+            after: tuple[UUID, UUID] | None = (alice.account.id, ids.NIL)
+            async with conn.transaction():
+                await registrars.schedule_syncs(conn, after=after)
+            await work(alice, worker)
+        return fake.account.requests - before
+
+    assert await pass_hours(0) == 1  # never synced
+    assert await pass_hours(23) == 0
+    fake.account.faults.extend([Fault.SERVER_ERROR] * 6)
+    assert [await pass_hours(hours) for hours in (24.1, 24.5, 25.2, 26.3)] == [3, 0, 3, 1]
+    assert await events(alice) == ["sync.completed", "sync.completed", "sync.failed"]  # one of two in a row
+    fake.account.faults.append(Fault.BAD_KEY)
+    assert [await pass_hours(hours) for hours in (50.4, 52, 74.5)] == [1, 0, 1]
+
+
+async def test_what_is_not_done_has_a_reason(
+    alice: Person, bob: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    assert (await start(alice))["providers"] == []
+    refused = await alice.post(SYNC, params={"provider": "porkbun", "wait": 0})
+    assert code(refused) == (409, "not_connected")
+    assert code(await alice.post(SYNC, params={"provider": "porkbum"})) == (404, "provider_not_found")
+    await connect(alice, fake_of("porkbun", "a.com"), fakes)
+    await connect(alice, fake_of("gandi", "b.com"), fakes)
+    run = await sync(alice, worker, provider="Porkbun")
+    assert by_provider(run).keys() == {"porkbun"}
+    assert code(await bob.get(f"{REGISTRARS}/runs/{run['run_id']}")) == (404, "registrar_run_not_found")
+    assert ok(await bob.get(INVENTORY))["items"] == []
