@@ -45,6 +45,7 @@ from builders.portfolio.registrars.api import (
 )
 from builders.portfolio.renewals import api as portfolio_renewals_api
 from builders.portfolio.team import api as portfolio_team_api
+from builders.portfolio.transfers import api as portfolio_transfers_api
 from builders.probes import api as probes_api, service as probes
 from builders.profile import api as profile_api
 from builders.projects import api as projects_api
@@ -86,6 +87,7 @@ ROUTERS = [
         registrar_runs_api.router,
         portfolio_renewals_api.router,
         portfolio_team_api.router,
+        portfolio_transfers_api.router,
         portfolio_domains_api.router,
         portfolio_finance_api.router,
         portfolio_imports_api.router,

@@ -23,6 +23,7 @@ from builders.portfolio.notifications import jobs as portfolio_notifications_job
 from builders.portfolio.registrars import jobs as portfolio_registrars_jobs
 from builders.portfolio.renewals import jobs as portfolio_renewals_jobs
 from builders.portfolio.team import jobs as portfolio_team_jobs
+from builders.portfolio.transfers import jobs as portfolio_transfers_jobs
 from builders.profile import jobs as profile_jobs
 from builders.sandbox import jobs as sandbox_jobs
 from builders.tracking import jobs as tracking_jobs
@@ -50,6 +51,7 @@ JOBS = [
     portfolio_imports_jobs,
     portfolio_registrars_jobs,
     portfolio_renewals_jobs,
+    portfolio_transfers_jobs,
 ]
 
 _log = log.get_logger()

@@ -67,6 +67,7 @@ MEANT = {
     "builders/portfolio/registrars/store/holdings.py:LIST portfolio_domains": "what is held and in the portfolio",
     "builders/portfolio/registrars/store/holdings.py:LIST_OF_PROVIDER portfolio_domains": "as above",
     "builders/portfolio/imports/store/imports.py:PRUNE_IMPORTS": "imports of all accounts grow old alike",
+    "builders/portfolio/transfers/store.py:CLAIM": "transfers of all accounts are followed alike",
     "builders/portfolio/team/store.py:PRUNE_INVITES": "invitations of all accounts expire alike",
     "builders/profile/store/verifications.py:PRUNE_SENT": "what was sent is forgotten whoever asked for it",
     "builders/domains/store/checks.py:CLAIM_DUE": "domains of all accounts fall due alike",

@@ -11,7 +11,5 @@ PENDING = frozenset(
         "POST /v1/portfolio/registrars/inventory/import",
         "PUT /v1/portfolio/registrars/{provider}",
         "DELETE /v1/portfolio/registrars/{provider}",
-        "POST /v1/portfolio/domains/{domain_id}/auth-code",
-        "GET /v1/portfolio/domains/{domain_id}/transfer",
     }
 )

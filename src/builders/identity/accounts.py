@@ -161,21 +161,23 @@ async def require_sandbox_account(conn: Conn, *, account_id: UUID) -> None:
         raise ValueError(f"{account_id} is not a sandbox account; its rows are not deleted")
 
 
-async def record_audit(conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAction, about: About) -> None:
-    """Add an entry to the real account's audit list, in the transaction of the action.
+async def record_audit(conn: Conn, *, account_id: UUID, actor: Actor, action: AuditAction, about: About) -> UUID:
+    """Add an entry to the real account's audit list, in the transaction of the action; return its id.
 
     `about` is small and holds no secret: the account's owner can read it.
     """
+    entry_id = ids.new()
     await store.insert_entry(
         conn,
         account_id=account_id,
-        entry_id=ids.new(),
+        entry_id=entry_id,
         action=action,
         actor=actor,
         request_id=get_contextvars().get("request_id"),
         about=about,
         now=clock.now(),
     )
+    return entry_id
 
 
 async def list_audit(

@@ -211,6 +211,7 @@ class AuditAction(StrEnum):
     TEAM_ROLE_CHANGED = "team.role_changed"
     TEAM_MEMBER_INVITED = "team.member_invited"
     TEAM_MEMBER_REMOVED = "team.member_removed"
+    AUTH_CODE_REQUESTED = "auth_code.requested"  # of a domain, at its registrar
     REGISTRAR_CREDENTIAL_CHANGED = "registrar.credential_changed"
 
 

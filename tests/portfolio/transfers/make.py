@@ -1,14 +1,24 @@
 """Transfers of the tests."""
 
+import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from builders.kit.values import ids
-from builders.portfolio.domains.records import Domain
+from builders.demo.registrars.account import FakeAccount, FakeDomain
+from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fakes import FAKES
+from builders.kit.values import clock, ids
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain, NewDomain
 from builders.portfolio.registrars.records import TransferDirection, TransferState
 from builders.portfolio.transfers import moves
 from builders.portfolio.transfers.records import CodeDelivery, CodeRequest, Move
 from builders.portfolio.transfers.rule_records import FactSource, TimeFact, TransferFacts
+from tests.cast import Client, Person
+from tests.portfolio.domains.make import DOMAINS
+from tests.portfolio.registrars.make import connect, database_of
 
+PLANTED = "Planted-Auth-Code-7Qx"  # is looked for where it must not be
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 DOMAIN = Domain(
@@ -52,3 +62,42 @@ def merged(
     now: datetime = NOW,
 ) -> Move | None:
     return moves.merge_move(before, said, domain=domain, code=code, now=now)
+
+
+async def add_held(
+    person: Person,
+    fakes: FakeServer,
+    provider: str = "spaceship",
+    domain: str = "harbour.com",
+    *,
+    locked: bool = True,
+) -> FakeAccount:
+    """Add a domain that a connected fake holds; return the account there."""
+    now = clock.now()
+    made = FakeDomain(
+        domain=domain, created_at=now - 900 * DAY, expires_at=now + 90 * DAY, auth_code=PLANTED, locked=locked
+    )
+    account = FakeAccount(domains=[made])
+    connection = await connect(person, FAKES[provider](account), fakes)
+    async with database_of(person).transaction() as conn:
+        new = NewDomain(name=domains.parse_name(domain), connection_id=connection.id)
+        await domains.add_domains(conn, account_id=person.account.id, new=[new])
+    return account
+
+
+async def report(person: Client, domain: str = "harbour.com", headers: Any = None, **query: Any) -> dict[str, Any]:
+    answer = await person.get(f"{DOMAINS}/{domain}/transfer", params=query, headers=headers)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def published(person: Person) -> list[tuple[str, dict[str, Any]]]:
+    """Return the events about transfers and auth codes, the oldest first."""
+    async with database_of(person).connection() as conn:
+        rows = await conn.execute(
+            "SELECT name, data FROM kit_outbox WHERE account_id = %s AND name ~ %s ORDER BY id",
+            [person.account.id, "^portfolio.(auth_code|transfer)"],
+        )
+        found = await rows.fetchall()
+    return [(name.removeprefix("portfolio."), json.loads(data)) for name, data in found]

@@ -35,6 +35,11 @@ class Adapter(ABC):
         """Leave out the credentials."""
         return f"{type(self).__name__}({self._api.base_url!r})"
 
+    @classmethod
+    def reads_one_domain(cls) -> bool:
+        """Return whether `get_domain` asks about one domain, and does not list them all."""
+        return cls.get_domain is not Adapter.get_domain
+
     @abstractmethod
     def list_domains(self) -> AsyncIterator[Sequence[HeldDomain]]:
         """Yield the domains of the account, page by page."""

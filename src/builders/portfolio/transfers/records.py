@@ -34,6 +34,11 @@ class MoveState(StrEnum):
         """Return whether a transfer is under way."""
         return self in {MoveState.PENDING_OUT, MoveState.PENDING_IN, MoveState.ACTION_REQUIRED}
 
+    @property
+    def is_of_move(self) -> bool:
+        """Return whether it is the state of a transfer, and not of the preparations."""
+        return self.is_open or self in {MoveState.COMPLETED, MoveState.FAILED, MoveState.CANCELLED}
+
 
 class StepName(StrEnum):
     """A step on the way to another registrar."""
@@ -154,6 +159,8 @@ class TransferReport:
     eligibility: Eligibility
     locked: bool | None
     code: CodeRequest | None
+    losing_registrar: str | None
+    gaining_registrar: str | None
     expected_by: datetime | None
     steps: Sequence[Step]
     sources: Sequence[Source]

@@ -78,7 +78,7 @@ def list_steps(
     state: MoveState, move: Move | None, code: CodeRequest | None, eligibility: Eligibility, *, has_code: bool
 ) -> Sequence[Step]:
     """Return the steps of the transfer; `has_code`: the domain moves by auth code."""
-    is_shown = move is not None and (state.is_open or state in _ENDED.values())
+    is_shown = move is not None and state.is_of_move
     is_completed = state is MoveState.COMPLETED
     request = Step(
         name=StepName.REQUEST, done=is_shown, at=move.started_at if move is not None and is_shown else None

@@ -1,0 +1,86 @@
+"""/v1/portfolio/domains/{domain_id}: auth code and transfer."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from builders.kit.db.connections import Pool
+from builders.kit.errors import problems
+from builders.kit.http.bodies import ReplyWithHeaders
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import KeyringDep, OutboundDep
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.routes import Router
+from builders.portfolio.domains.service import DomainNotFound
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+from builders.portfolio.transfers import service as transfers
+from builders.portfolio.transfers.errors import AuthCodeLimit
+from builders.portfolio.transfers.records import CodeOptions
+from builders.portfolio.transfers.schemas import codes, transfers as reports
+
+router = Router(prefix="/v1/portfolio/domains/{domain_id}", tags=["portfolio"])
+Reader = Annotated[Caller, needs("portfolio:read")]
+Mover = Annotated[Caller, needs("transfers:write")]
+DomainKey = Annotated[str, Path(description="Identifier of the portfolio domain, or its name in either form.")]
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+@router.post(
+    "/auth-code",
+    response_model=codes.AuthCodeReply,
+    responses=problems(
+        *team.ACCESS_REFUSALS,
+        DomainNotFound,
+        *registrars.PROVIDER_REFUSALS,
+        registrars.NotConnected,
+        AuthCodeLimit,
+        InFlight,
+    ),
+)
+async def request_auth_code(
+    domain_id: DomainKey,
+    caller: Mover,
+    pool: Pool,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+    reason: Annotated[codes.Reason | None, Query(description=codes.REASON)] = None,
+    unlock: Annotated[bool, Query(description=codes.UNLOCK)] = False,
+    regenerate: Annotated[bool, Query(description=codes.REGENERATE)] = False,
+    portfolio: team.PortfolioAccount = None,
+) -> ReplyWithHeaders:
+    """Request the auth code of a domain from its registrar. For owners and admins; the code is shown once."""
+    async with pool.connection() as conn:
+        permission = Permission.REQUEST_AUTH_CODES
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=permission)
+    options = CodeOptions(unlock=unlock, regenerate=regenerate, reason=reason)
+    issued = await transfers.request_auth_code(
+        pool, outbound=outbound, keyring=keyring, access=access, actor=caller.actor, key=domain_id, options=options
+    )
+    return ReplyWithHeaders(codes.auth_code_reply(issued, options), _NO_STORE)
+
+
+@router.get(
+    "/transfer",
+    response_model=reports.TransferReply,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound),
+)
+async def get_transfer(
+    domain_id: DomainKey,
+    caller: Reader,
+    pool: Pool,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+    refresh: Annotated[
+        bool, Query(description="Ask the registrar now, even if its last answer is not 10 minutes old.")
+    ] = False,
+    portfolio: team.PortfolioAccount = None,
+) -> reports.TransferReply:
+    """Get the state of a domain's transfer: whether it may move, why not, and what the registrar reports."""
+    async with pool.connection() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = await transfers.get_report(
+        pool, outbound=outbound, keyring=keyring, account_id=access.portfolio_id, key=domain_id, refresh=refresh
+    )
+    return reports.transfer_reply(found)

@@ -1,0 +1,244 @@
+"""Auth codes: requested at the registrar, shown once, stored nowhere.
+
+The request is counted, audited and published before the registrar is asked, so that no code is shown without.
+"""
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from builders.identity import service as identity
+from builders.identity.records import AuditAction
+from builders.kit.db.connections import Conn, Database
+from builders.kit.errors import Problem
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.kit.http.callers import Actor
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars.records import AuthCode, AuthCodeDelivery, Connection, Profile
+from builders.portfolio.registrars.service import RegistrarFailed, RegistrarFailure
+from builders.portfolio.team.records import Access
+from builders.portfolio.transfers import rules, status, store
+from builders.portfolio.transfers.errors import AuthCodeLimit
+from builders.portfolio.transfers.events import AUTH_CODE_DELIVERED, AUTH_CODE_REQUESTED, AuthCodeData
+from builders.portfolio.transfers.records import (
+    CODES_PER_HOUR,
+    CodeDelivery,
+    CodeOptions,
+    CodeRequest,
+    IssuedCode,
+)
+from builders.portfolio.transfers.rule_records import RuleName
+from builders.portfolio.transfers.status import Answer, Situation
+
+HOUR = timedelta(hours=1)
+ASK_S, PACE_S = 20.0, 5.0  # longest question, and wait for the rate limit
+_ASKED = frozenset({AuthCodeDelivery.RETURNED, AuthCodeDelivery.EMAILED})  # by a request to the registrar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """A request that was counted and audited."""
+
+    account_id: UUID
+    situation: Situation
+    connection: Connection
+    profile: Profile
+    requested_at: datetime
+    audit_id: UUID
+
+    @property
+    def moves_by_tag(self) -> bool:
+        """Return whether the domain moves without an auth code."""
+        return rules.moves_by_tag(self.situation.domain.tld, now=self.requested_at)
+
+
+async def request_auth_code(
+    database: Database,
+    *,
+    outbound: Outbound,
+    keyring: Keyring,
+    access: Access,
+    actor: Actor,
+    key: str,
+    options: CodeOptions,
+) -> IssuedCode:
+    """Request the auth code of a domain; publishes portfolio.auth_code.requested and .delivered.
+
+    Raises DomainNotFound, NotConnected, AuthCodeLimit, and the Problem of a registrar's failure.
+    """
+    async with database.transaction() as conn:
+        request = await _begin(conn, access=access, actor=actor, key=key, options=options)
+    issued, failure = await _deliver(database, outbound, keyring, request)
+    answer = None
+    if failure is None or failure.kind is RegistrarFailure.REFUSED:
+        answer = await status.ask_unless_fresh(
+            database, outbound=outbound, keyring=keyring, situation=request.situation
+        )
+    async with database.transaction() as conn:
+        after = await _finish(conn, request, issued, answer)
+        if failure is not None:
+            connection_id = request.connection.id
+            await registrars.record_outcome(
+                conn, account_id=request.account_id, connection_id=connection_id, failure=failure
+            )
+    if failure is not None:
+        raise _problem(failure, after)
+    return _issued_code(request, issued, options, after)
+
+
+async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options: CodeOptions) -> _Request:
+    """Count, audit and publish a request. Raises DomainNotFound, NotConnected, AuthCodeLimit."""
+    account_id, now = access.portfolio_id, clock.now()
+    situation = await status.lock_situation(conn, account_id=account_id, key=key)
+    domain, connection = situation.domain, situation.connection
+    if connection is None:
+        raise _not_connected(domain)
+    oldest = await store.add_code_request(
+        conn, account_id=account_id, domain_id=domain.id, now=now, since=now - HOUR, limit=CODES_PER_HOUR
+    )
+    if oldest is not None:
+        raise _limit(domain, (oldest + HOUR - now).total_seconds())
+    about = {
+        "domain": domain.domain,
+        "domain_id": str(domain.id),
+        "provider": connection.provider,
+        "connection_id": str(connection.id),
+        "member_id": str(access.member_id),
+        "reason": options.reason,
+    }
+    audit_id = await identity.record_audit(
+        conn, account_id=access.owner_id, actor=actor, action=AuditAction.AUTH_CODE_REQUESTED, about=about
+    )
+    request = _Request(
+        account_id=account_id,
+        situation=situation,
+        connection=connection,
+        profile=registrars.get_profile(connection.provider),
+        requested_at=now,
+        audit_id=audit_id,
+    )
+    await _publish(conn, AUTH_CODE_REQUESTED, request, CodeDelivery.PENDING)
+    return request
+
+
+async def _deliver(
+    database: Database, outbound: Outbound, keyring: Keyring, request: _Request
+) -> tuple[AuthCode | None, RegistrarFailed | None]:
+    """Return how the code is delivered, for which most registrars are asked; or their failure."""
+    delivery = request.profile.capabilities.auth_code
+    if request.moves_by_tag:
+        delivery = AuthCodeDelivery.UNSUPPORTED
+    if delivery not in _ASKED:
+        return AuthCode(delivery=delivery), None
+    try:
+        async with asyncio.timeout(ASK_S):
+            adapter = await registrars.open_adapter(
+                database, outbound=outbound, keyring=keyring, connection=request.connection, max_wait_s=PACE_S
+            )
+            return await adapter.get_auth_code(request.situation.domain.domain), None
+    except RegistrarFailed as failed:
+        return None, failed
+    except TimeoutError:
+        return None, RegistrarFailed(RegistrarFailure.UNAVAILABLE)
+
+
+def _problem(failure: RegistrarFailed, situation: Situation) -> Problem:
+    """Return the response to a failure; where the registrar refuses, with the reasons against a transfer."""
+    problem = registrars.problem_of(failure)
+    if failure.kind is RegistrarFailure.REFUSED:
+        blocks = situation.decide(now=clock.now()).blocked_by
+        problem.members["blocked_by"] = [str(each.code) for each in blocks]
+    return problem
+
+
+async def _finish(conn: Conn, request: _Request, issued: AuthCode | None, answer: Answer | None) -> Situation:
+    """Write how the code is delivered, never the code; publish that it was. Raises DomainNotFound.
+
+    None as `issued`: it was not.
+    """
+    account_id, domain_id = request.account_id, request.situation.domain.id
+    situation = await status.lock_situation(conn, account_id=account_id, key=str(domain_id))
+    if issued is None:
+        return await status.write(conn, account_id=account_id, situation=situation, answer=answer)
+    delivery = CodeDelivery(issued.delivery)
+    await store.finish_code_request(
+        conn, account_id=account_id, domain_id=domain_id, delivery=delivery, expires_at=issued.expires_at
+    )
+    if delivery.is_delivered:
+        await _publish(conn, AUTH_CODE_DELIVERED, request, delivery)
+    code = CodeRequest(requested_at=request.requested_at, delivery=delivery, expires_at=issued.expires_at)
+    situation = replace(situation, known=replace(situation.known, code=code))
+    return await status.write(conn, account_id=account_id, situation=situation, answer=answer)
+
+
+async def _publish(conn: Conn, event: Event, request: _Request, delivery: CodeDelivery) -> None:
+    domain = request.situation.domain
+    data = AuthCodeData(
+        id=domain.id,
+        domain=domain.domain,
+        provider=request.connection.provider,
+        delivery=delivery,
+        audit_id=request.audit_id,
+    )
+    await outbox.publish(conn, event, account_id=request.account_id, data=data)
+
+
+def _not_connected(domain: Domain) -> registrars.NotConnected:
+    where = "its registrar" if domain.registrar is None else domain.registrar
+    return registrars.NotConnected(
+        f"No registrar with an API is connected for {domain.domain}.",
+        next_action=f"Request the code at {where}. Or connect it: PUT /v1/portfolio/registrars/{{provider}}, then "
+        "POST /v1/portfolio/registrars/sync, which finds the domain.",
+    )
+
+
+def _limit(domain: Domain, wait_s: float) -> AuthCodeLimit:
+    return AuthCodeLimit(
+        f"The auth code of {domain.domain} can be requested {CODES_PER_HOUR} times in an hour.",
+        next_action="Use the code that you have, or wait.",
+        retry_after=max(1, math.ceil(wait_s)),
+    )
+
+
+def _issued_code(request: _Request, issued: AuthCode, options: CodeOptions, after: Situation) -> IssuedCode:
+    return IssuedCode(
+        domain=after.domain,
+        provider=request.connection.provider,
+        delivery=CodeDelivery(issued.delivery),
+        code=issued.code,
+        expires_at=issued.expires_at,
+        dashboard_url=request.profile.dashboard_url,
+        instructions=_instructions(request, issued.delivery, options),
+        eligibility=after.decide(now=clock.now()),
+        requested_at=request.requested_at,
+        audit_id=request.audit_id,
+    )
+
+
+def _instructions(request: _Request, delivery: AuthCodeDelivery, options: CodeOptions) -> Sequence[str]:
+    """Return what to do next, in sentences."""
+    domain, label = request.situation.domain.domain, request.profile.label
+    place = label if request.profile.dashboard_url is None else f"{label} ({request.profile.dashboard_url})"
+    if request.moves_by_tag:
+        return [f"{domain} moves without an auth code: set the IPS tag of the gaining registrar at {place}."]
+    said = {
+        AuthCodeDelivery.RETURNED: "Enter the code at the gaining registrar. Whoever has it can move the domain.",
+        AuthCodeDelivery.EMAILED: f"{label} sends the code by email to the registrant of {domain}.",
+        AuthCodeDelivery.DASHBOARD: f"Sign in at {place} and request the code of {domain} there.",
+        AuthCodeDelivery.UNSUPPORTED: f"{label} gives no code by its API. Ask for it at {place}.",
+    }
+    found = [said[delivery]]
+    blocks = {each.code for each in request.situation.decide(now=request.requested_at).blocked_by}
+    if options.unlock or RuleName.REGISTRAR_LOCK in blocks:
+        found.append(f"Unlock {domain} at {place}: this service cannot.")
+    if options.regenerate:
+        found.append(f"To make a former code invalid, renew the code at {place}: this service cannot.")
+    return found

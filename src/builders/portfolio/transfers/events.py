@@ -1,0 +1,180 @@
+"""Events of transfers and auth codes. None holds an auth code."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+from builders.portfolio.domains.records import Domain
+from builders.portfolio.registrars.records import TransferDirection, TransferState
+from builders.portfolio.transfers.records import CodeDelivery, Known, Move, MoveState
+
+_AT = datetime(2027, 3, 1, 9, 30, tzinfo=UTC)
+_ID = UUID("0193a1b2-0000-7000-8000-000000000030")
+DomainId = Annotated[UUID, Field(description="Identifier of the portfolio domain.")]
+Name = Annotated[str, Field(description="Lower-case A-label.")]
+
+
+class AuthCodeData(BaseModel):
+    """A request for an auth code, without the code."""
+
+    id: DomainId
+    domain: Name
+    provider: Annotated[str, Field(description="The registrar.")]
+    delivery: Annotated[CodeDelivery, Field(description="How the code is delivered; `pending` while unknown.")]
+    audit_id: Annotated[UUID, Field(description="The entry of the audit list that names who requested it.")]
+
+
+class TransferData(BaseModel):
+    """The state of a domain on its way to another registrar."""
+
+    id: DomainId
+    domain: Name
+    state: Annotated[MoveState, Field(description="Of the transfer, or of its preparations.")]
+    previous: Annotated[MoveState, Field(description="The state before.")]
+    direction: Annotated[TransferDirection | None, Field(description="Of the transfer; null before there is one.")]
+    provider: Annotated[
+        str | None, Field(description="The registrar that reports it; null: the registry, or nobody.")
+    ]
+    provider_status: Annotated[str | None, Field(description="The status in the reporter's own word.")]
+    expected: Annotated[
+        bool | None,
+        Field(
+            description="Whether you prepared the transfer: an incoming one, one of a sold domain, or one after a "
+            "request for the auth code here. False: find out at once who moves it. Null: nobody can say."
+        ),
+    ]
+    severity: Annotated[str, Field(description="`critical` for a transfer that is not expected, else `info`.")]
+    started_at: Annotated[datetime | None, Field(description="When the transfer began; null when unknown.")]
+    completed_at: Annotated[datetime | None, Field(description="When it ended; null while it is pending.")]
+
+
+_CODE = AuthCodeData(
+    id=_ID, domain="harbour.example", provider="gandi", delivery=CodeDelivery.PENDING, audit_id=_ID
+)
+_ELIGIBLE = TransferData(
+    id=_ID,
+    domain="harbour.example",
+    state=MoveState.ELIGIBLE,
+    previous=MoveState.NOT_ELIGIBLE,
+    direction=None,
+    provider=None,
+    provider_status=None,
+    expected=None,
+    severity="info",
+    started_at=None,
+    completed_at=None,
+)
+_PENDING = _ELIGIBLE.model_copy(
+    update={
+        "state": MoveState.PENDING_OUT,
+        "previous": MoveState.AUTH_CODE_ISSUED,
+        "direction": TransferDirection.OUT,
+        "provider": "gandi",
+        "provider_status": "pendingTransfer",
+        "expected": True,
+        "started_at": _AT,
+    }
+)
+AUTH_CODE_REQUESTED = declare(
+    Event(
+        name="portfolio.auth_code.requested",
+        version=1,
+        description="A member requested the auth code of a domain.",
+        example=_CODE,
+    )
+)
+AUTH_CODE_DELIVERED = declare(
+    Event(
+        name="portfolio.auth_code.delivered",
+        version=1,
+        description="The auth code was returned to the member, or the registrar sends it by email.",
+        example=_CODE.model_copy(update={"delivery": CodeDelivery.RETURNED}),
+    )
+)
+TRANSFER_ELIGIBLE = declare(
+    Event(
+        name="portfolio.transfer.eligible",
+        version=1,
+        description="Nothing but the registrar's lock is in the way of a transfer any more. Published for domains "
+        "whose transfer or auth code was asked about.",
+        example=_ELIGIBLE,
+    )
+)
+TRANSFER_STARTED = declare(
+    Event(
+        name="portfolio.transfer.started",
+        version=1,
+        description="A transfer is under way; `expected` is false for one that you did not prepare.",
+        example=_PENDING,
+    )
+)
+TRANSFER_STATUS_CHANGED = declare(
+    Event(
+        name="portfolio.transfer.status_changed",
+        version=1,
+        description="The status of a transfer changed while it is under way.",
+        example=_PENDING.model_copy(
+            update={"state": MoveState.ACTION_REQUIRED, "previous": MoveState.PENDING_OUT}
+        ),
+    )
+)
+TRANSFER_COMPLETED = declare(
+    Event(
+        name="portfolio.transfer.completed",
+        version=1,
+        description="A transfer was completed.",
+        example=_PENDING.model_copy(
+            update={"state": MoveState.COMPLETED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
+        ),
+    )
+)
+TRANSFER_FAILED = declare(
+    Event(
+        name="portfolio.transfer.failed",
+        version=1,
+        description="A transfer failed or was cancelled; `state` says which.",
+        example=_PENDING.model_copy(
+            update={"state": MoveState.CANCELLED, "previous": MoveState.PENDING_OUT, "completed_at": _AT}
+        ),
+    )
+)
+_FREE = frozenset({MoveState.ELIGIBLE, MoveState.UNLOCKED, MoveState.AUTH_CODE_ISSUED})
+
+
+def list_events(before: Known, after: Known) -> Sequence[Event]:
+    """Return the events of what became known of a domain. A transfer that had ended before is not reported."""
+    was, move = before.move, after.move
+    if move is not None and move.state.is_open:
+        if was is None or not was.state.is_open or was.direction is not move.direction:
+            return [TRANSFER_STARTED]
+        return [TRANSFER_STATUS_CHANGED] if _status(was) != _status(move) else []
+    if was is not None and was.state.is_open and move is not None:
+        return [TRANSFER_COMPLETED if move.state is TransferState.COMPLETED else TRANSFER_FAILED]
+    return [TRANSFER_ELIGIBLE] if before.state is MoveState.NOT_ELIGIBLE and after.state in _FREE else []
+
+
+def _status(move: Move) -> tuple[TransferState, str | None]:
+    return move.state, move.status_raw
+
+
+def transfer_data(domain: Domain, before: Known, after: Known) -> TransferData:
+    """Return the data of an event about a transfer."""
+    move = after.move if after.move is not None and after.state.is_of_move else None
+    is_unexpected = move is not None and move.is_expected is False
+    return TransferData(
+        id=domain.id,
+        domain=domain.domain,
+        state=after.state,
+        previous=before.state,
+        direction=move and move.direction,
+        provider=move and move.provider,
+        provider_status=move and move.status_raw,
+        expected=move and move.is_expected,
+        severity="critical" if is_unexpected else "info",
+        started_at=move and move.started_at,
+        completed_at=move and move.ended_at,
+    )

@@ -1,0 +1,41 @@
+"""Jobs and subscribers of transfers."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from builders.kit.db.connections import Conn
+from builders.kit.events import dispatcher
+from builders.kit.events.dispatcher import PublishedEvent
+from builders.kit.jobs import queue
+from builders.kit.outbound import client
+from builders.portfolio.transfers import service as transfers
+
+DOMAIN_UPDATED = "portfolio.domain.updated"
+
+
+@queue.app.periodic(cron="*/5 * * * *")
+@queue.app.task(
+    name="portfolio.follow_transfers",
+    queueing_lock="portfolio.follow_transfers",
+    lock="portfolio.follow_transfers",  # one at a time on all workers: registrars are asked slowly
+    pass_context=True,
+)
+async def follow_transfers(context: JobContext, timestamp: int) -> None:
+    """Look at the transfers that are pending, and at the domains that may move now."""
+    del timestamp
+    outbound = await queue.get_shared(context, client.open_client)
+    await transfers.follow_transfers(queue.database(context), outbound=outbound, keyring=queue.keyring(context))
+
+
+@dispatcher.subscribe_batches(name="portfolio.find_registry_transfers")
+async def find_registry_transfers(conn: Conn, events: Sequence[PublishedEvent]) -> None:
+    """Follow the domains of which a registry changed the statuses to or from a pending transfer."""
+    changed: dict[UUID, set[UUID]] = defaultdict(set)
+    for event in events:
+        if event.name == DOMAIN_UPDATED and "epp_statuses" in (data := event.read())["changed"]:
+            changed[event.account_id].add(UUID(data["id"]))
+    for account_id, domain_ids in changed.items():
+        await transfers.follow_domains(conn, account_id=account_id, domain_ids=sorted(domain_ids))

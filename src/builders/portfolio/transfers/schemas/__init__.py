@@ -1,0 +1,1 @@
+"""Wire format of transfers and auth codes."""

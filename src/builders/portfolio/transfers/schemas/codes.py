@@ -1,0 +1,93 @@
+"""Replies to requests for auth codes."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, StringConstraints
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import UnknownField, WriteReply, by_example
+from builders.kit.values import texts
+from builders.portfolio.transfers.records import MAX_REASON, CodeDelivery, CodeOptions, IssuedCode
+from builders.portfolio.transfers.schemas.transfers import BLOCK, EligibilityReply, Time, eligibility_reply
+
+_CODE: JsonDict = {
+    "warnings": [],
+    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
+    "domain": "harbour.com",
+    "provider": "gandi",
+    "delivery": "returned",
+    "auth_code": "aB3-example-only",
+    "expires_at": None,
+    "sent_to": None,
+    "dashboard_url": "https://admin.gandi.net/domain/",
+    "instructions": ["Enter the code at the gaining registrar. Whoever has it can move the domain."],
+    "eligibility": {"transferable": False, "eligible_at": None, "blocked_by": [BLOCK]},
+    "requested_at": "2026-01-05T09:30:00Z",
+    "audit_id": "0193a1b2-0000-7000-8000-000000000031",
+}
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON), texts.Plain]
+REASON = "Why the code is requested, for the audit list."
+UNLOCK = "Whether you want the domain unlocked: `instructions` say where to do it."
+REGENERATE = "Whether you want a new code: `instructions` say where to renew it."
+_NOT_OFFERED = "No registrar's API is asked to do this; `instructions` say where you can."
+
+
+class AuthCodeReply(WriteReply):
+    """How the auth code of a domain is delivered, and the code itself where the registrar returns it."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_CODE))
+    shown_once: ClassVar[frozenset[str]] = frozenset({"auth_code"})
+
+    domain_id: Annotated[UUID, Field(description="Identifier of the domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    delivery: Annotated[CodeDelivery, Field(description="How the registrar delivers the code.")]
+    auth_code: Annotated[
+        str | None,
+        Field(
+            description="The code. It is shown once and stored nowhere: null when the registrar does not return "
+            "it, absent when an Idempotency-Key repeats the response."
+        ),
+    ] = None
+    expires_at: Annotated[
+        Time, Field(description="Until when the code is valid; null: the registrar does not say.")
+    ]
+    sent_to: Annotated[
+        str | None,
+        Field(description="The masked address that the code is sent to; null: the registrar does not say."),
+    ]
+    dashboard_url: Annotated[
+        str | None, Field(description="The registrar's website for the domain; null: not known.")
+    ]
+    instructions: Annotated[list[str], Field(description="What to do next.")]
+    eligibility: Annotated[EligibilityReply, Field(description="Whether the domain may move now.")]
+    requested_at: Annotated[datetime, Field(description="When the code was requested.")]
+    audit_id: Annotated[UUID, Field(description="The entry in the audit list of the portfolio's account.")]
+
+
+def auth_code_reply(issued: IssuedCode, options: CodeOptions) -> AuthCodeReply:
+    """Return the reply to a request for an auth code."""
+    return AuthCodeReply(
+        domain_id=issued.domain.id,
+        domain=issued.domain.domain,
+        provider=issued.provider,
+        delivery=issued.delivery,
+        auth_code=issued.code,
+        expires_at=issued.expires_at,
+        sent_to=None,
+        dashboard_url=issued.dashboard_url,
+        instructions=list(issued.instructions),
+        eligibility=eligibility_reply(issued.eligibility),
+        requested_at=issued.requested_at,
+        audit_id=issued.audit_id,
+        warnings=list(_not_done(options)),
+    )
+
+
+def _not_done(options: CodeOptions) -> Iterator[UnknownField]:
+    for name, is_set in (("unlock", options.unlock), ("regenerate", options.regenerate)):
+        if is_set:
+            yield UnknownField(field=name, code="not_done", did_you_mean=None, message=_NOT_OFFERED)

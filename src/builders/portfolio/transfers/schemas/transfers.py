@@ -1,0 +1,227 @@
+"""Replies about transfers, and whether a domain may move."""
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.portfolio.registrars.records import TransferDirection
+from builders.portfolio.transfers.records import (
+    CodeDelivery,
+    MoveState,
+    SourceName,
+    StepName,
+    TransferReport,
+)
+from builders.portfolio.transfers.rule_records import (
+    AppliedRule,
+    Block,
+    Eligibility,
+    FactSource,
+    RuleName,
+    RuleOutcome,
+    RuleStatus,
+    RuleUnit,
+)
+
+BLOCK: JsonDict = {
+    "code": "registrar_lock",
+    "until": None,
+    "source": "RFC 5731, 2.3",
+    "known_from": "registrar",
+    "message": "The registrar locks the domain. You can unlock it there.",
+}
+_RULE: JsonDict = {
+    "rule": "registrar_lock",
+    "scope": "any",
+    "value": "clientTransferProhibited",
+    "unit": "status",
+    "effective_from": "2009-08-01",
+    "effective_to": None,
+    "status": "in_force",
+    "source": "RFC 5731, 2.3",
+    "outcome": "blocks",
+}
+_TRANSFER: JsonDict = {
+    "domain_id": "0193a1b2-0000-7000-8000-000000000030",
+    "domain": "harbour.com",
+    "state": "eligible",
+    "direction": None,
+    "provider": "gandi",
+    "provider_status": None,
+    "message": None,
+    "expected": None,
+    "locked": True,
+    "transferable": False,
+    "eligible_at": None,
+    "blocked_by": [BLOCK],
+    "auth_code": {"last_requested_at": None, "delivery": None, "expires_at": None},
+    "losing_registrar": "Gandi",
+    "gaining_registrar": None,
+    "started_at": None,
+    "expected_by": None,
+    "completed_at": None,
+    "steps": [
+        {"name": "wait_until_eligible", "done": True, "at": None},
+        {"name": "unlock", "done": False, "at": None},
+    ],
+    "sources": [{"name": "registrar", "checked_at": "2026-01-05T09:30:00Z", "ok": True, "error": None}],
+    "rules_applied": [_RULE],
+}
+Time = datetime | None
+
+
+class TransferBlock(Reply):
+    """A reason why a domain cannot move now."""
+
+    code: Annotated[RuleName, Field(description="The rule.")]
+    until: Annotated[Time, Field(description="When it ends by itself; null: when somebody changes it.")]
+    source: Annotated[str, Field(description="Where the rule is written.")]
+    known_from: Annotated[FactSource, Field(description="Who says that it applies to the domain.")]
+    message: Annotated[str, Field(description="The rule in a sentence.")]
+
+
+class EligibilityReply(Reply):
+    """Whether a domain may move to another registrar."""
+
+    transferable: Annotated[
+        bool | None, Field(description="Null when the rules, or the day of the registration, are not known.")
+    ]
+    eligible_at: Annotated[
+        Time, Field(description="When the last of the blocks ends; null without one, or when one has no end.")
+    ]
+    blocked_by: Annotated[list[TransferBlock], Field(description="Every reason why it cannot move now.")]
+
+
+class LastAuthCode(Reply):
+    """The last request for the auth code; all null before the first."""
+
+    last_requested_at: Annotated[Time, Field(description="When it was requested here.")]
+    delivery: Annotated[
+        CodeDelivery | None,
+        Field(description="How it was delivered; `pending` when the registrar did not answer."),
+    ]
+    expires_at: Annotated[Time, Field(description="Until when it is valid; null: the registrar does not say.")]
+
+
+class TransferStep(Reply):
+    """A step on the way to another registrar."""
+
+    name: Annotated[StepName, Field(description="The step.")]
+    done: Annotated[bool, Field(description="Whether it is done.")]
+    at: Annotated[Time, Field(description="When it was done, or can be; null: not known.")]
+
+
+class TransferSource(Reply):
+    """Who was asked."""
+
+    name: Annotated[SourceName, Field(description="The source.")]
+    checked_at: Annotated[Time, Field(description="When it was asked last; null: never.")]
+    ok: Annotated[bool, Field(description="Whether it answered.")]
+    error: Annotated[str | None, Field(description="Why it did not; null when it did.")]
+
+
+class AppliedTransferRule(Reply):
+    """A rule that is in force for the domain."""
+
+    rule: Annotated[RuleName, Field(description="What it decides.")]
+    scope: Annotated[str, Field(description="`gtld`, `any`, or a top-level domain.")]
+    value: Annotated[int | str, Field(description="In its unit.")]
+    unit: Annotated[RuleUnit, Field(description="What the value counts or names.")]
+    effective_from: Annotated[date | None, Field(description="The first day; null: not known.")]
+    effective_to: Annotated[date | None, Field(description="The last day; null: not known.")]
+    status: Annotated[RuleStatus, Field(description="Always `in_force` here.")]
+    source: Annotated[str, Field(description="Where it is written.")]
+    outcome: Annotated[RuleOutcome, Field(description="What it says of the domain.")]
+
+
+class TransferReply(Reply):
+    """The state of a domain on its way to another registrar, and who says so."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_TRANSFER))
+
+    domain_id: Annotated[UUID, Field(description="Identifier of the domain.")]
+    domain: Annotated[str, Field(description="Lower-case A-label.")]
+    state: Annotated[
+        MoveState,
+        Field(
+            description="`none`: nothing is known. `eligible`: only the registrar's lock can be in the way. An "
+            "ended transfer is shown for 60 days."
+        ),
+    ]
+    direction: Annotated[TransferDirection | None, Field(description="Of the transfer; null without one.")]
+    provider: Annotated[str | None, Field(description="The connected registrar, or the one that reports.")]
+    provider_status: Annotated[str | None, Field(description="The status in the registrar's own word.")]
+    message: Annotated[str | None, Field(description="What the registrar says about it.")]
+    expected: Annotated[
+        bool | None,
+        Field(description="Whether you prepared the transfer; null: nobody can say, or there is none."),
+    ]
+    locked: Annotated[bool | None, Field(description="Whether the registrar locks the domain; null: not known.")]
+    transferable: Annotated[bool | None, Field(description="Whether it may move now; null: not known.")]
+    eligible_at: Annotated[
+        Time, Field(description="When the last of the blocks ends; null without one, or when one has no end.")
+    ]
+    blocked_by: Annotated[list[TransferBlock], Field(description="Every reason why it cannot move now.")]
+    auth_code: Annotated[LastAuthCode, Field(description="The last request for the auth code. Never the code.")]
+    losing_registrar: Annotated[str | None, Field(description="The registrar that it leaves; null: not known.")]
+    gaining_registrar: Annotated[str | None, Field(description="The registrar that it moves to; null: not known.")]
+    started_at: Annotated[Time, Field(description="When the transfer began; null without one.")]
+    expected_by: Annotated[Time, Field(description="When it is completed at the latest, by the rules.")]
+    completed_at: Annotated[Time, Field(description="When it was completed, failed or cancelled.")]
+    steps: Annotated[list[TransferStep], Field(description="The steps in their order.")]
+    sources: Annotated[list[TransferSource], Field(description="Who was asked, and when.")]
+    rules_applied: Annotated[
+        list[AppliedTransferRule], Field(description="The rules in force, with what each says.")
+    ]
+
+
+def eligibility_reply(found: Eligibility) -> EligibilityReply:
+    """Return whether a domain may move."""
+    return EligibilityReply(
+        transferable=found.transferable, eligible_at=found.eligible_at, blocked_by=_blocks(found.blocked_by)
+    )
+
+
+def _blocks(blocks: Iterable[Block]) -> list[TransferBlock]:
+    return [TransferBlock.from_record(each) for each in blocks]
+
+
+def _rule(applied: AppliedRule) -> AppliedTransferRule:
+    return AppliedTransferRule.from_record(applied.rule, outcome=applied.outcome)
+
+
+def transfer_reply(report: TransferReport) -> TransferReply:
+    """Return the state of a transfer."""
+    move, code, eligibility = report.move, report.code, report.eligibility
+    return TransferReply(
+        domain_id=report.domain.id,
+        domain=report.domain.domain,
+        state=report.state,
+        direction=move and move.direction,
+        provider=report.provider,
+        provider_status=move and move.status_raw,
+        message=move and move.message,
+        expected=move and move.is_expected,
+        locked=report.locked,
+        transferable=eligibility.transferable,
+        eligible_at=eligibility.eligible_at,
+        blocked_by=_blocks(eligibility.blocked_by),
+        auth_code=LastAuthCode(
+            last_requested_at=code and code.requested_at,
+            delivery=code and code.delivery,
+            expires_at=code and code.expires_at,
+        ),
+        losing_registrar=report.losing_registrar,
+        gaining_registrar=report.gaining_registrar,
+        started_at=move and move.started_at,
+        expected_by=report.expected_by,
+        completed_at=move and move.ended_at,
+        steps=[TransferStep.from_record(each) for each in report.steps],
+        sources=[TransferSource.from_record(each) for each in report.sources],
+        rules_applied=[_rule(each) for each in eligibility.rules_applied],
+    )
