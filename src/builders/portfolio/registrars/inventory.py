@@ -47,6 +47,11 @@ async def find_holdings(
     return found
 
 
+async def list_leaving(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[str]:
+    """Return the first domains, by name, that registrars list as on their way to another registrar."""
+    return await store.list_leaving(conn, account_id=account_id, limit=limit)
+
+
 async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID) -> int:
     """Delete what is known of a connection; return how many domains."""
     return await store.delete(conn, account_id=account_id, connection_id=connection_id)

@@ -34,6 +34,7 @@ from builders.portfolio.registrars.inventory import (
     delete_inventory as delete_inventory,
     find_holdings as find_holdings,
     list_inventory as list_inventory,
+    list_leaving as list_leaving,
     list_snapshots as list_snapshots,
 )
 from builders.portfolio.registrars.inventory_records import (

@@ -25,7 +25,7 @@ from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.records import AuthCode, AuthCodeDelivery, Connection, Profile
 from builders.portfolio.registrars.service import RegistrarFailed, RegistrarFailure
 from builders.portfolio.team.records import Access
-from builders.portfolio.transfers import rules, status, store
+from builders.portfolio.transfers import rules, situations, status, store
 from builders.portfolio.transfers.errors import AuthCodeLimit
 from builders.portfolio.transfers.events import AUTH_CODE_DELIVERED, AUTH_CODE_REQUESTED, AuthCodeData
 from builders.portfolio.transfers.records import (
@@ -36,7 +36,7 @@ from builders.portfolio.transfers.records import (
     IssuedCode,
 )
 from builders.portfolio.transfers.rule_records import RuleName
-from builders.portfolio.transfers.status import Answer, Situation
+from builders.portfolio.transfers.situations import Answer, Situation
 
 HOUR = timedelta(hours=1)
 ASK_S, PACE_S = 20.0, 5.0  # longest question, and wait for the rate limit
@@ -76,28 +76,23 @@ async def request_auth_code(
     """
     async with database.transaction() as conn:
         request = await _begin(conn, access=access, actor=actor, key=key, options=options)
-    issued, failure = await _deliver(database, outbound, keyring, request)
+    issued = await _deliver(database, outbound, keyring, request)
     answer = None
-    if failure is None or failure.kind is RegistrarFailure.REFUSED:
-        answer = await status.ask_unless_fresh(
+    if isinstance(issued, AuthCode) or issued.kind is RegistrarFailure.REFUSED:
+        answer = await situations.ask_unless_fresh(
             database, outbound=outbound, keyring=keyring, situation=request.situation
         )
     async with database.transaction() as conn:
         after = await _finish(conn, request, issued, answer)
-        if failure is not None:
-            connection_id = request.connection.id
-            await registrars.record_outcome(
-                conn, account_id=request.account_id, connection_id=connection_id, failure=failure
-            )
-    if failure is not None:
-        raise _problem(failure, after)
+    if isinstance(issued, RegistrarFailed):
+        raise _problem(issued, after)
     return _issued_code(request, issued, options, after)
 
 
 async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options: CodeOptions) -> _Request:
     """Count, audit and publish a request. Raises DomainNotFound, NotConnected, AuthCodeLimit."""
     account_id, now = access.portfolio_id, clock.now()
-    situation = await status.lock_situation(conn, account_id=account_id, key=key)
+    situation = await situations.lock_situation(conn, account_id=account_id, key=key)
     domain, connection = situation.domain, situation.connection
     if connection is None:
         raise _not_connected(domain)
@@ -131,23 +126,23 @@ async def _begin(conn: Conn, *, access: Access, actor: Actor, key: str, options:
 
 async def _deliver(
     database: Database, outbound: Outbound, keyring: Keyring, request: _Request
-) -> tuple[AuthCode | None, RegistrarFailed | None]:
+) -> AuthCode | RegistrarFailed:
     """Return how the code is delivered, for which most registrars are asked; or their failure."""
     delivery = request.profile.capabilities.auth_code
     if request.moves_by_tag:
         delivery = AuthCodeDelivery.UNSUPPORTED
     if delivery not in _ASKED:
-        return AuthCode(delivery=delivery), None
+        return AuthCode(delivery=delivery)
     try:
         async with asyncio.timeout(ASK_S):
             adapter = await registrars.open_adapter(
                 database, outbound=outbound, keyring=keyring, connection=request.connection, max_wait_s=PACE_S
             )
-            return await adapter.get_auth_code(request.situation.domain.domain), None
+            return await adapter.get_auth_code(request.situation.domain.domain)
     except RegistrarFailed as failed:
-        return None, failed
+        return failed
     except TimeoutError:
-        return None, RegistrarFailed(RegistrarFailure.UNAVAILABLE)
+        return RegistrarFailed(RegistrarFailure.UNAVAILABLE)
 
 
 def _problem(failure: RegistrarFailed, situation: Situation) -> Problem:
@@ -159,14 +154,16 @@ def _problem(failure: RegistrarFailed, situation: Situation) -> Problem:
     return problem
 
 
-async def _finish(conn: Conn, request: _Request, issued: AuthCode | None, answer: Answer | None) -> Situation:
-    """Write how the code is delivered, never the code; publish that it was. Raises DomainNotFound.
-
-    None as `issued`: it was not.
-    """
+async def _finish(
+    conn: Conn, request: _Request, issued: AuthCode | RegistrarFailed, answer: Answer | None
+) -> Situation:
+    """Write how the code is delivered, never the code, or the failure; publish. Raises DomainNotFound."""
     account_id, domain_id = request.account_id, request.situation.domain.id
-    situation = await status.lock_situation(conn, account_id=account_id, key=str(domain_id))
-    if issued is None:
+    situation = await situations.lock_situation(conn, account_id=account_id, key=str(domain_id))
+    if isinstance(issued, RegistrarFailed):
+        await registrars.record_outcome(
+            conn, account_id=account_id, connection_id=request.connection.id, failure=issued
+        )
         return await status.write(conn, account_id=account_id, situation=situation, answer=answer)
     delivery = CodeDelivery(issued.delivery)
     await store.finish_code_request(

@@ -10,11 +10,13 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.domains import service as domains
-from builders.portfolio.transfers import status, store
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.transfers import situations, status, store
 from builders.portfolio.transfers.facts import PENDING_TRANSFER, normalize
 from builders.portfolio.transfers.records import DueDomain
 
 RUN_SIZE = 50  # domains of one run, asked about one after another
+MAX_LEAVING = 1_000  # domains of one sync
 CLAIM_TIME = timedelta(hours=1)  # a worker that is killed leaves its domains for so long
 
 _log = log.get_logger()
@@ -39,12 +41,12 @@ async def _follow(
 ) -> None:
     try:
         async with database.connection() as conn:
-            situation = await status.read_situation(conn, account_id=due.account_id, key=str(due.domain_id))
+            situation = await situations.read_situation(conn, account_id=due.account_id, key=str(due.domain_id))
         connection, answer = situation.connection, None
         if connection is not None and connection.id in silent:
             return
         if connection is not None:
-            answer = await status.ask(
+            answer = await situations.ask(
                 database, outbound=outbound, keyring=keyring, connection=connection, domain=situation.domain
             )
             if answer.failure is not None:
@@ -53,6 +55,14 @@ async def _follow(
             await status.record(conn, account_id=due.account_id, domain_id=due.domain_id, answer=answer)
     except domains.DomainNotFound:
         _log.info("transfer_of_removed_domain", domain_id=str(due.domain_id))
+
+
+async def follow_leaving(conn: Conn, *, account_id: UUID) -> None:
+    """Have the domains looked at soon that registrars list as on their way to another registrar."""
+    names = await registrars.list_leaving(conn, account_id=account_id, limit=MAX_LEAVING)
+    found = await domains.find_domains(conn, account_id=account_id, names=names)
+    held = sorted(each.id for each in found.values() if each.connection_id is not None)
+    await store.add_due(conn, account_id=account_id, domain_ids=held, now=clock.now())
 
 
 async def follow_domains(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> None:

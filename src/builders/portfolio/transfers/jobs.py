@@ -39,3 +39,9 @@ async def find_registry_transfers(conn: Conn, events: Sequence[PublishedEvent]) 
             changed[event.account_id].add(UUID(data["id"]))
     for account_id, domain_ids in changed.items():
         await transfers.follow_domains(conn, account_id=account_id, domain_ids=sorted(domain_ids))
+
+
+@dispatcher.subscribe("portfolio.sync.completed", name="portfolio.find_registrar_transfers")
+async def find_registrar_transfers(conn: Conn, event: PublishedEvent) -> None:
+    """Follow the domains that a sync found on their way to another registrar."""
+    await transfers.follow_leaving(conn, account_id=event.account_id)

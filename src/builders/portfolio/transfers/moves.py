@@ -15,12 +15,19 @@ _GONE = frozenset({PortfolioDomainStatus.SOLD, PortfolioDomainStatus.TRANSFERRED
 
 
 def move_of_registrar(
-    provider: str, *, transfer: HeldTransfer | None, status: HeldStatus | None, before: Move | None, now: datetime
+    provider: str,
+    *,
+    transfer: HeldTransfer | None,
+    status: HeldStatus | None,
+    before: Move | None,
+    now: datetime,
+    is_asked: bool = True,
 ) -> Move | None:
     """Return the transfer that a registrar speaks of; None when it speaks of none.
 
     Most registrars report incoming transfers only. That a domain leaves is then its status, and that it has left
-    is that the registrar does not hold it any more.
+    is that the registrar does not hold it any more. `is_asked`: it was asked about transfers, so that
+    None means that it knows of none.
     """
     if transfer is not None and not _is_history(transfer, status, before):
         return Move(
@@ -38,7 +45,10 @@ def move_of_registrar(
         )
     if status not in _DECISIVE or before is None or not before.state.is_open or before.provider != provider:
         return None
-    is_completed = (status is HeldStatus.GONE) == (before.direction is TransferDirection.OUT)
+    is_out, is_gone = before.direction is TransferDirection.OUT, status is HeldStatus.GONE
+    if not (is_asked or before.status_raw == HeldStatus.TRANSFERRING_OUT or (is_out and is_gone)):
+        return None
+    is_completed = is_gone == is_out
     return end_move(before, TransferState.COMPLETED if is_completed else TransferState.CANCELLED, now=now)
 
 

@@ -5,6 +5,7 @@ from builders.portfolio.transfers.auth_codes import (
 )
 from builders.portfolio.transfers.checks import (
     follow_domains as follow_domains,
+    follow_leaving as follow_leaving,
     follow_transfers as follow_transfers,
 )
 from builders.portfolio.transfers.rules import (

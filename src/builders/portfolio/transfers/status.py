@@ -1,9 +1,8 @@
-"""The state of a transfer: read, asked for at the registrar, written, and published when it changes."""
+"""The state of a transfer: computed, written, published when it changes, and reported."""
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from builders.kit.db.connections import Conn, Database
@@ -11,20 +10,15 @@ from builders.kit.events import outbox
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
-from builders.portfolio.domains import service as domains
-from builders.portfolio.domains.records import Domain, RegistryCheck
+from builders.portfolio.domains.records import Domain
 from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.records import (
-    Connection,
-    HeldDomain,
     HeldStatus,
-    HeldTransfer,
     TransferDirection,
 )
-from builders.portfolio.registrars.service import RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.service import RegistrarFailure
 from builders.portfolio.transfers import rules, states, store
 from builders.portfolio.transfers.events import list_events, transfer_data
-from builders.portfolio.transfers.facts import collect_facts
 from builders.portfolio.transfers.moves import merge_move, move_of_registrar, move_of_registry
 from builders.portfolio.transfers.records import (
     Known,
@@ -33,43 +27,13 @@ from builders.portfolio.transfers.records import (
     SourceName,
     TransferReport,
 )
-from builders.portfolio.transfers.rule_records import Eligibility
-
-FRESH = timedelta(minutes=10)  # an answer of a registrar is used for so long
-ASK_S, PACE_S = 15.0, 5.0  # longest question, and wait for the rate limit, of a request
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """What is known of a domain and its transfer."""
-
-    domain: Domain
-    registry: RegistryCheck
-    known: Known
-    connection: Connection | None  # None: no registrar with an API is connected for it
-
-    def decide(self, *, now: datetime) -> Eligibility:
-        """Return whether the domain may move."""
-        return rules.decide(collect_facts(self.domain, self.registry, self.known, now=now), now=now)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a registrar said when it was asked about a domain."""
-
-    provider: str
-    at: datetime
-    held: HeldDomain | None = None  # None: it offers no such question, or does not hold the domain
-    is_gone: bool = False
-    transfer: HeldTransfer | None = None
-    failure: RegistrarFailed | None = None
-
-    @property
-    def status(self) -> HeldStatus | None:
-        """Return the status of the domain at the registrar."""
-        if self.is_gone:
-            return HeldStatus.GONE
-        return None if self.held is None else self.held.status
+from builders.portfolio.transfers.situations import (
+    Answer,
+    Situation,
+    ask_unless_fresh,
+    lock_situation,
+    read_situation,
+)
 
 
 async def get_report(
@@ -89,86 +53,6 @@ async def get_report(
         async with database.transaction() as conn:
             situation = await record(conn, account_id=account_id, domain_id=situation.domain.id, answer=answer)
     return _report(situation, now=clock.now())
-
-
-async def read_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
-    """Return what is known of a domain and its transfer. Raises DomainNotFound."""
-    domain = await domains.get_domain(conn, account_id=account_id, key=key)
-    known = await store.find(conn, account_id=account_id, domain_id=domain.id)
-    return await _situation(conn, account_id, domain, Known(domain_id=domain.id) if known is None else known)
-
-
-async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
-    """Return what is known, locked until the transaction ends. Raises DomainNotFound."""
-    domain = await domains.lock_domain(conn, account_id=account_id, key=key)
-    known = await store.lock(conn, account_id=account_id, domain_id=domain.id)
-    return await _situation(conn, account_id, domain, known)
-
-
-async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known) -> Situation:
-    return Situation(
-        domain=domain,
-        registry=await domains.get_registry_check(conn, account_id=account_id, domain_id=domain.id),
-        known=known,
-        connection=await _find_connection(conn, account_id, domain),
-    )
-
-
-async def _find_connection(conn: Conn, account_id: UUID, domain: Domain) -> Connection | None:
-    if domain.connection_id is None:
-        return None
-    try:
-        found = await registrars.get_connection(conn, account_id=account_id, connection_id=domain.connection_id)
-    except registrars.NotConnected:
-        return None
-    return None if found.is_manual or found.disconnected_at is not None else found
-
-
-def _is_fresh(said: Observation | None) -> bool:
-    return said is not None and clock.now() - said.checked_at < FRESH
-
-
-async def ask_unless_fresh(
-    database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
-) -> Answer | None:
-    """Ask the registrar if one is connected, and its last answer is old or `refresh` is set."""
-    connection = situation.connection
-    if connection is None or (_is_fresh(situation.known.observation) and not refresh):
-        return None
-    return await ask(database, outbound=outbound, keyring=keyring, connection=connection, domain=situation.domain)
-
-
-async def ask(
-    database: Database, *, outbound: Outbound, keyring: Keyring, connection: Connection, domain: Domain
-) -> Answer:
-    """Ask a registrar about a domain; a failure is part of the answer."""
-    failure, at = None, clock.now()
-    try:
-        async with asyncio.timeout(ASK_S):
-            adapter = await registrars.open_adapter(
-                database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=PACE_S
-            )
-            held, is_gone = None, False
-            if adapter.reads_one_domain():
-                try:
-                    held = await adapter.get_domain(domain.domain)
-                except RegistrarFailed as failed:
-                    if failed.kind is not RegistrarFailure.NOT_FOUND:
-                        raise
-                    is_gone = True
-            transfer = None
-            if adapter.profile.capabilities.transfer_status:
-                try:
-                    transfer = await adapter.find_transfer(domain.domain)
-                except RegistrarFailed as failed:
-                    if failed.kind is not RegistrarFailure.UNSUPPORTED:
-                        raise
-            return Answer(provider=connection.provider, at=at, held=held, is_gone=is_gone, transfer=transfer)
-    except RegistrarFailed as failed:
-        failure = failed
-    except TimeoutError:
-        failure = RegistrarFailed(RegistrarFailure.UNAVAILABLE)
-    return Answer(provider=connection.provider, at=at, failure=failure)
 
 
 async def record(conn: Conn, *, account_id: UUID, domain_id: UUID, answer: Answer | None) -> Situation:
@@ -198,15 +82,11 @@ async def write(conn: Conn, *, account_id: UUID, situation: Situation, answer: A
 def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Known:
     """Return what is known after an answer, and at this time. Pure."""
     known, domain = situation.known, situation.domain
-    said = None
-    if answer is not None:
-        known = replace(known, observation=_observe(known.observation, answer))
-        if answer.failure is None:
-            said = move_of_registrar(
-                answer.provider, transfer=answer.transfer, status=answer.status, before=known.move, now=now
-            )
-    said = said or move_of_registry(domain, situation.registry, before=known.move, now=now)
-    known = replace(known, move=merge_move(known.move, said, domain=domain, code=known.code, now=now))
+    for said in (situation.listing, answer):
+        if said is not None:
+            known = _hear(known, said, domain=domain, now=now)
+    registered = move_of_registry(domain, situation.registry, before=known.move, now=now)
+    known = replace(known, move=merge_move(known.move, registered, domain=domain, code=known.code, now=now))
     eligibility = replace(situation, known=known).decide(now=now)
     state = states.find_state(known.move, known.code, eligibility, now=now)
     due = states.next_check(state, known.move, eligibility, now=now)
@@ -215,6 +95,22 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
     if answer is None and due is not None and kept is not None and state is known.state and now < kept <= due:
         due = kept
     return replace(known, state=state, next_check_at=due)
+
+
+def _hear(known: Known, said: Answer, *, domain: Domain, now: datetime) -> Known:
+    """Return what is known after a registrar said something."""
+    known = replace(known, observation=_observe(known.observation, said))
+    if said.failure is not None:
+        return known
+    move = move_of_registrar(
+        said.provider,
+        transfer=said.transfer,
+        status=said.status,
+        before=known.move,
+        now=now,
+        is_asked=said.is_asked,
+    )
+    return replace(known, move=merge_move(known.move, move, domain=domain, code=known.code, now=now))
 
 
 def _observe(before: Observation | None, answer: Answer) -> Observation:

@@ -111,6 +111,11 @@ LIST_OF_PROVIDER = f"""
     LEFT JOIN portfolio_domains AS owned ON owned.account_id = %(account_id)s AND owned.domain = held.domain
     WHERE held.provider = %(provider)s AND {_FILTERED}
 """  # noqa: S608 - of constants
+LIST_LEAVING = """
+    SELECT domain FROM portfolio_registrars_holdings
+    WHERE account_id = %(account_id)s AND status = 'transferring_out' AND missing_since IS NULL
+    ORDER BY domain LIMIT %(limit)s
+"""
 COUNT_BY_CONNECTION = """
     SELECT connection_id, count(*) FROM portfolio_registrars_holdings
     WHERE account_id = %(account_id)s AND missing_since IS NULL GROUP BY connection_id
@@ -202,6 +207,12 @@ async def list_of_domains(conn: Conn, *, account_id: UUID, domains: Sequence[str
     async with conn.cursor(row_factory=kwargs_row(_holding)) as cursor:
         await cursor.execute(LIST_OF_DOMAINS, {"account_id": account_id, "domains": list(domains)})
         return await cursor.fetchall()
+
+
+async def list_leaving(conn: Conn, *, account_id: UUID, limit: int) -> Sequence[str]:
+    """Return the domains that are on their way to another registrar."""
+    rows = await conn.execute(LIST_LEAVING, {"account_id": account_id, "limit": limit})
+    return [domain for (domain,) in await rows.fetchall()]
 
 
 async def list_page(

@@ -1,0 +1,167 @@
+"""What is known of a domain and its transfer: read, locked, and asked for at the registrar."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from builders.kit.db.connections import Conn, Database
+from builders.kit.outbound.client import Outbound
+from builders.kit.process.secret_keys import Keyring
+from builders.kit.values import clock
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import Domain, RegistryCheck
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus, HeldTransfer
+from builders.portfolio.registrars.service import Holding, RegistrarFailed, RegistrarFailure
+from builders.portfolio.transfers import rules, store
+from builders.portfolio.transfers.facts import collect_facts
+from builders.portfolio.transfers.records import Known, Observation
+from builders.portfolio.transfers.rule_records import Eligibility
+
+FRESH = timedelta(minutes=10)  # an answer of a registrar is used for so long
+ASK_S, PACE_S = 15.0, 5.0  # longest question, and wait for the rate limit, of a request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What is known of a domain and its transfer."""
+
+    domain: Domain
+    registry: RegistryCheck
+    known: Known
+    connection: Connection | None  # None: no registrar with an API is connected for it
+    holding: Holding | None = None  # the domain in the latest listing of the connection
+
+    @property
+    def listing(self) -> "Answer | None":
+        """Return what the latest listing says, if it is newer than the last answer."""
+        held, said = self.holding, self.known.observation
+        if held is None:
+            return None
+        at = held.missing_since or held.last_seen_at
+        if said is not None and at <= said.checked_at:
+            return None
+        row = HeldDomain(domain=held.domain, status=held.status, locked=held.locked, created_at=held.registered_at)
+        is_gone = held.missing_since is not None
+        return Answer(
+            provider=held.provider, at=at, held=None if is_gone else row, is_gone=is_gone, is_asked=False
+        )
+
+    def decide(self, *, now: datetime) -> Eligibility:
+        """Return whether the domain may move."""
+        return rules.decide(collect_facts(self.domain, self.registry, self.known, now=now), now=now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a registrar said when it was asked about a domain."""
+
+    provider: str
+    at: datetime
+    held: HeldDomain | None = None  # None: it offers no such question, or does not hold the domain
+    is_gone: bool = False
+    transfer: HeldTransfer | None = None
+    is_asked: bool = True  # about transfers
+    failure: RegistrarFailed | None = None
+
+    @property
+    def status(self) -> HeldStatus | None:
+        """Return the status of the domain at the registrar."""
+        if self.is_gone:
+            return HeldStatus.GONE
+        return None if self.held is None else self.held.status
+
+
+async def read_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
+    """Return what is known of a domain and its transfer. Raises DomainNotFound."""
+    domain = await domains.get_domain(conn, account_id=account_id, key=key)
+    known = await store.find(conn, account_id=account_id, domain_id=domain.id)
+    return await _situation(conn, account_id, domain, Known(domain_id=domain.id) if known is None else known)
+
+
+async def lock_situation(conn: Conn, *, account_id: UUID, key: str) -> Situation:
+    """Return what is known, locked until the transaction ends. Raises DomainNotFound."""
+    domain = await domains.lock_domain(conn, account_id=account_id, key=key)
+    known = await store.lock(conn, account_id=account_id, domain_id=domain.id)
+    return await _situation(conn, account_id, domain, known)
+
+
+async def _situation(conn: Conn, account_id: UUID, domain: Domain, known: Known) -> Situation:
+    connection, holding = await _find_connection(conn, account_id, domain), None
+    if connection is not None:
+        holdings = await registrars.find_holdings(conn, account_id=account_id, domains=[domain.domain])
+        of_domain = holdings.get(domain.domain, ())
+        holding = next((each for each in of_domain if each.connection_id == connection.id), None)
+    return Situation(
+        domain=domain,
+        registry=await domains.get_registry_check(conn, account_id=account_id, domain_id=domain.id),
+        known=known,
+        connection=connection,
+        holding=holding,
+    )
+
+
+async def _find_connection(conn: Conn, account_id: UUID, domain: Domain) -> Connection | None:
+    if domain.connection_id is None:
+        return None
+    try:
+        found = await registrars.get_connection(conn, account_id=account_id, connection_id=domain.connection_id)
+    except registrars.NotConnected:
+        return None
+    return None if found.is_manual or found.disconnected_at is not None else found
+
+
+def _is_fresh(said: Observation | None) -> bool:
+    return said is not None and clock.now() - said.checked_at < FRESH
+
+
+async def ask_unless_fresh(
+    database: Database, *, outbound: Outbound, keyring: Keyring, situation: Situation, refresh: bool = False
+) -> Answer | None:
+    """Ask the registrar if one is connected, and its last answer is old or `refresh` is set."""
+    connection = situation.connection
+    if connection is None or (_is_fresh(situation.known.observation) and not refresh):
+        return None
+    return await ask(database, outbound=outbound, keyring=keyring, connection=connection, domain=situation.domain)
+
+
+async def ask(
+    database: Database, *, outbound: Outbound, keyring: Keyring, connection: Connection, domain: Domain
+) -> Answer:
+    """Ask a registrar about a domain; a failure is part of the answer."""
+    failure, at = None, clock.now()
+    try:
+        async with asyncio.timeout(ASK_S):
+            adapter = await registrars.open_adapter(
+                database, outbound=outbound, keyring=keyring, connection=connection, max_wait_s=PACE_S
+            )
+            held, is_gone = None, False
+            if adapter.reads_one_domain():
+                try:
+                    held = await adapter.get_domain(domain.domain)
+                except RegistrarFailed as failed:
+                    if failed.kind is not RegistrarFailure.NOT_FOUND:
+                        raise
+                    is_gone = True
+            transfer, is_asked = None, adapter.profile.capabilities.transfer_status
+            if is_asked:
+                try:
+                    transfer = await adapter.find_transfer(domain.domain)
+                except RegistrarFailed as failed:
+                    if failed.kind is not RegistrarFailure.UNSUPPORTED:
+                        raise
+                    is_asked = False
+            return Answer(
+                provider=connection.provider,
+                at=at,
+                held=held,
+                is_gone=is_gone,
+                transfer=transfer,
+                is_asked=is_asked,
+            )
+    except RegistrarFailed as failed:
+        failure = failed
+    except TimeoutError:
+        failure = RegistrarFailed(RegistrarFailure.UNAVAILABLE)
+    return Answer(provider=connection.provider, at=at, failure=failure)
