@@ -4,10 +4,6 @@ PENDING = frozenset(
     {
         "POST /v1/portfolio/registrars/billing/sync",
         "POST /v1/portfolio/registrars/billing/ensure",
-        "GET /v1/portfolio/registrars/billing/charges",
-        "POST /v1/portfolio/registrars/billing/charges/apply",
-        "POST /v1/portfolio/registrars/billing/import",
-        "GET /v1/portfolio/registrars/billing/templates",
         "POST /v1/portfolio/registrars/inventory/import",
         "PUT /v1/portfolio/registrars/{provider}",
         "DELETE /v1/portfolio/registrars/{provider}",

@@ -26,6 +26,10 @@ NO_UUIDS = {
     "FunnelEventBody.session_id",
     "StripeReceived.id",  # of Stripe
     "Problem.request_id",
+    "BillingCharge.order_id",  # of the registrar, as the next two
+    "BillingCharge.line_id",
+    "BillingCharge.parent_order_id",
+    "BillingTemplate.id",  # a name
     "RenewalItem.domain_id",  # or the name of the domain
     "HTTPValidationError.request_id",
 }

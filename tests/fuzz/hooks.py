@@ -86,6 +86,7 @@ BEYOND_A_SCHEMA = {
     "too_many_cells",  # of a file
     "too_many_days",  # of a period
     "too_many_rows",  # of a file
+    "template_unknown",  # one that is listed
 }
 # Codes of 400 for a secret that only we, or Stripe, can have made.
 NOT_OURS = {

@@ -98,8 +98,12 @@ async def _subjects(alice: Person, actor: str) -> Mapping[str, str]:
     await _post(alice, "parking/revenue", {"domain": harbour, "date": day, **money, "visits": 10, "clicks": 1})
     imported = await _post(alice, "import", {"domains": [f"undone-{actor}.com"]})
     invited = await _post(alice, "team/invites", {"email": f"{actor}-{ids.new()}@example.net"})
+    charged = await _post(
+        alice, "registrars/billing/import", {"rows": [{"date": day, "domain": harbour, **money}]}
+    )
     return {
         "domain_id": harbour,
+        "charge_id": charged["results"][0]["id"],
         "import_id": imported["import_id"],
         "invite_id": invited["id"],
         "webhook_id": str(ids.new()),

@@ -17,6 +17,7 @@ from builders.kit.values import ids
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
+CLAMPED_MAX = 1000  # of a list whose limit is clamped
 
 T = TypeVar("T")
 SortKey = Sequence[str | int | None]
@@ -128,6 +129,23 @@ def long_page_request(
     return page_request(request, limit or MAX_LIMIT, cursor)
 
 
+def clamped_request(
+    request: Request,
+    limit: Annotated[
+        int,
+        Query(
+            description=f"Items on a page; less than 1 counts as 1, more than {CLAMPED_MAX:,} as {CLAMPED_MAX:,}."
+        ),
+    ] = 200,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> PageRequest:
+    """Return the page that the query requests, for a list whose limit has no bounds in the specification.
+
+    Raises Invalid for a foreign or altered cursor.
+    """
+    return page_request(request, min(max(limit, 1), CLAMPED_MAX), cursor)
+
+
 def feed_request(
     request: Request,
     limit: _Limit = None,
@@ -162,6 +180,7 @@ def _page(request: Request, limit: int | None, cursor: str | None, *, filters: S
 
 PageQuery = Annotated[PageRequest, Depends(page_request)]
 LongPageQuery = Annotated[PageRequest, Depends(long_page_request)]
+ClampedPageQuery = Annotated[PageRequest, Depends(clamped_request)]
 FeedQuery = Annotated[PageRequest, Depends(feed_request)]
 
 

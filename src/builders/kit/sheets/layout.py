@@ -42,7 +42,11 @@ def _none(header: str) -> bool:
 
 
 def find_layout(
-    lines: Iterable[str], *, is_known: Callable[[str], bool], is_key: Callable[[str], bool] = _none
+    lines: Iterable[str],
+    *,
+    is_known: Callable[[str], bool],
+    is_key: Callable[[str], bool] = _none,
+    delimiters: Sequence[str] = DELIMITERS,
 ) -> Layout:
     """Return the layout of a sheet; `is_known` decides whether a normalized cell is a header.
 
@@ -50,7 +54,7 @@ def find_layout(
     one that `is_key` says to suffice.
     """
     sample = list(islice(lines, SAMPLE_LINES + MAX_BANNER_LINES))
-    found = [_try(sample, delimiter, is_known, is_key) for delimiter in DELIMITERS]
+    found = [_try(sample, delimiter, is_known, is_key) for delimiter in delimiters]
     best = max(
         found, key=lambda each: (each.known, each.stable if each.layout.width > 1 else 0, each.layout.width)
     )

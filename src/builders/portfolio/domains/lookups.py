@@ -69,6 +69,16 @@ async def find_domains(conn: Conn, *, account_id: UUID, names: Sequence[str]) ->
     return {each.domain: each for each in found}
 
 
+async def find_domains_by_label(
+    conn: Conn, *, account_id: UUID, labels: Sequence[str]
+) -> Mapping[str, Sequence[Domain]]:
+    """Return the domains of the portfolio whose first label is one of these, by the label."""
+    found: dict[str, list[Domain]] = {}
+    for each in await store.list_by_label(conn, account_id=account_id, labels=labels):
+        found.setdefault(each.domain.partition(".")[0], []).append(each)
+    return found
+
+
 async def find_domains_by_id(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Domain]:
     """Return those of the domains that the portfolio has."""
     found = await store.list_by_id(conn, account_id=account_id, ids=ids)

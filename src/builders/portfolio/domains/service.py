@@ -28,6 +28,7 @@ from builders.portfolio.domains.lookups import (
     count_connections as count_connections,
     find_domains as find_domains,
     find_domains_by_id as find_domains_by_id,
+    find_domains_by_label as find_domains_by_label,
     find_totals as find_totals,
     get_domain as get_domain,
     get_registry_check as get_registry_check,

@@ -19,6 +19,7 @@ from builders.portfolio.ledger.entries import (
     void_references as void_references,
 )
 from builders.portfolio.ledger.holdings import (
+    list_entries_between as list_entries_between,
     list_kind_totals as list_kind_totals,
     list_last_renewals as list_last_renewals,
 )

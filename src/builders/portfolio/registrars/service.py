@@ -1,5 +1,8 @@
 """The public interface of registrars."""
 
+from builders.portfolio.registrars.adapter import (
+    classify as classify,
+)
 from builders.portfolio.registrars.auto_renew import (
     AutoRenewSetting as AutoRenewSetting,
     SettingState as SettingState,

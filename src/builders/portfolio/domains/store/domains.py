@@ -25,6 +25,12 @@ LIST_BY_ID = f"""
 LIST_BY_NAME = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND domain = ANY(%(names)s::text[])
 """  # noqa: S608 - of constants
+# A range of the names of each label: "/" follows "." in the order of the column.
+LIST_BY_LABEL = f"""
+    SELECT {COLUMNS} FROM unnest(%(labels)s::text[]) AS wanted (label)
+    JOIN portfolio_domains ON domain > wanted.label || '.' AND domain < wanted.label || '/'
+    WHERE account_id = %(account_id)s
+"""  # noqa: S608 - of constants
 # In one order for all, so that two that change the same domains do not wait for each other.
 LOCK = f"""
     SELECT {COLUMNS} FROM portfolio_domains WHERE account_id = %(account_id)s AND id = ANY(%(ids)s::uuid[])
@@ -110,6 +116,12 @@ async def list_by_name(conn: Conn, *, account_id: UUID, names: Sequence[str]) ->
     """Return those of the names that the portfolio has, in no order."""
     row = {"account_id": account_id, "names": list(names)}
     return await (await _cursor(conn).execute(LIST_BY_NAME, row)).fetchall()
+
+
+async def list_by_label(conn: Conn, *, account_id: UUID, labels: Sequence[str]) -> Sequence[Domain]:
+    """Return the domains whose first label is one of these."""
+    row = {"account_id": account_id, "labels": list(labels)}
+    return await (await _cursor(conn).execute(LIST_BY_LABEL, row)).fetchall()
 
 
 async def lock(conn: Conn, *, account_id: UUID, ids: Sequence[UUID]) -> Sequence[Domain]:

@@ -1,0 +1,180 @@
+"""/v1/portfolio/registrars/billing: charges, imports and templates."""
+
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import Depends, Path, Query
+from starlette.responses import Response
+
+from builders.kit.db.connections import Reads, Tx
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.heavy_requests import LARGE_BODY, HeavyRequestRunning, heavy
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.pagination import ClampedPageQuery
+from builders.kit.http.resource_ids import ResourceId
+from builders.kit.http.routes import BEYOND_SPEC, Router
+from builders.portfolio.billing import service as billing
+from builders.portfolio.billing.records import ChargeFilters, ChargeState
+from builders.portfolio.billing.schemas import charges, requests, results, templates
+from builders.portfolio.domains.service import DomainNotFound
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
+Reader = Annotated[Caller, needs("registrars:read")]
+Writer = Annotated[Caller, needs("registrars:write")]
+ChargeId = Annotated[UUID, Path(description="Identifier of the charge."), ResourceId(billing.ChargeNotFound)]
+MAX_IDS = 1_000
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The templates; with `format=csv` the sample of the first one as a file.",
+    }
+}
+
+
+def charge_filters(
+    unmatched_only: Annotated[bool, Query(description="Only charges that need a decision.")] = False,
+    provider: Annotated[str | None, Query(max_length=80, description="Only charges of this registrar.")] = None,
+    state: Annotated[ChargeState | None, Query(description="Only charges in this state.")] = None,
+    since: Annotated[date | None, Query(alias="from", description="Only charges from this day on.")] = None,
+    until: Annotated[date | None, Query(alias="to", description="Only charges up to this day.")] = None,
+) -> ChargeFilters:
+    """Return which charges are listed."""
+    return ChargeFilters(
+        unmatched_only=unmatched_only,
+        provider=None if provider is None else provider.strip().lower(),
+        state=state,
+        since=since,
+        until=until,
+    )
+
+
+@router.get("/charges", response_model=charges.BillingCharges, responses=problems(*team.ACCESS_REFUSALS))
+async def list_billing_charges(
+    caller: Reader,
+    conn: Reads,
+    page: ClampedPageQuery,
+    filters: Annotated[ChargeFilters, Depends(charge_filters)],
+    portfolio: team.PortfolioAccount = None,
+) -> charges.BillingCharges:
+    """List what registrars charged, the newest first, with the domain of each charge and the sums of all."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found, sums = await billing.list_charges(conn, account_id=access.portfolio_id, filters=filters, page=page)
+    return charges.charges_reply(found, sums, shows_finance=team.shows_finance(access))
+
+
+@router.post(
+    "/charges/apply",
+    response_model=results.BillingApplied,
+    responses=problems(*team.ACCESS_REFUSALS, DomainNotFound, InFlight),
+    dependencies=[heavy(is_alone=False)],
+)
+async def apply_billing_charges(
+    caller: Writer,
+    conn: Tx,
+    ids: Annotated[
+        list[UUID] | None, Query(max_length=MAX_IDS, description="Only these charges; may be repeated.")
+    ] = None,
+    min_confidence: Annotated[
+        float, Query(ge=0, le=1, description="How certain the domain of a charge must be.")
+    ] = 0.8,
+    dry_run: Annotated[bool, Query(description="Report what would be done, and change nothing.")] = False,
+    undo: Annotated[
+        bool, Query(description="Void the entries of applied charges instead, which are matched again.")
+    ] = False,
+    portfolio: team.PortfolioAccount = None,
+) -> results.BillingApplied:
+    """Match the charges that are not booked with the portfolio as it is, and book those whose domain is certain.
+
+    Each charge is booked once; repeated, the request changes nothing. An entry that a member recorded for the same
+    amount within 7 days is linked, not doubled. Up to 10,000 charges are examined: `has_more` says whether to send
+    the request again.
+    """
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    apply = partial(billing.apply_charges, min_confidence=Decimal(str(min_confidence)))
+    async with conn.transaction(force_rollback=dry_run):
+        done = await (billing.undo_application if undo else apply)(
+            conn, account_id=access.portfolio_id, member_id=access.member_id, charge_ids=ids
+        )
+    return results.applied_reply(done, dry_run=dry_run)
+
+
+@router.patch(
+    "/charges/{charge_id}",
+    response_model=charges.BillingCharge,
+    responses=problems(*team.ACCESS_REFUSALS, billing.ChargeNotFound, DomainNotFound),
+    openapi_extra=BEYOND_SPEC,
+)
+async def update_billing_charge(
+    charge_id: ChargeId,
+    body: requests.ChargeUpdate,
+    caller: Writer,
+    conn: Tx,
+    portfolio: team.PortfolioAccount = None,
+) -> charges.BillingCharge:
+    """Set the domain of a charge, which is booked there; or ignore the charge for good.
+
+    What was booked before is voided. A charge whose domain is set to null is matched with the next application.
+    """
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    changed = await billing.change_charge(
+        conn,
+        account_id=access.portfolio_id,
+        charge_id=charge_id,
+        domain=body.domain_patch,
+        is_ignored=body.ignored_patch,
+        member_id=access.member_id,
+    )
+    return charges.charge_reply(changed)
+
+
+@router.post(
+    "/import",
+    response_model=results.BillingImported,
+    responses=problems(
+        *team.ACCESS_REFUSALS, registrars.ProviderNotFound, DomainNotFound, InFlight, HeavyRequestRunning
+    ),
+    dependencies=[heavy(above=LARGE_BODY)],
+)
+async def import_billing_charges(
+    body: requests.BillingImport, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> results.BillingImported:
+    """Import charges from a CSV file or from rows, match them with the portfolio, and book them.
+
+    For registrars whose API has no billing: `GET /v1/portfolio/registrars/billing/templates` has a file for each.
+    The same file again changes nothing. A bad row is refused alone.
+    """
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE)
+    async with conn.transaction(force_rollback=body.dry_run):
+        done = await billing.import_charges(
+            conn, account_id=access.portfolio_id, new=body.new_import(), member_id=access.member_id
+        )
+    return results.imported_reply(done, dry_run=body.dry_run)
+
+
+@router.get(
+    "/templates",
+    response_model=templates.BillingTemplates,
+    responses={**_FILE, **problems(*team.ACCESS_REFUSALS)},
+)
+async def list_billing_templates(
+    caller: Reader,
+    conn: Reads,
+    provider: Annotated[str | None, Query(max_length=80, description="Only templates of this registrar.")] = None,
+    format: Annotated[  # noqa: A002 - its name in the query
+        Literal["json", "csv"], Query(description="`csv`: the sample of the first template as a file.")
+    ] = "json",
+    portfolio: team.PortfolioAccount = None,
+) -> templates.BillingTemplates | Response:
+    """List templates of CSV files: charges of registrars without billing in their API, and parking revenue."""
+    await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
+    found = billing.list_templates(provider)
+    if format == "json":
+        return templates.templates_reply(found)
+    named = {"Content-Disposition": f'attachment; filename="{found[0].id}.csv"'}
+    return Response(found[0].sample_csv, media_type="text/csv", headers=named)

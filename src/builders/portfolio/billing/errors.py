@@ -1,0 +1,10 @@
+"""Refusals of billing."""
+
+from builders.kit.errors import Problem
+
+
+class ChargeNotFound(Problem):
+    """There is no such charge."""
+
+    status, code = 404, "charge_not_found"
+    remedy = "List the charges: GET /v1/portfolio/registrars/billing/charges."

@@ -1,0 +1,115 @@
+"""Events of billing. They hold no money: members without the permission get them too."""
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from builders.kit.events.outbox import Event, declare
+
+MAX_DOMAINS = 100  # that an event names
+
+
+class ChargesData(BaseModel):
+    """Charges of one sync, import or application."""
+
+    run_id: Annotated[UUID | None, Field(description="The sync or import; null for an application.")]
+    providers: Annotated[list[str], Field(description="The registrars that charged.")]
+    charges: Annotated[int, Field(description="Number of charges.")]
+    domain: Annotated[str | None, Field(description="The domain as an A-label; null for several, or none.")]
+    domains: Annotated[list[str], Field(description=f"The domains, up to {MAX_DOMAINS} of them.")]
+    domain_count: Annotated[int, Field(description="Number of domains.")]
+
+
+class BillingData(BaseModel):
+    """What a sync or an import of charges did."""
+
+    run_id: Annotated[UUID, Field(description="The sync or the import.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection_id: Annotated[UUID | None, Field(description="The connection; null for an import without one.")]
+    fetched: Annotated[int, Field(description="Lines that were read.")]
+    new: Annotated[int, Field(description="Charges that were recorded: one for each domain of a line.")]
+    duplicate: Annotated[int, Field(description="Charges that were recorded before.")]
+    matched: Annotated[int, Field(description="New charges whose domain was found.")]
+    applied: Annotated[int, Field(description="New charges that were booked in the ledger.")]
+    unmatched: Annotated[int, Field(description="New charges that need a decision.")]
+    refunds: Annotated[int, Field(description="New charges that are refunds.")]
+
+
+_RUN_ID = UUID("0193a1b2-0000-7000-8000-000000000050")
+_BILLING = BillingData(
+    run_id=_RUN_ID,
+    provider="namesilo",
+    connection_id=UUID("0193a1b2-0000-7000-8000-000000000041"),
+    fetched=12,
+    new=3,
+    duplicate=9,
+    matched=2,
+    applied=2,
+    unmatched=1,
+    refunds=0,
+)
+_CHARGES = ChargesData(
+    run_id=_RUN_ID,
+    providers=["namesilo"],
+    charges=1,
+    domain="harbour.example",
+    domains=["harbour.example"],
+    domain_count=1,
+)
+_BULK = "One event for all charges of a sync, an import or an application."
+BILLING_SYNCED = declare(
+    Event(
+        name="portfolio.billing.synced",
+        version=1,
+        description="The charges of a registrar were fetched.",
+        example=_BILLING,
+    )
+)
+BILLING_IMPORTED = declare(
+    Event(
+        name="portfolio.billing.imported",
+        version=1,
+        description="A file of charges was imported.",
+        example=_BILLING.model_copy(update={"provider": "namecheap", "connection_id": None}),
+    )
+)
+CHARGES_MATCHED = declare(
+    Event(
+        name="portfolio.billing.charge_matched",
+        version=1,
+        description=f"The domains of charges were found. {_BULK}",
+        example=_CHARGES,
+    )
+)
+CHARGES_UNMATCHED = declare(
+    Event(
+        name="portfolio.billing.charge_unmatched",
+        version=1,
+        description=f"The domains of new charges were not found; `domains` are the names in them. {_BULK}",
+        example=_CHARGES,
+    )
+)
+REFUNDS_DETECTED = declare(
+    Event(
+        name="portfolio.billing.refund_detected",
+        version=1,
+        description=f"Registrars refunded charges. {_BULK}",
+        example=_CHARGES,
+    )
+)
+
+
+def charges_data(
+    *, run_id: UUID | None, providers: Sequence[str], charges: int, domains: Sequence[str]
+) -> ChargesData:
+    """Return the data of an event about charges; the domains are all of them, each once."""
+    return ChargesData(
+        run_id=run_id,
+        providers=list(providers),
+        charges=charges,
+        domain=domains[0] if len(domains) == 1 else None,
+        domains=list(domains[:MAX_DOMAINS]),
+        domain_count=len(domains),
+    )

@@ -1,0 +1,146 @@
+"""Import charges of a file."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.http.bulk import RowOutcome, RowResult
+from builders.kit.values import ids
+from builders.portfolio.billing import rows, sheets, summaries
+from builders.portfolio.billing.applying import Booking
+from builders.portfolio.billing.events import BILLING_IMPORTED
+from builders.portfolio.billing.lines import number_repeats
+from builders.portfolio.billing.recording import BATCH, Origin, RecordedLine, record_lines
+from builders.portfolio.billing.records import MIN_CONFIDENCE, AppliedCharge, ChargeSource
+from builders.portfolio.billing.rows import ReadLine
+from builders.portfolio.billing.sheets import Sheet, SheetOptions
+from builders.portfolio.ledger import service as ledger
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars.records import MANUAL, BilledLine, Profile
+
+DEFAULT_PROVIDER = f"{MANUAL}import"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewImport:
+    """Charges to import: a CSV text, or rows."""
+
+    content: str | Sequence[Mapping[str, Any]]
+    options: SheetOptions
+    provider: str | None  # None: that of the template
+    applies: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedCharges:
+    """What an import did."""
+
+    id: UUID
+    provider: str
+    sheet: Sheet
+    results: Sequence[RowResult]
+    unmatched: Sequence[tuple[RowResult, AppliedCharge]]  # new charges that need a decision
+    matched: int
+    applied: int
+
+
+async def import_charges(conn: Conn, *, account_id: UUID, new: NewImport, member_id: UUID) -> ImportedCharges:
+    """Import charges, and match and apply them at once; needs a transaction.
+
+    A row that was imported before, or that the registrar's API delivered, changes nothing. Publishes
+    portfolio.billing.imported. Raises Invalid for a file without the columns that are needed, ProviderNotFound.
+    """
+    base_currency = await ledger.get_base_currency(conn, account_id=account_id)
+    sheet = await asyncio.to_thread(_open, new, base_currency)
+    read = await asyncio.to_thread(list, rows.read_lines(sheet))
+    provider = registrars.get_profile(new.provider or sheet.template.provider or DEFAULT_PROVIDER)
+    origin = Origin(
+        provider=provider.provider,
+        account="",
+        connection_id=await _find_connection(conn, account_id=account_id, provider=provider),
+        source=ChargeSource.IMPORT,
+        run_id=ids.new(),
+    )
+    found = [each for each in read if isinstance(each, ReadLine)]
+    lines = list(number_repeats([each.billed for each in found]))
+    booking = Booking(min_confidence=MIN_CONFIDENCE, applies=new.applies, member_id=member_id)
+    recorded = await _record(conn, account_id=account_id, lines=lines, origin=origin, booking=booking)
+    await _publish(conn, account_id=account_id, origin=origin, recorded=recorded)
+    done = iter(recorded)
+    results = [_result(each, next(done)) if isinstance(each, ReadLine) else each for each in read]
+    return _imported(origin, sheet, results, found, recorded)
+
+
+def _open(new: NewImport, base_currency: str) -> Sheet:
+    if isinstance(new.content, str):
+        return sheets.open_file(new.content, new.options, base_currency=base_currency)
+    return sheets.open_rows(new.content, new.options, base_currency=base_currency)
+
+
+async def _find_connection(conn: Conn, *, account_id: UUID, provider: Profile) -> UUID | None:
+    """Return the only connection to a registrar; one without an API is connected by its first file."""
+    if provider.provider == DEFAULT_PROVIDER:
+        return None
+    if not provider.credential_fields:
+        made = await registrars.ensure_manual_connection(conn, account_id=account_id, provider=provider.provider)
+        return made.id
+    found = await registrars.list_connections(conn, account_id=account_id, providers=[provider.provider])
+    return found[0].id if len(found) == 1 else None
+
+
+async def _record(
+    conn: Conn, *, account_id: UUID, lines: Sequence[BilledLine], origin: Origin, booking: Booking
+) -> Sequence[RecordedLine]:
+    recorded: list[RecordedLine] = []
+    for at in range(0, len(lines), BATCH):
+        recorded += await record_lines(
+            conn, account_id=account_id, lines=lines[at : at + BATCH], origin=origin, booking=booking
+        )
+    return recorded
+
+
+async def _publish(conn: Conn, *, account_id: UUID, origin: Origin, recorded: Sequence[RecordedLine]) -> None:
+    if any(each.new for each in recorded):
+        await summaries.publish_run(
+            conn,
+            account_id=account_id,
+            event=BILLING_IMPORTED,
+            origin=origin,
+            fetched=len(recorded),
+            duplicate=sum(each.duplicates for each in recorded),
+        )
+
+
+def _result(row: ReadLine, recorded: RecordedLine) -> RowResult:
+    first = next(iter(recorded.new), None)
+    named = next(iter(row.billed.domains), None) if first is None else first.charge.domain
+    return RowResult(
+        outcome=RowOutcome.UNCHANGED if first is None else RowOutcome.CREATED,
+        index=row.index,
+        line=row.line,
+        domain=named,
+        id=None if first is None else first.charge.id,
+    )
+
+
+def _imported(
+    origin: Origin,
+    sheet: Sheet,
+    results: Sequence[RowResult],
+    rows: Sequence[ReadLine],
+    recorded: Sequence[RecordedLine],
+) -> ImportedCharges:
+    places = [RowResult(outcome=RowOutcome.CREATED, index=each.index, line=each.line) for each in rows]
+    new = [(place, each) for place, found in zip(places, recorded, strict=True) for each in found.new]
+    return ImportedCharges(
+        id=origin.run_id,
+        provider=origin.provider,
+        sheet=sheet,
+        results=results,
+        unmatched=[(place, each) for place, each in new if not each.is_matched],
+        matched=sum(each.is_matched for _, each in new),
+        applied=sum(each.outcome in {"applied", "linked"} for _, each in new),
+    )

@@ -1,0 +1,127 @@
+"""Names of domains in lines of bills: in a field, or in a description."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from builders.kit.values import domain_names
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.service import NameInvalid
+
+_DOTS = ".\u3002\uff0e\uff61"  # UTS 46 maps the last three to the first
+_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
+# What follows "@" is the host of an address, and no product.
+_HOST = re.compile(rf"(?<![@\w.-]){_LABEL}(?:[{_DOTS}]{_LABEL})+(?![\w@-])")
+_SEPARATORS = re.compile(r"[\s,;|/&+]*(?:and\s+)?", re.IGNORECASE)
+_WORD = re.compile(_LABEL)
+MAX_NAMES = 100  # of a line
+_MIN_LABEL = 3  # characters of a name without a suffix
+_MAX_LABELS = 20  # words of a description that are looked up as such names
+# Words of bills, which name no domain on their own.
+_COMMON = frozenset(
+    (
+        *("and", "annual", "auto", "automatic", "billing", "charge", "com", "create", "created"),
+        *("credit", "customer", "date", "discount", "dns", "domain", "domains", "fee", "fees"),
+        *("for", "from", "hosting", "icann", "invoice", "item", "line", "months", "name"),
+        *("net", "order", "org", "payment", "premium", "price", "privacy", "product", "protection"),
+        *(
+            "purchase",
+            "qty",
+            "quantity",
+            "redemption",
+            "refund",
+            "refunded",
+            "register",
+            "registered",
+            "registration",
+        ),
+        *("renew", "renewal", "renewed", "restore", "restoration", "sales", "service", "ssl", "standard"),
+        *("subtotal", "tax", "taxes", "term", "the", "total", "transaction", "transfer", "transferred"),
+        *("usd", "vat", "whois", "with", "year", "years"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """The domains that a line names, as A-labels; the likeliest first."""
+
+    field: str | None = None  # of a field of its own
+    text: Sequence[str] = ()  # in the description
+    labels: Sequence[str] = ()  # words that can be a name without its suffix
+
+    @property
+    def best(self) -> str | None:
+        """Return the likeliest domain."""
+        return self.field or next(iter(self.text), None)
+
+
+def read_names(raw: str | None, description: str) -> Names:
+    """Return the domains that a line names: in the field `raw`, else in the description."""
+    name = None if raw is None else find_name(raw)
+    if name is not None:
+        return Names(field=name)
+    hosts = dict.fromkeys(
+        found for text in (raw or "", description) for each in _hosts(text) if (found := find_name(each))
+    )
+    if hosts:
+        return Names(text=sorted(hosts, key=lambda each: -len(each))[:MAX_NAMES])
+    return Names(labels=_labels(raw or description))
+
+
+def find_name(text: str) -> str | None:
+    """Return the registered domain of a name or a host in either form; None when it is none."""
+    host = text.strip().strip(_DOTS).lower()
+    host = host.removeprefix("www.") if host.count(".") > 1 else host
+    if not host or any(each.isspace() for each in host):
+        return None
+    try:
+        return domains.parse_name(host).domain
+    except NameInvalid as invalid:
+        return invalid.did_you_mean
+
+
+def is_written_in_unicode(raw: str | None) -> bool:
+    """Return whether a name is not written as its A-label."""
+    return raw is not None and not raw.isascii()
+
+
+def join_name(name: str, suffix: str) -> str:
+    """Return the name of two columns, of which the second has the suffix with or without its dot."""
+    ending = suffix.strip().strip(_DOTS).lower()
+    start = name.strip().strip(_DOTS)
+    if not start or not ending or start.lower().endswith(f".{ending}"):
+        return start
+    return f"{start}.{ending}"
+
+
+def split_field(raw: str) -> Sequence[str]:
+    """Return the names of a field that lists several; the field itself when it lists none."""
+    parts = [each for each in re.split(r"[\s,;|/&+]+", raw.strip()) if each]
+    named = list(dict.fromkeys(each for each in parts if find_name(each)))
+    return named[:MAX_NAMES] if len(named) > 1 and len(named) >= len(parts) - 1 else [raw.strip()]
+
+
+def list_names(description: str) -> Sequence[str]:
+    """Return the names of a description that lists several next to each other; none for any other description."""
+    found = [each for each in _HOST.finditer(description) if find_name(each.group())]
+    names = list(dict.fromkeys(name for each in found if (name := find_name(each.group()))))
+    if len(names) < 2 or len(names) > MAX_NAMES:  # noqa: PLR2004 - several
+        return ()
+    gaps = [description[before.end() : after.start()] for before, after in pairwise(found)]
+    return names if all(_SEPARATORS.fullmatch(gap) for gap in gaps) else ()
+
+
+def _hosts(text: str) -> Sequence[str]:
+    return [each.group() for each in _HOST.finditer(text)][:MAX_NAMES]
+
+
+def _labels(text: str) -> Sequence[str]:
+    """Return the words of a text that can be a name without its suffix, in the form of A-labels."""
+    words = dict.fromkeys(each.group().lower() for each in _WORD.finditer(text))
+    wanted = [each for each in words if len(each) >= _MIN_LABEL and each not in _COMMON and not each.isdecimal()][
+        :_MAX_LABELS
+    ]
+    found = [domain_names.find_a_label(f"{each}.com") for each in wanted]
+    return [each.removesuffix(".com") for each in found if each is not None]

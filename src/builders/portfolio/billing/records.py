@@ -1,0 +1,237 @@
+"""Records of billing: charges, and what they are matched with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from builders.kit.values.money import Money
+from builders.portfolio.registrars.records import ChargeKind
+
+MAX_DESCRIPTION = 500
+MAX_TEXT = 200  # characters of an order, a line, a name as written
+MIN_CONFIDENCE = Decimal("0.80")  # from which a charge is applied
+MAX_YEARS = 10  # of a charge
+
+
+class ChargeState(StrEnum):
+    """What is known of the domain that a charge was for."""
+
+    UNMATCHED = "unmatched"
+    SUGGESTED = "suggested"  # there are candidates
+    MATCHED = "matched"
+    APPLIED = "applied"  # booked in the ledger
+    IGNORED = "ignored"  # by a member; never matched again
+
+
+class ChargeSource(StrEnum):
+    """Where a charge comes from."""
+
+    API = "api"
+    IMPORT = "import"
+
+
+class NameOrigin(StrEnum):
+    """Where the name of the domain is written."""
+
+    FIELD = "field"  # a field of its own
+    ITEM = "item"  # one of several names of a line
+    TEXT = "text"  # the description
+
+
+class MatchMethod(StrEnum):
+    """How a domain was found."""
+
+    EXACT_NAME = "exact_name"
+    IDN = "idn"  # the name is written in Unicode
+    ORDER_ITEM = "order_item"
+    DESCRIPTION = "description"
+    LABEL = "label"  # only the name before the suffix is written
+    PARENT_ORDER = "parent_order"  # of a refund
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeFields:
+    """A line of a bill, or the part of it that is for one domain."""
+
+    provider: str
+    connection_id: UUID | None
+    order_id: str
+    line_id: str
+    charged_on: date
+    description: str
+    kind: ChargeKind
+    total: Decimal  # negative: a refund
+    currency: str
+    parent_order_id: str | None = None
+    domain_raw: str | None = None
+    name_origin: NameOrigin = NameOrigin.TEXT
+    domain: str | None = None
+    years: int | None = None
+    tax: Decimal = Decimal(0)
+    fees: Decimal = Decimal(0)
+
+    @property
+    def money(self) -> Money:
+        """Return the total."""
+        return Money(self.total, self.currency).quantized()
+
+    @property
+    def is_refund(self) -> bool:
+        """Return whether the charge gives money back."""
+        return self.total < 0 or self.kind is ChargeKind.REFUND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCharge(ChargeFields):
+    """A charge to record."""
+
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A domain that a charge can be for."""
+
+    domain_id: UUID
+    domain: str
+    confidence: Decimal
+    method: MatchMethod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge(ChargeFields):
+    """A recorded charge."""
+
+    id: UUID
+    source: ChargeSource
+    run_id: UUID
+    imported_at: datetime
+    refund_of: UUID | None
+    domain_id: UUID | None
+    confidence: Decimal | None
+    method: MatchMethod | None
+    candidates: Sequence[Mapping[str, Any]]  # Candidate as JSON
+    applied_at: datetime | None
+    entry_id: UUID | None
+    is_linked: bool
+    is_ignored: bool
+    state: ChargeState
+
+    def __post_init__(self) -> None:
+        for name, kind in _ENUMS.items():
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else kind(value))
+
+
+_ENUMS: Mapping[str, type[StrEnum]] = {
+    "kind": ChargeKind,
+    "name_origin": NameOrigin,
+    "source": ChargeSource,
+    "method": MatchMethod,
+    "state": ChargeState,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """The domains that a charge can be for, the likeliest first."""
+
+    candidates: Sequence[Candidate] = ()
+    refund_of: UUID | None = None
+    is_ignored: bool = False  # a refund of an ignored charge
+    years: int | None = None
+
+    def accepted(self, min_confidence: Decimal) -> Candidate | None:
+        """Return the likeliest domain when it is likely enough, and likelier than the next one."""
+        first = next(iter(self.candidates), None)
+        if first is None or first.confidence < min_confidence:
+            return None
+        rivals = self.candidates[1:2]
+        return None if rivals and rivals[0].confidence == first.confidence else first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What became of the charges that a sync or an import recorded."""
+
+    new: int
+    matched: int  # with a domain, applied or not
+    applied: int
+    unmatched: int  # without a domain
+    refunds: int
+    matched_domains: Sequence[str]  # the first of them, as in the next two
+    unmatched_domains: Sequence[str]
+    refunded_domains: Sequence[str]
+    matched_domain_count: int
+    unmatched_domain_count: int
+    refunded_domain_count: int
+
+
+class ApplyOutcome(StrEnum):
+    """What was done with an examined charge."""
+
+    APPLIED = "applied"
+    LINKED = "linked"  # applied with an entry that was there before
+    MATCHED = "matched"  # and not applied
+    SUGGESTED = "suggested"
+    UNMATCHED = "unmatched"
+    IGNORED = "ignored"
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedCharge:
+    """What was done with an examined charge."""
+
+    charge: Charge  # as it was before
+    outcome: ApplyOutcome
+    candidate: Candidate | None = None  # the likeliest domain
+    entry_id: UUID | None = None
+
+    @property
+    def is_matched(self) -> bool:
+        """Return whether the charge has a domain."""
+        return self.outcome in {ApplyOutcome.APPLIED, ApplyOutcome.LINKED, ApplyOutcome.MATCHED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeFilters:
+    """Which charges are listed. None: any."""
+
+    unmatched_only: bool = False  # unmatched and suggested ones
+    provider: str | None = None
+    state: ChargeState | None = None
+    since: date | None = None
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSum:
+    """The sum of the charges of a state in a currency."""
+
+    state: ChargeState
+    currency: str
+    count: int
+    total: Decimal
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state", ChargeState(self.state))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """What an application of charges did, or its undoing."""
+
+    results: Sequence[AppliedCharge]  # the first of them
+    examined: int
+    matched: int
+    applied: int  # linked ones too
+    still_unmatched: int
+    linked_existing: int
+    undone: int
+    has_more: bool  # charges that were not examined

@@ -1,0 +1,212 @@
+"""Replies about what was done with charges: applications and imports."""
+
+from collections.abc import Mapping
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.bulk import BulkReply, RowResult, summarize
+from builders.portfolio.billing.importing import ImportedCharges
+from builders.portfolio.billing.records import Application, AppliedCharge, ApplyOutcome, Candidate, MatchMethod
+from builders.portfolio.billing.schemas.charges import ChargeCandidate, Confidence, show_confidence
+from builders.portfolio.billing.templates import ChargeField
+
+_ID = "0193a1b2-0000-7000-8000-000000000060"
+_DOMAIN_ID = "0193a1b2-0000-7000-8000-000000000030"
+_APPLIED: JsonDict = {
+    "examined": 1,
+    "matched": 1,
+    "applied": 1,
+    "still_unmatched": 0,
+    "linked_existing": 0,
+    "undone": 0,
+    "dry_run": False,
+    "has_more": False,
+    "results": [
+        {
+            "charge_id": _ID,
+            "domain_id": _DOMAIN_ID,
+            "entry_id": "0193a1b2-0000-7000-8000-000000000061",
+            "outcome": "applied",
+            "confidence": "1.00",
+            "reason": "The field of the domain names it.",
+        }
+    ],
+}
+_IMPORTED: JsonDict = {
+    "warnings": [],
+    "import_id": "0193a1b2-0000-7000-8000-000000000050",
+    "provider": "namecheap",
+    "dry_run": False,
+    "detected": {
+        "template": "generic",
+        "delimiter": ",",
+        "encoding": "utf-8",
+        "mapping": {"date": "Date", "domain": "Domain", "amount": "Amount"},
+        "date_order": "mdy",
+        "dates_ambiguous": False,
+        "unmapped_columns": ["Colour"],
+    },
+    "results": [
+        {
+            "outcome": "created",
+            "index": None,
+            "line": 2,
+            "domain": "harbour.com",
+            "id": _ID,
+            "errors": [],
+            "warnings": [],
+        }
+    ],
+    "summary": {"total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "errors": 0},
+    "matched": 1,
+    "applied": 1,
+    "unmatched": [],
+}
+
+
+class AppliedChargeReply(Reply):
+    """What was done with a charge."""
+
+    charge_id: Annotated[UUID, Field(description="The charge.")]
+    domain_id: Annotated[UUID | None, Field(description="The domain, or the likeliest candidate.")]
+    entry_id: Annotated[UUID | None, Field(description="The entry of the ledger; null when there is none.")]
+    outcome: Annotated[ApplyOutcome, Field(description="What was done with it.")]
+    confidence: Confidence
+    reason: Annotated[str, Field(description="Why, in a sentence.")]
+
+
+class BillingApplied(WriteReply):
+    """What an application of charges did."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_APPLIED}))
+
+    examined: Annotated[int, Field(description="Charges that were examined.")]
+    matched: Annotated[int, Field(description="Those whose domain is known.")]
+    applied: Annotated[int, Field(description="Those that were booked, or linked with an entry.")]
+    still_unmatched: Annotated[int, Field(description="Those that need a decision.")]
+    linked_existing: Annotated[int, Field(description="Applied ones whose entry a member had recorded.")]
+    undone: Annotated[int, Field(description="Charges whose entry was voided.")]
+    dry_run: Annotated[bool, Field(description="Nothing was changed.")]
+    has_more: Annotated[bool, Field(description="There are more charges; send the request again.")]
+    results: Annotated[list[AppliedChargeReply], Field(description="The first 1,000 charges.")]
+
+
+_REASONS: Mapping[MatchMethod, str] = {
+    MatchMethod.EXACT_NAME: "The field of the domain names it.",
+    MatchMethod.IDN: "The field of the domain names it, in Unicode.",
+    MatchMethod.ORDER_ITEM: "The line names it, with others.",
+    MatchMethod.DESCRIPTION: "The description names it.",
+    MatchMethod.LABEL: "The description has only the name before the suffix.",
+    MatchMethod.PARENT_ORDER: "It is the domain of the refunded charge.",
+    MatchMethod.MANUAL: "A member chose it.",
+}
+
+
+def applied_reply(done: Application, *, dry_run: bool) -> BillingApplied:
+    """Return what an application did."""
+    return BillingApplied.from_record(done, dry_run=dry_run, results=[_applied(each) for each in done.results])
+
+
+def _applied(done: AppliedCharge) -> AppliedChargeReply:
+    found = done.candidate
+    return AppliedChargeReply(
+        charge_id=done.charge.id,
+        domain_id=done.charge.domain_id if found is None else found.domain_id,
+        entry_id=done.entry_id,
+        outcome=done.outcome,
+        confidence=show_confidence(done.charge.confidence if found is None else found.confidence),
+        reason=_reason(done.outcome, found),
+    )
+
+
+def _reason(outcome: ApplyOutcome, found: Candidate | None) -> str:
+    if outcome is ApplyOutcome.UNDONE:
+        return "Its entry was voided."
+    if outcome is ApplyOutcome.IGNORED:
+        return "It is a refund of a charge that is ignored."
+    if outcome is ApplyOutcome.LINKED:
+        return "A member had recorded the same amount within 7 days."
+    return "No domain of the portfolio is named." if found is None else _REASONS[found.method]
+
+
+class DetectedSheet(Reply):
+    """What was found out about the form of a file."""
+
+    template: Annotated[str, Field(description="Name of the template that it was read by.")]
+    delimiter: Annotated[str | None, Field(description="Between cells; null for rows of JSON and one column.")]
+    encoding: Annotated[str | None, Field(description="Of a CSV text; null for rows of JSON.")]
+    mapping: Annotated[dict[ChargeField, str], Field(description="The column of each field.")]
+    date_order: Annotated[str, Field(description="Which of month and day is first in dates of digits.")]
+    dates_ambiguous: Annotated[
+        bool, Field(description="Dates mean other days in the other order: send `date_order`.")
+    ]
+    unmapped_columns: Annotated[list[str], Field(description="Columns that mean nothing here.")]
+
+
+class UnmatchedCharge(Reply):
+    """A new charge that needs a decision."""
+
+    charge_id: Annotated[UUID, Field(description="The charge; not recorded in a dry run.")]
+    line: Annotated[int | None, Field(description="Line of the file.")]
+    index: Annotated[int | None, Field(description="Index of the row in the body.")]
+    domain: Annotated[str | None, Field(description="The domain that is named, if any.")]
+    description: Annotated[str, Field(description="What the row says.")]
+    candidates: Annotated[list[ChargeCandidate], Field(description="The likeliest domain, if any.")]
+
+
+class BillingImported(BulkReply):
+    """What an import of charges did with each row."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_IMPORTED))
+
+    import_id: Annotated[UUID, Field(description="Identifier of the import.")]
+    provider: Annotated[str, Field(description="The registrar.")]
+    dry_run: Annotated[bool, Field(description="Nothing was recorded.")]
+    detected: Annotated[DetectedSheet, Field(description="How the file was read.")]
+    matched: Annotated[int, Field(description="New charges whose domain was found.")]
+    applied: Annotated[int, Field(description="New charges that were booked in the ledger.")]
+    unmatched: Annotated[list[UnmatchedCharge], Field(description="New charges that need a decision.")]
+
+
+def imported_reply(done: ImportedCharges, *, dry_run: bool) -> BillingImported:
+    """Return what an import did."""
+    sheet = done.sheet
+    return BillingImported(
+        import_id=done.id,
+        provider=done.provider,
+        dry_run=dry_run,
+        detected=DetectedSheet(
+            template=sheet.template.id,
+            delimiter=sheet.delimiter,
+            encoding="utf-8" if sheet.is_file else None,
+            mapping=dict(sheet.mapping),
+            date_order=sheet.date_format.value,
+            dates_ambiguous=sheet.is_ambiguous,
+            unmapped_columns=list(sheet.unmapped),
+        ),
+        results=list(done.results),
+        summary=summarize(done.results),
+        matched=done.matched,
+        applied=done.applied,
+        unmatched=[_unmatched(place, each) for place, each in done.unmatched],
+    )
+
+
+def _unmatched(place: RowResult, done: AppliedCharge) -> UnmatchedCharge:
+    found = done.candidate
+    return UnmatchedCharge(
+        charge_id=done.charge.id,
+        line=place.line,
+        index=place.index,
+        domain=done.charge.domain,
+        description=done.charge.description,
+        candidates=[] if found is None else [_shown_candidate(found)],
+    )
+
+
+def _shown_candidate(found: Candidate) -> ChargeCandidate:
+    return ChargeCandidate.from_record(found, confidence=show_confidence(found.confidence))

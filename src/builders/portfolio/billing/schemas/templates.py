@@ -1,0 +1,84 @@
+"""Replies about templates of CSV files."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, by_example
+from builders.portfolio.billing.templates import Template
+
+_TEMPLATE: JsonDict = {
+    "id": "cloudflare",
+    "provider": "cloudflare",
+    "title": "Cloudflare",
+    "columns": [
+        {
+            "name": "date",
+            "header": "Invoice Date",
+            "type": "date",
+            "required": True,
+            "example": "2026-03-01",
+            "aliases": ["date"],
+        }
+    ],
+    "header_row": "Invoice Date,Amount,Line Item",
+    "sample_csv": "Invoice Date,Amount,Line Item\n2026-03-01,10.44,Domain renewal harbour.com\n",
+    "notes": "Copy the lines of the invoices into these columns.",
+    "verified": False,
+    "import_path": "/v1/portfolio/registrars/billing/import",
+}
+
+
+class TemplateColumn(Reply):
+    """A column of a template."""
+
+    name: Annotated[str, Field(description="The field, as in `mapping` of an import.")]
+    header: Annotated[str, Field(description="Its header in the template.")]
+    type: Annotated[
+        Literal["date", "text", "domain", "kind", "number", "amount", "currency"],
+        Field(description="Kind of its values."),
+    ]
+    required: Annotated[bool, Field(description="Whether each row needs a value.")]
+    example: Annotated[str, Field(description="A value.")]
+    aliases: Annotated[list[str], Field(description="Other headers that mean the field.")]
+
+
+class BillingTemplate(Reply):
+    """How a CSV file of charges, or of parking revenue, is written."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_TEMPLATE))
+
+    id: Annotated[str, Field(description="Name of the template.", json_schema_extra={"examples": ["cloudflare"]})]
+    provider: Annotated[str | None, Field(description="The registrar; null for any.")]
+    title: Annotated[str, Field(description="What the file is of.")]
+    columns: Annotated[list[TemplateColumn], Field(description="The columns, in their order.")]
+    header_row: Annotated[str, Field(description="The header as a line of CSV.")]
+    sample_csv: Annotated[str, Field(description="A file that can be imported as it is.")]
+    notes: Annotated[str, Field(description="How to fill it in.")]
+    verified: Annotated[bool, Field(description="False: the registrar's export can look different.")]
+    import_path: Annotated[str, Field(description="The operation that reads the file.")]
+
+
+class BillingTemplates(Reply):
+    """Templates of CSV files."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({"items": [_TEMPLATE], "next_cursor": None, "count": 1})
+    )
+
+    items: Annotated[list[BillingTemplate], Field(description="The templates.")]
+    next_cursor: Annotated[None, Field(description="Always null: the list has one page.")]
+    count: Annotated[int, Field(description="Number of templates.")]
+
+
+def templates_reply(found: Sequence[Template]) -> BillingTemplates:
+    """Return the templates."""
+    items = [_template(each) for each in found]
+    return BillingTemplates(items=items, next_cursor=None, count=len(items))
+
+
+def _template(template: Template) -> BillingTemplate:
+    path = "/v1/portfolio/parking/revenue" if template.is_parking else "/v1/portfolio/registrars/billing/import"
+    return BillingTemplate.from_record(template, verified=template.is_verified, import_path=path)

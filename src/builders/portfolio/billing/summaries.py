@@ -1,0 +1,85 @@
+"""What a sync, an import or an application did, as events."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.events import outbox
+from builders.kit.events.outbox import Event
+from builders.portfolio.billing.events import (
+    CHARGES_MATCHED,
+    CHARGES_UNMATCHED,
+    MAX_DOMAINS,
+    REFUNDS_DETECTED,
+    BillingData,
+    ChargesData,
+    charges_data,
+)
+from builders.portfolio.billing.recording import Origin
+from builders.portfolio.billing.records import AppliedCharge, ChargeState, RunSummary
+from builders.portfolio.billing.store import lists as store
+
+
+async def publish_run(
+    conn: Conn, *, account_id: UUID, event: Event, origin: Origin, fetched: int, duplicate: int
+) -> RunSummary:
+    """Publish what a sync or an import did, when it did anything, and return it.
+
+    The numbers are those of the recorded charges, so that a run that was continued after a failure counts all.
+    """
+    summary = await store.summarize_run(
+        conn,
+        account_id=account_id,
+        run_id=origin.run_id,
+        connection_id=origin.connection_id,
+        most=MAX_DOMAINS,
+    )
+    data = BillingData(
+        run_id=origin.run_id,
+        provider=origin.provider,
+        connection_id=origin.connection_id,
+        fetched=fetched,
+        new=summary.new,
+        duplicate=duplicate,
+        matched=summary.matched,
+        applied=summary.applied,
+        unmatched=summary.unmatched,
+        refunds=summary.refunds,
+    )
+    await outbox.publish(conn, event, account_id=account_id, data=data)
+    for kind, charges, domains, count in (
+        (CHARGES_MATCHED, summary.matched, summary.matched_domains, summary.matched_domain_count),
+        (CHARGES_UNMATCHED, summary.unmatched, summary.unmatched_domains, summary.unmatched_domain_count),
+        (REFUNDS_DETECTED, summary.refunds, summary.refunded_domains, summary.refunded_domain_count),
+    ):
+        if charges:
+            said = ChargesData(
+                run_id=origin.run_id,
+                providers=[origin.provider],
+                charges=charges,
+                domain=domains[0] if count == 1 and domains else None,
+                domains=list(domains),
+                domain_count=count,
+            )
+            await outbox.publish(conn, kind, account_id=account_id, data=said)
+    return summary
+
+
+async def publish_application(conn: Conn, *, account_id: UUID, done: Sequence[AppliedCharge]) -> None:
+    """Publish the charges that were found a domain for by an application."""
+    found = [
+        each
+        for each in done
+        if each.candidate is not None
+        and each.charge.state in {ChargeState.UNMATCHED, ChargeState.SUGGESTED}
+        and each.is_matched
+    ]
+    if not found:
+        return
+    data = charges_data(
+        run_id=None,
+        providers=sorted({each.charge.provider for each in found}),
+        charges=len(found),
+        domains=sorted({each.candidate.domain for each in found if each.candidate is not None}),
+    )
+    await outbox.publish(conn, CHARGES_MATCHED, account_id=account_id, data=data)

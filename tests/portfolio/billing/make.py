@@ -1,0 +1,103 @@
+"""Charges of the tests, and what the ledger has of them."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from builders.kit.db.connections import Database
+from builders.kit.values import clock, ids
+from builders.portfolio.billing.applying import Booking
+from builders.portfolio.billing.recording import Origin, RecordedLine, record_lines
+from builders.portfolio.billing.records import MIN_CONFIDENCE, ChargeSource
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import NewDomain
+from builders.portfolio.registrars.records import BilledLine, ChargeKind
+from tests.cast import Client, Person
+
+BILLING = "/v1/portfolio/registrars/billing"
+CHARGES = f"{BILLING}/charges"
+APPLY = f"{CHARGES}/apply"
+IMPORT = f"{BILLING}/import"
+ENTRIES = """
+    SELECT domain_id, kind, amount, currency, source, reference FROM portfolio_ledger_entries
+    WHERE account_id = %s AND voided_at IS NULL ORDER BY created_at, id
+"""
+Json = dict[str, Any]
+
+
+def database_of(person: Person) -> Database:
+    database: Database = person.service.api.state.database
+    return database
+
+
+async def add_domains(person: Person, *names: str, **fields: Any) -> dict[str, UUID]:
+    """Add domains to the person's portfolio; return their ids by A-label."""
+    new = [NewDomain(name=domains.parse_name(name), **fields) for name in names]
+    async with database_of(person).transaction() as conn:
+        written = await domains.add_domains(conn, account_id=person.account.id, new=new)
+    return {each.name.domain: found.id for each, found in zip(new, written, strict=True)}
+
+
+def line(total: str, *named: str, **more: Any) -> BilledLine:
+    """A line of a bill in US dollars of today, unless said otherwise."""
+    values: dict[str, Any] = {
+        "order_id": "1001",
+        "line_id": "1",
+        "charged_on": clock.now().date(),
+        "description": "",
+        "kind": ChargeKind.RENEWAL,
+        "currency": "USD",
+    }
+    for name in ("tax", "fees"):
+        more[name] = Decimal(more.get(name, 0))
+    return BilledLine(domains=named, total=Decimal(total), **(values | more))
+
+
+def origin(provider: str = "namesilo", **more: Any) -> Origin:
+    values: dict[str, Any] = {
+        "account": "default",
+        "connection_id": None,
+        "source": ChargeSource.API,
+        "run_id": ids.new(),
+    }
+    return Origin(provider=provider, **(values | more))
+
+
+async def bill(person: Person, *lines: BilledLine, applies: bool = True, **more: Any) -> Sequence[RecordedLine]:
+    """Record lines as a sync does."""
+    booking = Booking(min_confidence=MIN_CONFIDENCE, applies=applies)
+    async with database_of(person).transaction() as conn:
+        return await record_lines(
+            conn, account_id=person.account.id, lines=lines, origin=origin(**more), booking=booking
+        )
+
+
+async def charges(owner: Client, headers: Any = None, **query: Any) -> Json:
+    return ok(await owner.get(CHARGES, params=query, headers=headers))
+
+
+async def apply(owner: Client, **query: Any) -> Json:
+    return ok(await owner.post(APPLY, params=query))
+
+
+async def load(owner: Client, csv: str | None = None, **more: Any) -> Json:
+    body = more if csv is None else {"csv": csv, **more}
+    return ok(await owner.post(IMPORT, json=body))
+
+
+async def entries(person: Person) -> list[tuple[Any, ...]]:
+    """The entries that are not void: domain, kind, amount, currency, source, reference."""
+    async with database_of(person).connection() as conn:
+        return await (await conn.execute(ENTRIES, (person.account.id,))).fetchall()
+
+
+def ok(answer: Any) -> Json:
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def day(text: str) -> date:
+    return date.fromisoformat(text)

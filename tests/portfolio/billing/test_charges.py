@@ -1,0 +1,263 @@
+"""Charges are listed, matched with the portfolio and booked once."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from builders.kit.db.connections import Database
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.portfolio.domains import service as domains
+from builders.portfolio.registrars.records import ChargeKind
+from tests.cast import Person
+from tests.portfolio.billing.make import (
+    APPLY,
+    CHARGES,
+    add_domains,
+    apply,
+    bill,
+    charges,
+    day,
+    entries,
+    line,
+    load,
+    ok,
+)
+from tests.portfolio.team.make import code, join, of
+
+
+def of_domain(found: dict[str, Any], name: str | None) -> dict[str, Any]:
+    return next(each for each in found["items"] if each["domain"] == name)
+
+
+async def billed(alice: Person) -> dict[str, UUID]:
+    """A portfolio with charges in each state."""
+    held = await add_domains(alice, "harbour.com", "lantern.com", "bücher.de", registrar="NameSilo")
+    await bill(
+        alice,
+        line("10.98", "harbour.com", order_id="1", years=1, tax="1.00", fees="0.18"),
+        line("21.96", order_id="2", description="Renewal of lantern.com for 2 years"),
+        line("9.99", "Bücher.de", order_id="3", kind=ChargeKind.TRANSFER),
+        line("8.00", "nobodys.com", order_id="4"),
+        line("7.00", order_id="5", description="harbour privacy", kind=ChargeKind.PRIVACY),
+        line("0.00", "harbour.com", order_id="6", kind=ChargeKind.PRIVACY),
+    )
+    return held
+
+
+async def test_charges_are_matched_and_booked(alice: Person, bob: Person) -> None:
+    held = await billed(alice)
+    found = await charges(alice)
+    assert (found["count"], found["next_cursor"], found["redacted"]) == (6, None, [])
+    assert found["totals"]["by_state"] == {
+        "unmatched": 1,
+        "suggested": 1,
+        "matched": 0,
+        "applied": 4,
+        "ignored": 0,
+    }
+    [dollars] = found["totals"]["by_currency"]
+    assert {name: value["amount"] for name, value in dollars.items() if name != "currency"} == {
+        "total": "57.93",
+        "unmatched": "8.00",
+        "suggested": "7.00",
+        "matched": "0.00",
+        "applied": "42.93",
+        "ignored": "0.00",
+    }
+    lantern = of_domain(found, "lantern.com")
+    assert (lantern["years"], lantern["annual_cost"]["amount"], lantern["kind"]) == (2, "10.98", "renewal")
+    assert lantern["match"] == {
+        "domain_id": str(held["lantern.com"]),
+        "confidence": "0.90",
+        "method": "description",
+        "candidates": [],
+    }
+    idn = of_domain(found, "xn--bcher-kva.de")
+    assert (idn["domain_raw"], idn["match"]["method"], idn["match"]["confidence"]) == ("Bücher.de", "idn", "1.00")
+    suggested = of_domain(await charges(alice, state="suggested"), None)
+    [candidate] = suggested["match"]["candidates"]
+    assert (candidate["domain"], candidate["confidence"], candidate["method"]) == ("harbour.com", "0.50", "label")
+    assert (await charges(alice, unmatched_only=True))["count"] == 2
+    # What is free is applied without an entry.
+    assert sorted((each[1], str(each[2]), each[4]) for each in await entries(alice)) == [
+        *(("renewal", "10.9800", "sync"), ("renewal", "21.9600", "sync"), ("transfer_fee", "9.9900", "sync")),
+    ]
+    assert (await charges(bob))["count"] == 0
+
+
+async def test_charges_are_booked_once_taken_back_and_booked_again(alice: Person, database: Database) -> None:
+    held = await billed(alice)
+    booked = await entries(alice)
+    repeated = await asyncio.gather(apply(alice), apply(alice))
+    assert [(each["examined"], each["applied"], each["still_unmatched"]) for each in repeated] == [(2, 0, 2)] * 2
+    assert await entries(alice) == booked
+    # An undo is tried, done, and repeated; then all is booked again, with the same references.
+    tried = await apply(alice, undo=True, dry_run=True)
+    assert (tried["undone"], tried["dry_run"], len(await entries(alice))) == (4, True, 3)
+    assert (await apply(alice, undo=True))["undone"] == 4
+    assert (await apply(alice, undo=True))["undone"] == 0
+    assert await entries(alice) == []
+    assert (await charges(alice))["totals"]["by_state"]["matched"] == 4
+    tried = await apply(alice, dry_run=True)
+    assert (tried["applied"], await entries(alice)) == (4, [])
+    again = await asyncio.gather(apply(alice), apply(alice))
+    assert sorted(each["applied"] for each in again) == [0, 4]
+    assert sorted(each[5] for each in await entries(alice)) == sorted(each[5] for each in booked)
+    # A domain that comes later is found; one that goes takes its entries with it, and the charge is open again.
+    await add_domains(alice, "nobodys.com")
+    assert (await apply(alice))["applied"] == 1
+    async with database.transaction() as conn:
+        await domains.remove_domains(conn, account_id=alice.account.id, ids=[held["lantern.com"]], is_quiet=True)
+    assert of_domain(await charges(alice), "lantern.com")["state"] == "unmatched"
+    await add_domains(alice, "lantern.com")
+    done = await apply(alice)
+    assert (done["applied"], done["results"][0]["reason"] != "") == (1, True)
+
+
+async def test_a_member_decides_about_charges(alice: Person, bob: Person) -> None:
+    held = await add_domains(alice, "harbour.com", "harbour.net", "pier.com")
+    await bill(
+        alice,
+        line("10.00", order_id="1", description="harbour"),
+        line("11.00", "pier.com", order_id="2"),
+        line("-11.00", order_id="3", parent_order_id="2", kind=ChargeKind.REFUND),
+    )
+    found = {each["order_id"]: each for each in (await charges(alice))["items"]}
+    assert [len(found[order]["match"]["candidates"]) for order in ("1", "2", "3")] == [2, 0, 0]
+    assert (found["3"]["match"]["method"], found["3"]["refund_of"]) == ("parent_order", found["2"]["id"])
+    path = f"{CHARGES}/{found['1']['id']}"
+    assert code(await bob.patch(path, json={"ignored": True})) == (404, "charge_not_found")
+    assert code(await alice.patch(path, json={"domain": "nobodys.com"})) == (404, "portfolio_domain_not_found")
+    assert (await alice.patch(path, json={})).status_code == 422
+    chosen = ok(await alice.patch(path, json={"domain": "HARBOUR.net"}))
+    assert (chosen["state"], chosen["match"]["domain_id"], chosen["match"]["method"]) == (
+        *("applied", str(held["harbour.net"]), "manual"),
+    )
+    other = ok(await alice.patch(path, json={"domain": str(held["harbour.com"])}))
+    assert other["match"]["domain_id"] == str(held["harbour.com"])
+    assert sorted((each[0], str(each[2])) for each in await entries(alice) if str(each[2]) == "10.0000") == [
+        (held["harbour.com"], "10.0000")
+    ]
+    # A choice outlives an undo; null forgets it.
+    await apply(alice, undo=True, ids=[found["1"]["id"]])
+    assert (await apply(alice, ids=[found["1"]["id"]]))["results"][0]["reason"] == "A member chose it."
+    assert ok(await alice.patch(path, json={"domain": None}))["state"] == "unmatched"
+    # What is ignored stays so, whatever comes; and so does its refund.
+    ignored = ok(await alice.patch(f"{CHARGES}/{found['2']['id']}", json={"ignored": True}))
+    assert (ignored["state"], ignored["entry_id"]) == ("ignored", None)
+    await apply(alice, undo=True)
+    await apply(alice)
+    states = {each["order_id"]: each["state"] for each in (await charges(alice))["items"]}
+    assert states == {"1": "suggested", "2": "ignored", "3": "ignored"}
+    await bill(alice, line("11.00", "pier.com", order_id="2"))
+    assert (await charges(alice))["count"] == 3
+    back = ok(await alice.patch(f"{CHARGES}/{found['2']['id']}", json={"ignored": False}))
+    assert back["state"] == "applied"
+
+
+async def test_an_entry_of_a_member_is_linked_and_not_doubled(alice: Person) -> None:
+    held = await add_domains(alice, "harbour.com", "lantern.com")
+    today = clock.now().date()
+    body = {"amount": "10.90", "currency": "USD", "renewed_on": str(today - timedelta(days=6))}
+    for _ in range(2):
+        path = f"/v1/portfolio/domains/{held['harbour.com']}/finance/renewals"
+        ok(await alice.post(path, json=body))
+    await bill(
+        alice,
+        line("10.98", "harbour.com", order_id="1", years=1),
+        line("10.98", "harbour.com", order_id="2", years=1),
+        line("10.98", "harbour.com", order_id="3", years=1),
+        line("10.98", "lantern.com", order_id="4", years=1),
+    )
+    found = (await charges(alice))["items"]
+    assert sorted((each["order_id"], each["linked"]) for each in found) == [
+        *(("1", True), ("2", True), ("3", False), ("4", False)),
+    ]
+    assert len({each["entry_id"] for each in found}) == 4
+    assert [each[4] for each in await entries(alice)] == ["manual", "manual", "sync", "sync"]
+    # An undo leaves what the member recorded.
+    assert (await apply(alice, undo=True))["undone"] == 4
+    assert [each[4] for each in await entries(alice)] == ["manual", "manual"]
+    again = await apply(alice)
+    assert (again["applied"], again["linked_existing"]) == (4, 2)
+
+
+async def test_lines_are_split_and_refunds_reverse_their_parts(alice: Person) -> None:
+    await add_domains(alice, "a-pier.com", "b-pier.com", renewal_price=Money.of("10.00", "USD"))
+    await add_domains(alice, "c-pier.com", renewal_price=Money.of("20.00", "USD"))
+    shared = line("40.01", "a-pier.com", "b-pier.com", "c-pier.com", order_id="1", years=1)
+    fresh = line("10.00", "a-pier.com b-pier.com, c-pier.com", order_id="2", kind=ChargeKind.REGISTRATION)
+    back = line(
+        "-40.01",
+        "a-pier.com",
+        "b-pier.com",
+        "c-pier.com",
+        order_id="3",
+        parent_order_id="1",
+        kind=ChargeKind.REFUND,
+    )
+    await bill(alice, back, shared, fresh)
+    await bill(alice, shared, back)  # the overlap of the next sync
+    found = (await charges(alice))["items"]
+    parts = {
+        order: sorted((each["domain"], each["total"]["amount"]) for each in found if each["order_id"] == order)
+        for order in "123"
+    }
+    assert parts == {
+        "1": [("a-pier.com", "10.01"), ("b-pier.com", "10.00"), ("c-pier.com", "20.00")],
+        "2": [("a-pier.com", "3.34"), ("b-pier.com", "3.33"), ("c-pier.com", "3.33")],
+        "3": [("a-pier.com", "-10.01"), ("b-pier.com", "-10.00"), ("c-pier.com", "-20.00")],
+    }
+    by_id = {each["id"]: each for each in found}
+    for each in found:
+        assert (each["match"]["method"], each["state"]) == ("order_item", "applied")
+        if each["order_id"] == "3":
+            assert by_id[each["refund_of"]]["domain"] == each["domain"]
+
+
+async def test_a_file_adds_only_what_the_api_did_not_deliver(alice: Person) -> None:
+    await add_domains(alice, "a-pier.com")
+    today = clock.now().date()
+    csv = (
+        f"Date,Order ID,Domain,Type,Amount\n{today},9,a-pier.com,renewal,5.00\n{today},9,a-pier.com,renewal,5.00\n"
+    )
+    await bill(alice, line("5.00", "a-pier.com", order_id="9", line_id="1"))
+    first = await load(alice, csv, provider="NameSilo")
+    assert (first["summary"]["created"], first["summary"]["unchanged"], first["provider"]) == (1, 1, "namesilo")
+    assert (await load(alice, csv, provider="namesilo"))["summary"]["unchanged"] == 2
+    await bill(alice, line("5.00", "a-pier.com", order_id="9", line_id="1"))
+    assert (await charges(alice, **{"from": str(today)}))["count"] == 2
+
+
+async def test_pages_filters_and_roles(alice: Person, charlie: Person) -> None:
+    await add_domains(alice, "harbour.com")
+    await join(alice, charlie)
+    await bill(
+        alice,
+        *(
+            line("1.00", "harbour.com", order_id=str(at), charged_on=day(f"2026-0{1 + at // 3}-01"))
+            for at in range(5)
+        ),
+    )
+    await bill(alice, line("2.00", "pier.com", currency="EUR", charged_on=day("2025-12-31")), provider="godaddy")
+    first = await charges(alice, limit=4)
+    second = await charges(alice, limit=4, cursor=first["next_cursor"])
+    ordered = [*first["items"], *second["items"]]
+    assert ([len(first["items"]), len(second["items"])], second["next_cursor"]) == ([4, 2], None)
+    assert [each["charged_on"] for each in ordered] == sorted(
+        (each["charged_on"] for each in ordered), reverse=True
+    )
+    assert len({each["id"] for each in ordered}) == 6
+    for limit, shown in ((0, 1), (-5, 1), (10**9, 6)):
+        assert len((await charges(alice, limit=limit))["items"]) == shown
+    assert (await charges(alice, provider="GoDaddy"))["count"] == 1
+    assert (await charges(alice, **{"from": "2026-01-01", "to": "2026-01-31"}))["count"] == 3
+    totals = (await charges(alice))["totals"]["by_currency"]
+    assert [(each["currency"], each["total"]["amount"]) for each in totals] == [("EUR", "2.00"), ("USD", "5.00")]
+    hidden = await charges(charlie, headers=of(alice))
+    assert (hidden["redacted"], hidden["items"][0]["total"], hidden["items"][0]["description"]) == (
+        *(["finance"], None, None),
+    )
+    assert code(await charlie.post(APPLY, headers=of(alice))) == (403, "forbidden_role")
