@@ -42,7 +42,7 @@ def test_the_registrars_hold_the_portfolio_but_for_the_differences() -> None:
     rows = {row.name: row for row in read_domains(TODAY)}
     held = [(provider, each.domain) for provider, each in list_held(TODAY)]
     assert len(set(held)) == len(held)
-    assert {provider for provider, _ in held} == FAKES.keys()
+    assert {provider for provider, _ in held} <= FAKES.keys()
     different = {name for each in DIFFERENCES for name in (each.domain, each.held_as)}
     assert {each.domain for each in DIFFERENCES if each.category != "missing_in_portfolio"} <= rows.keys()
     alike = [place for place in held if place[1] not in different]

@@ -22,7 +22,7 @@ _VAT = Decimal("0.19")
 _CENT = Decimal("0.01")
 _SHARED = 5  # names at most on a line for privacy at GoDaddy
 _ROUTE53 = {"registration": "REGISTER_DOMAIN", "renewal": "RENEW_DOMAIN", "transfer": "TRANSFER_IN_DOMAIN"}
-# How a text names a domain that the bill does not name elsewhere; the last one names it in part only.
+# How a text names a domain that the bill does not name elsewhere. The last two do not name it for certain.
 _TEXTS = (
     "Premium DNS for {name}",
     "Premium DNS, www.{upper} (12 months)",
@@ -31,7 +31,6 @@ _TEXTS = (
     "Email Essentials - info@{name}, 1 year",
     "Premium DNS: {label}",
 )
-_IN_PART = len(_TEXTS) - 1
 # Domains that were held once and are not in the portfolio: invented names, and some that resemble its names.
 _PAST = {
     "godaddy": ("lucky", "velvet"),
@@ -172,8 +171,7 @@ def _list_items_of(provider: str, number: int, row: DemoDomain) -> Iterator[_Ite
         return
     for at, day in enumerate(days):
         if (number + at) % 2:
-            text = _TEXTS[_IN_PART if number == at else (number + at) // 2 % _IN_PART]
-            written = text.format(
+            written = _TEXTS[(number + at) // 2 % len(_TEXTS)].format(
                 name=row.name,
                 upper=row.name.upper(),
                 unicode=domain_names.unicode_of(row.name),

@@ -108,6 +108,7 @@ class FakeServer:
         config = uvicorn.Config(
             self._dispatch,
             log_config=None,
+            log_level="warning",
             lifespan="off",
             ws="none",
             interface="asgi3",

@@ -1,6 +1,6 @@
 """What the registrars of the demo hold: the demo portfolio, with differences that reconciling finds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -111,6 +111,16 @@ def list_held(today: date) -> Iterator[tuple[str, FakeDomain]]:
             name = difference.held_as or domain
             held = replace(held, domain=name, expires_at=expires_at, **difference.changes)
         yield provider, held
+
+
+def list_findings(today: date, *, providers: Collection[str]) -> set[tuple[str, str]]:
+    """Return category and domain of each finding that reconciling gives with connections to these registrars."""
+    found = {(each.category, each.held_as or each.domain) for each in DIFFERENCES if each.provider in providers}
+    categories = {"expired": "expired_at_registrar", "redemption": "redemption"}
+    for provider, held in list_held(today):
+        if provider in providers and held.state in categories:
+            found.add((categories[held.state], held.domain))
+    return found
 
 
 def _is_held(row: DemoDomain) -> bool:
