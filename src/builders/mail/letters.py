@@ -8,6 +8,7 @@ import textwrap
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from itertools import groupby
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -18,6 +19,7 @@ from builders.mail.portfolio_notices import RenewalNotice
 from builders.mail.records import InvoiceReminder, Letter, ReminderStage
 
 LONGEST_FIELD = 120  # characters of a stranger's text that are shown
+LONGEST_TITLE = 300  # of a notice, which holds such texts
 _WIDTH = 72  # of a line of text
 _OURS = {"link", "code"}  # fields of our own making
 _SUBJECTS: Mapping[str, str] = {
@@ -81,6 +83,8 @@ def _fields(letter: Letter) -> dict[str, Any]:
         shown["count"] = "1 domain" if count == 1 else f"{count} domains"
         shown["headline"] = letter.headline
         shown["domains"] = [{**row, "fate": _fate(row)} for row in shown["domains"]]
+        by_section = groupby(shown["events"], key=lambda row: row["section"] or "Events of your portfolio")
+        shown["sections"] = [(section, list(rows)) for section, rows in by_section]
     if isinstance(letter, InvoiceReminder):
         shown["headline"] = _HEADLINES[letter.stage]
     return shown
@@ -108,13 +112,16 @@ def _shown(name: str, value: Any) -> Any:
     if not isinstance(value, str) or name in _OURS:
         return value
     line = addresses.one_line(value) or ("\N{REPLACEMENT CHARACTER}" if value else "")
-    return line if len(line) <= LONGEST_FIELD else f"{line[: LONGEST_FIELD - 1]}…"
+    longest = LONGEST_TITLE if name == "title" else LONGEST_FIELD
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def _isolated(value: Any) -> Any:
     """Text that runs from right to left, kept from turning what stands beside it (Unicode UAX 9, 2.4)."""
-    if isinstance(value, list):
-        return [{name: _isolated(each) for name, each in row.items()} for row in value]
+    if isinstance(value, list | tuple):
+        return [_isolated(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _isolated(each) for name, each in value.items()}
     if isinstance(value, str) and any(unicodedata.bidirectional(char) in {"R", "AL"} for char in value):
         return f"\u2068{value}\u2069"
     return value

@@ -24,6 +24,8 @@ class PortfolioEvent:
 
     title: str
     on: date
+    section: str = ""  # of the email
+    name: str = ""  # of the event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,7 @@ class RenewalNotice(Letter):
     events: tuple[PortfolioEvent, ...] = ()
     more: int = 0  # domains and events that are left out
     digest: bool = False
+    repeated: bool = False  # whether notices about an expiry are repeated until they are acknowledged
     portfolio: str | None = None  # the account whose portfolio it is, unless it is the recipient's own
     sandbox: bool = False
     sample: bool = False

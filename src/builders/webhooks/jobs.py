@@ -1,6 +1,6 @@
 """Background work: fan out events, fill feeds, send deliveries, email owners of disabled destinations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock
 from builders.mail import service as mail
 from builders.mail.records import WebhookDisabled
-from builders.webhooks import catalog, feed, metrics
+from builders.webhooks import catalog, destination_filters, feed, metrics
 from builders.webhooks.attempts import RETENTION
 from builders.webhooks.records import DisabledReason
 from builders.webhooks.sender import Sender
@@ -60,17 +60,24 @@ async def fan_out(conn: Conn, events: Sequence[PublishedEvent]) -> None:
     public = [each for each in relevant if not known[each.name].internal]
     if public:
         real = await identity.find_real_accounts(conn, account_ids={each.account_id for each in public})
-        outgoing = [_outgoing_event(each, real[each.account_id]) for each in public]
+        selected = await destination_filters.list_selected(conn, {(each.account_id, each.name) for each in public})
+        outgoing = [
+            _outgoing_event(each, real[each.account_id], selected.get((each.account_id, each.name)))
+            for each in public
+        ]
         await fanout.insert_deliveries(conn, events=outgoing, now=clock.now())
 
 
-def _outgoing_event(event: PublishedEvent, real_account_id: UUID) -> OutgoingEvent:
+def _outgoing_event(
+    event: PublishedEvent, real_account_id: UUID, selected: Collection[UUID] | None
+) -> OutgoingEvent:
     return OutgoingEvent(
         account_id=event.account_id,
         id=event.id,
         created_at=event.created_at,
         name=event.name,
         wanted=catalog.patterns_of(event.name),
+        selected=selected,
         body=catalog.payload_of(event, real_account_id),
     )
 

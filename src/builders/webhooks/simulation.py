@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring, Unsealable
 from builders.kit.values import clock, ids
-from builders.webhooks import catalog, deliveries, destinations, signing
+from builders.webhooks import catalog, deliveries, destination_filters, destinations, signing
 from builders.webhooks.attempts import LEASE, deliver_now
 from builders.webhooks.errors import DeliveryInFlight, TooManyTests, WebhookNotFound
 from builders.webhooks.records import Destination, Match, SignedRequest, Simulation, SkipReason, TestSend
@@ -70,8 +70,9 @@ async def send_tests(
     account_id: UUID,
     event: str | None = None,
     prefer: Sequence[str] = (),
+    only: Collection[UUID] = (),
 ) -> Sequence[TestSend]:
-    """Send a test event to every enabled destination that subscribes to it, concurrently.
+    """Send a test event to every enabled destination that subscribes to it, concurrently; `only` to some of them.
 
     A destination over its limit per minute is skipped. Raises Invalid at the body's `event`.
     """
@@ -95,7 +96,11 @@ async def send_tests(
             return TestSend(destination=destination, delivery=None, attempt=None)
 
     wanted = [
-        each for each in found if each.enabled and (event is None or catalog.is_subscribed(each.events, event))
+        each
+        for each in found
+        if each.enabled
+        and (not only or each.id in only)
+        and (event is None or catalog.is_subscribed(each.events, event))
     ]
     return await asyncio.gather(*map(send, wanted))
 
@@ -179,7 +184,9 @@ async def simulate(
         if not receivers:
             raise _unknown()
     named = destination_id is not None
-    results = [_match(keyring, each, message, named=named) for each in receivers]
+    key = account_id, chosen.name
+    selected = (await destination_filters.list_selected(conn, [key])).get(key)
+    results = [_match(keyring, each, message, named=named, selected=selected) for each in receivers]
     matched = [match for match, _ in results]
     delivery_ids: Sequence[UUID] = ()
     if deliver:
@@ -225,13 +232,20 @@ def _seeded_id(event: str, seed: str) -> tuple[UUID, datetime]:
 
 
 def _match(
-    keyring: Keyring, receiver: SimulatedReceiver, message: _Message, *, named: bool
+    keyring: Keyring,
+    receiver: SimulatedReceiver,
+    message: _Message,
+    *,
+    named: bool,
+    selected: Collection[UUID] | None,
 ) -> tuple[Match, SignedRequest | None]:
     reason = None
     if not receiver.enabled:
         reason = SkipReason.DISABLED
     elif not catalog.is_subscribed(receiver.events, message.event.name):
         reason = SkipReason.NOT_SUBSCRIBED
+    elif selected is not None and receiver.destination_id not in selected:
+        reason = SkipReason.NOT_SELECTED
     rendered = None
     if reason is None or named:
         try:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from builders.kit.values import ids
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.portfolio.team.make import code, join, of
@@ -33,7 +34,7 @@ async def test_the_defaults_are_complete(alice: Person) -> None:
     assert (found["enabled"], found["timezone"], found["locale"]) == (True, "UTC", None)
     assert found["channels"] == {
         "email": {"enabled": True, "address": alice.account.email, "verified": True},
-        "webhook": {"enabled": True},
+        "webhook": {"enabled": True, "webhook_ids": []},
         "in_app": {"enabled": True},
     }
     assert [each["days"] for each in found["expiry"]["thresholds"]] == DEFAULT_DAYS
@@ -61,7 +62,7 @@ async def test_a_patch_merges_and_null_resets(alice: Person) -> None:
     assert found["timezone"] == "Europe/Berlin"
     assert [each["days"] for each in found["expiry"]["thresholds"]] == [60, 7]
     assert found["expiry"]["thresholds"][0]["channels"] == ["email"]
-    assert found["expiry"]["include_auto_renew_on"] is True
+    assert (found["expiry"]["include_auto_renew_on"], found["expiry"]["repeat_until_ack"]) == (True, False)
     assert [each["code"] for each in found["warnings"]] == ["threshold_merged"]
     assert (found["muted_domains"], found["muted_tags"]) == (["xn--bcher-kva.example"], ["parked"])
     assert found["cost_alert"] == {"monthly_renewals_above": amount}
@@ -138,6 +139,9 @@ async def test_each_member_has_preferences_of_their_own(
     assert changed.json()["enabled"] is True
     refused = await charlie.patch(PATH, json={"channels": {"webhook": {"enabled": True}}}, headers=of(alice))
     assert refused.status_code == 422
+    selected = {"channels": {"webhook": {"webhook_ids": [str(ids.new())]}}}
+    refused = await charlie.patch(PATH, json=selected, headers=of(alice))
+    assert refused.json()["detail"][0]["loc"] == ["body", "channels", "webhook", "webhook_ids"]
     await patch(alice, enabled=False)
     assert (await read(charlie, **of(alice)))["enabled"] is True
     assert (await read(charlie))["enabled"] is True  # their own portfolio

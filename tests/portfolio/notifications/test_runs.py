@@ -23,6 +23,7 @@ from builders.portfolio.notifications import jobs, runs, service as notification
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.notifications.make import (
+    NOTICES,
     PREFERENCES,
     deliver,
     domain,
@@ -249,3 +250,51 @@ async def test_a_snoozed_renewal_has_no_notice_before_its_day(alice: Person, dat
     clock.move(timedelta(days=3))
     await notify(database, alice.account.id)
     assert {each["domain"] for each in await notices(alice)} == {"lantern.com", "harbour.com"}
+
+
+async def run_twice(alice: Person, database: Database) -> list[str]:
+    """The domains of the notices that two runs at once, and a third, make."""
+    before = {each["id"] for each in await notices(alice)}
+    await asyncio.gather(*(notify(database, alice.account.id) for _ in range(2)))
+    await notify(database, alice.account.id)
+    return sorted(each["domain"] for each in await notices(alice) if each["id"] not in before)
+
+
+async def test_a_notice_is_repeated_each_day_until_it_is_acknowledged(
+    alice: Person, charlie: Person, database: Database, settings: Settings
+) -> None:
+    """Alice acknowledges one, a decision ends another; what Charlie sees depends on his own preferences."""
+    owner, names = alice.account.id, ("a.example", "b.example", "c.example")
+    await join(alice, charlie, "manager")
+    await charlie.patch(PREFERENCES, json={"enabled": True}, headers=of(alice))
+    await prefer(alice, expiry={"repeat_until_ack": True, "thresholds": [10, 5]})
+    assert await notify(database, owner, [domain(name, 8) for name in names]) == 6
+    await deliver(database, settings, owner)
+    await queue.run_pending(database, settings)
+    assert "/v1/portfolio/notifications/acknowledge" in read_email(settings, alice)
+
+    assert await run_twice(alice, database) == []
+    clock.move(timedelta(days=1))
+    assert await run_twice(alice, database) == [*names]
+    first = {each["domain"]: each["id"] for each in await notices(alice)}["a.example"]
+    for count in (1, 0):
+        answer = await alice.post(f"{NOTICES}/acknowledge", json={"ids": [first]})
+        assert answer.json() == {"acknowledged": count, "warnings": []}
+    found = {each["id"]: each for each in await notices(alice)}[first]
+    assert found["acknowledged_at"] == found["read_at"] is not None
+    assert (await charlie.post(f"{NOTICES}/acknowledge", json={"ids": [first]})).json()["acknowledged"] == 0
+    decided = await alice.patch(
+        "/v1/portfolio/renewals/bulk", json={"items": [{"domain_id": "b.example", "decision": "renew"}]}
+    )
+    assert decided.json()["summary"]["updated"] == 1
+    clock.move(timedelta(days=1))
+    assert await run_twice(alice, database) == ["c.example"]
+
+    clock.move(timedelta(days=1))  # the next threshold is another notice
+    assert await run_twice(alice, database) == [*names]
+    clock.move(timedelta(days=1))
+    assert await run_twice(alice, database) == ["a.example", "c.example"]
+    await prefer(alice, expiry={"repeat_until_ack": None})
+    clock.move(timedelta(days=1))
+    assert await run_twice(alice, database) == []
+    assert Counter(each["domain"] for each in await notices(charlie, headers=of(alice))) == dict.fromkeys(names, 3)

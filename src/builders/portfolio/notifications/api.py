@@ -111,6 +111,22 @@ async def mark_notices_read(
     return notices.NoticesReadReply(marked=marked)
 
 
+@router.post(
+    "/notifications/acknowledge",
+    response_model=notices.NoticesAcknowledgedReply,
+    responses=problems(*team.ACCESS_REFUSALS, InFlight),
+    openapi_extra=BEYOND_SPEC,
+)
+async def acknowledge_notices(
+    body: notices.NoticesRead, caller: Writer, conn: Tx, portfolio: team.PortfolioAccount = None
+) -> notices.NoticesAcknowledgedReply:
+    """Acknowledge notices, so that `expiry.repeat_until_ack` does not repeat them; marks them as read."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=OWN)
+    until = None if body.until is None else ids.find(body.until)
+    found = await notifications.acknowledge(conn, access=access, notice_ids=body.known_ids(), until=until)
+    return notices.NoticesAcknowledgedReply(acknowledged=found)
+
+
 @router.get("/webhooks/catalog", response_model=Listing[samples.PortfolioEventReply])
 async def list_webhook_events(caller: Reader) -> Listing[CatalogEvent]:
     """List the events that the owner of a portfolio can subscribe to."""

@@ -80,11 +80,21 @@ def _message(recipient: Recipient, notices: Sequence[Notice], *, owner: Account,
     shows_finance = Permission.VIEW_FINANCE in team.list_permissions(recipient.role)
     domains = _renewals(notices, today=now.date(), shows_finance=shows_finance)
     others = [each for each in notices if each.expires_on is None]
-    events = [PortfolioEvent(title=texts.title_of(each), on=each.created_at.date()) for each in others]
+    others.sort(key=lambda each: (texts.SECTIONS.index(texts.section_of(each)), each.id))
+    events = [
+        PortfolioEvent(
+            title=texts.title_of(each),
+            on=each.created_at.date(),
+            section=texts.section_of(each),
+            name=each.event,
+        )
+        for each in others
+    ]
     return RenewalNotice(
         domains=tuple(domains[:MAX_LINES]),
         events=tuple(events[:MAX_LINES]),
         more=max(len(domains) - MAX_LINES, 0) + max(len(events) - MAX_LINES, 0),
+        repeated=recipient.preferences.expiry.repeat_until_ack,
         digest=any(each.held_by is Suppression.DIGEST for each in notices),
         portfolio=None if recipient.is_owner else owner.name,
         sandbox=owner.id != recipient.account_id,

@@ -25,6 +25,8 @@ class EventKind:
     topic: Topic
     severity: Severity
     is_on: bool = False  # whether members are notified unless they say otherwise
+    in_digest: bool = False  # the same, for members with a digest that includes the topic
+    owners_only: bool = False
 
 
 _INFO, _WARN, _HIGH, _CRITICAL = Severity
@@ -49,7 +51,7 @@ PUBLISHED: Mapping[str, EventKind] = MappingProxyType(
         "portfolio.auto_renew.changed": EventKind(Topic.DOMAINS, _WARN),
         "portfolio.lock.changed": EventKind(Topic.DOMAINS, _WARN),
         "portfolio.lifecycle.changed": EventKind(Topic.DOMAINS, _WARN),
-        "portfolio.renewal.recorded": EventKind(Topic.RENEWALS, _INFO),
+        "portfolio.renewal.recorded": EventKind(Topic.RENEWALS, _INFO, in_digest=True),
         "portfolio.renewal.decision_changed": EventKind(Topic.RENEWALS, _INFO),
         "portfolio.renewal.failed": EventKind(Topic.RENEWALS, _CRITICAL, is_on=True),
         "portfolio.registrar.connected": EventKind(Topic.REGISTRARS, _INFO),
@@ -60,21 +62,21 @@ PUBLISHED: Mapping[str, EventKind] = MappingProxyType(
         "portfolio.sync.failed": EventKind(Topic.REGISTRARS, _WARN, is_on=True),
         "portfolio.reconcile.drift_detected": EventKind(Topic.RECONCILE, _WARN, is_on=True),
         "portfolio.billing.synced": EventKind(Topic.CHARGES, _INFO),
-        "portfolio.billing.charge_matched": EventKind(Topic.CHARGES, _INFO),
-        "portfolio.billing.charge_unmatched": EventKind(Topic.CHARGES, _INFO),
-        "portfolio.billing.refund_detected": EventKind(Topic.CHARGES, _INFO),
+        "portfolio.billing.charge_matched": EventKind(Topic.CHARGES, _INFO, in_digest=True),
+        "portfolio.billing.charge_unmatched": EventKind(Topic.CHARGES, _INFO, in_digest=True),
+        "portfolio.billing.refund_detected": EventKind(Topic.CHARGES, _WARN, is_on=True),
         "portfolio.billing.imported": EventKind(Topic.CHARGES, _INFO),
-        "portfolio.parking.revenue_recorded": EventKind(Topic.PARKING, _INFO),
+        "portfolio.parking.revenue_recorded": EventKind(Topic.PARKING, _INFO, in_digest=True),
         "portfolio.import.completed": EventKind(Topic.IMPORTS, _INFO),
         "portfolio.team.invited": EventKind(Topic.TEAM, _INFO),
         "portfolio.team.invite_revoked": EventKind(Topic.TEAM, _INFO),
         "portfolio.team.joined": EventKind(Topic.TEAM, _INFO, is_on=True),
         "portfolio.team.role_changed": EventKind(Topic.TEAM, _INFO),
         "portfolio.team.member_removed": EventKind(Topic.TEAM, _INFO),
-        "portfolio.auth_code.requested": EventKind(Topic.TRANSFERS, _HIGH, is_on=True),
+        "portfolio.auth_code.requested": EventKind(Topic.TRANSFERS, _HIGH, is_on=True, owners_only=True),
         "portfolio.auth_code.delivered": EventKind(Topic.TRANSFERS, _INFO),
         "portfolio.transfer.eligible": EventKind(Topic.TRANSFERS, _INFO),
-        "portfolio.transfer.started": EventKind(Topic.TRANSFERS, _HIGH, is_on=True),
+        "portfolio.transfer.started": EventKind(Topic.TRANSFERS, _WARN, is_on=True),  # unexpected: critical
         "portfolio.transfer.status_changed": EventKind(Topic.TRANSFERS, _INFO),
         "portfolio.transfer.completed": EventKind(Topic.TRANSFERS, _WARN, is_on=True),
         "portfolio.transfer.failed": EventKind(Topic.TRANSFERS, _HIGH, is_on=True),

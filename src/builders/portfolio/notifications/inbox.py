@@ -41,6 +41,21 @@ async def mark_read(conn: Conn, *, access: Access, notice_ids: Collection[UUID],
     )
 
 
+async def acknowledge(conn: Conn, *, access: Access, notice_ids: Collection[UUID], until: UUID | None) -> int:
+    """Acknowledge notices of the caller: those with the ids, and all up to `until`; return how many were not.
+
+    They are marked as read, and not repeated.
+    """
+    return await store.acknowledge(
+        conn,
+        account_id=access.portfolio_id,
+        member_id=access.member_id,
+        notice_ids=notice_ids,
+        until=until,
+        now=clock.now(),
+    )
+
+
 async def delete_member(conn: Conn, *, account_id: UUID, member_id: UUID) -> None:
     """Delete the preferences and notices of a member of a portfolio."""
     await store.delete_member(conn, account_id=account_id, member_id=member_id)

@@ -1,6 +1,6 @@
 """Making notices: from the expiry of domains, from a limit on costs, and from published events."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from builders.kit.events.outbox import Event
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import ExpiringDomain
-from builders.portfolio.notifications import rules
+from builders.portfolio.notifications import event_texts, rules
 from builders.portfolio.notifications.event_kinds import OVERDUE, PUBLISHED, UPCOMING
 from builders.portfolio.notifications.events import RENEWAL_OVERDUE, RENEWAL_UPCOMING, ExpiryNoticeData
 from builders.portfolio.notifications.preferences import Recipient, list_recipients
@@ -21,6 +21,7 @@ from builders.portfolio.notifications.records import (
     NoticeKind,
 )
 from builders.portfolio.notifications.store import notices as store
+from builders.portfolio.team.records import TeamRole
 
 _EVENTS: Mapping[str, Event] = {UPCOMING: RENEWAL_UPCOMING, OVERDUE: RENEWAL_OVERDUE}
 
@@ -31,14 +32,16 @@ async def notify_of_expiry(
     account_id: UUID,
     recipients: Sequence[Recipient],
     domains: Sequence[ExpiringDomain],
+    decided: Collection[UUID],
     now: datetime,
 ) -> int:
     """Make the notices that are due about the domains; return their number.
 
     Publishes portfolio.renewal.upcoming and .overdue by the preferences of the portfolio's own account. Each
-    threshold of a domain and its expiry counts once for a member, by a unique key.
+    threshold of a domain and its expiry counts once for a member, by a unique key; or once a day, for a member
+    who has it repeated, until it is acknowledged or the domain is among those whose renewal is decided.
     """
-    new = [each for recipient in recipients for each in _expiry_notices(recipient, domains, now)]
+    new = [each for recipient in recipients for each in _expiry_notices(recipient, domains, decided, now)]
     made = await store.insert_notices(conn, new=new, now=now)
     left = {each.id: (each.expires_at - now).days for each in domains}
     for name, event in _EVENTS.items():
@@ -48,7 +51,9 @@ async def notify_of_expiry(
     return len(made)
 
 
-def _expiry_notices(recipient: Recipient, domains: Sequence[ExpiringDomain], now: datetime) -> Iterator[NewNotice]:
+def _expiry_notices(
+    recipient: Recipient, domains: Sequence[ExpiringDomain], decided: Collection[UUID], now: datetime
+) -> Iterator[NewNotice]:
     preferences = recipient.preferences
     for domain in domains:
         days_left = (domain.expires_at - now).days
@@ -74,6 +79,7 @@ def _expiry_notices(recipient: Recipient, domains: Sequence[ExpiringDomain], now
                 severity=severity,
                 in_app=Channel.IN_APP in channels,
                 is_published=recipient.is_owner and Channel.WEBHOOK in channels,
+                is_repeated=preferences.expiry.repeat_until_ack and domain.id not in decided,
                 email_at=email.at if Channel.EMAIL in channels else None,
                 held_by=email.by,
                 domain_id=domain.id,
@@ -121,11 +127,13 @@ async def notify_of_events(conn: Conn, *, events: Sequence[PublishedEvent]) -> i
 
 def _event_notice(recipient: Recipient, event: PublishedEvent, now: datetime) -> NewNotice | None:
     """Return the notice about an event; webhooks get the event itself."""
-    preferences, severity = recipient.preferences, PUBLISHED[event.name].severity
+    preferences, data = recipient.preferences, event.read()
+    severity = event_texts.severity_of(event.name, data)
     channels = rules.channels_of(preferences, event=event.name, severity=severity) - {Channel.WEBHOOK}
-    data = event.read()
-    domain, tags = data.get("domain"), data.get("tags") or ()
-    if not channels or (isinstance(domain, str) and rules.is_muted(preferences, domain=domain, tags=tags)):
+    if not channels or (PUBLISHED[event.name].owners_only and recipient.role is not TeamRole.OWNER):
+        return None
+    domain, names, tags = data.get("domain"), event_texts.domains_of(data), data.get("tags") or ()
+    if names and all(rules.is_muted(preferences, domain=each, tags=tags) for each in names):
         return None
     email = rules.schedule_email(preferences, event=event.name, severity=severity, now=now)
     domain_id = data.get("domain_id") or (data.get("id") if isinstance(domain, str) else None)
@@ -145,4 +153,5 @@ def _event_notice(recipient: Recipient, event: PublishedEvent, now: datetime) ->
         held_by=email.by,
         domain_id=ids.find(str(domain_id)),
         domain=domain if isinstance(domain, str) else None,
+        title=event_texts.find_title(event.name, data),
     )

@@ -11,18 +11,21 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.errors import Invalid
 from builders.kit.process.secret_keys import Keyring
-from builders.kit.values import clock
+from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.records import Topic as MailTopic
 from builders.portfolio.notifications import rules
+from builders.portfolio.notifications.event_kinds import MADE_HERE
 from builders.portfolio.notifications.records import OwnPreferences, Preferences, Threshold
 from builders.portfolio.notifications.store import preferences as store
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Access, TeamRole
 from builders.profile import service as profile
+from builders.webhooks import service as webhooks
 
 Settings = Mapping[str, Any]  # what a member has set: the JSON of preferences without the rest
 
+_OWNER_DECIDES = "The webhooks of a portfolio are those of its own account, which decides what they get."
 _preferences = TypeAdapter(Preferences)
 _thresholds = TypeAdapter(list[Threshold])
 
@@ -52,6 +55,7 @@ async def change_preferences(conn: Conn, *, keyring: Keyring, access: Access, pa
     now = clock.now()
     stored = await store.lock_settings(conn, account_id=access.portfolio_id, member_id=access.member_id, now=now)
     patch, merged_days = _merge_thresholds(patch)
+    await _check_webhooks(conn, access, _get(patch, "channels", "webhook", "webhook_ids") or ())
     settings = merge(stored, patch)
     own = await _own(conn, access, settings)
     _check(own.preferences, is_owner=access.member_id == access.owner_id)
@@ -84,10 +88,34 @@ def _check(preferences: Preferences, *, is_owner: bool) -> None:
     if preferences.quiet_hours.start == preferences.quiet_hours.end:
         raise Invalid(("body", "quiet_hours", "end"), "Quiet hours end at another time than they start.")
     if preferences.channels.webhook.enabled and not is_owner:
-        raise Invalid(
-            ("body", "channels", "webhook", "enabled"),
-            "The webhooks of a portfolio are those of its own account, which decides what they get.",
-        )
+        raise Invalid(("body", "channels", "webhook", "enabled"), _OWNER_DECIDES)
+
+
+async def _check_webhooks(conn: Conn, access: Access, webhook_ids: Sequence[str]) -> None:
+    if webhook_ids and access.member_id != access.owner_id:
+        raise Invalid(("body", "channels", "webhook", "webhook_ids"), _OWNER_DECIDES)
+    found = await webhooks.list_managed(conn, account_id=access.portfolio_id) if webhook_ids else ()
+    known = {each.id for each in found}
+    for at, text in enumerate(webhook_ids):
+        if ids.find(text) not in known:
+            raise Invalid(
+                ("body", "channels", "webhook", "webhook_ids", at),
+                "The account has no such webhook destination.",
+                "webhook_unknown",
+            )
+
+
+@webhooks.filter_destinations(*MADE_HERE)
+async def list_webhook_ids(conn: Conn, account_ids: Collection[UUID]) -> Mapping[UUID, Collection[UUID]]:
+    """Return the destinations that the accounts of portfolios have selected for notices, of those that have."""
+    owners = await identity.find_real_accounts(conn, account_ids=account_ids)
+    stored = await store.list_settings(conn, account_ids=account_ids)
+    selected = {
+        account_id: _get(settings, "channels", "webhook", "webhook_ids")
+        for (account_id, member_id), settings in stored.items()
+        if owners.get(account_id) == member_id
+    }
+    return {account_id: [UUID(each) for each in found] for account_id, found in selected.items() if found}
 
 
 def merge(settings: Settings, patch: Settings) -> dict[str, Any]:

@@ -95,18 +95,30 @@ class ChannelPreference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookPreference:
+    """Whether webhooks are used, and which."""
+
+    enabled: bool = True
+    webhook_ids: frozenset[UUID] = frozenset()  # none: all that subscribe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
     """The channels of a member."""
 
     email: ChannelPreference = ChannelPreference()
-    webhook: ChannelPreference = ChannelPreference()
+    webhook: WebhookPreference = WebhookPreference()
     in_app: ChannelPreference = ChannelPreference()
 
     @property
     def enabled(self) -> frozenset[Channel]:
         """Return the channels that are used."""
-        used = {Channel.EMAIL: self.email, Channel.WEBHOOK: self.webhook, Channel.IN_APP: self.in_app}
-        return frozenset(channel for channel, preference in used.items() if preference.enabled)
+        used = {
+            Channel.EMAIL: self.email.enabled,
+            Channel.WEBHOOK: self.webhook.enabled,
+            Channel.IN_APP: self.in_app.enabled,
+        }
+        return frozenset(channel for channel, is_used in used.items() if is_used)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +137,7 @@ class Expiry:
 
     thresholds: Sequence[Threshold] = tuple(Threshold(days=each) for each in DEFAULT_DAYS)
     include_auto_renew_on: bool = True
+    repeat_until_ack: bool = False  # daily, until the member acknowledges it or the renewal is decided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +261,7 @@ class NewNotice:
     severity: Severity
     in_app: bool
     is_published: bool  # whether webhooks get an event
+    is_repeated: bool = False  # whether one with the same key is made on a later day, until it is acknowledged
     email_at: datetime | None
     held_by: Suppression | None
     domain_id: UUID | None = None
@@ -257,6 +271,7 @@ class NewNotice:
     auto_renew: bool | None = None
     month: date | None = None
     money: Money | None = None
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,8 +289,10 @@ class Notice:
     auto_renew: bool | None
     month: date | None
     money: Money | None
+    title: str | None  # None: by the other members
     held_by: Suppression | None
     email_at: datetime | None
     emailed_at: datetime | None
     created_at: datetime
     read_at: datetime | None
+    acknowledged_at: datetime | None

@@ -10,6 +10,7 @@ from builders.portfolio.notifications.records import (
     MIN_DAYS,
     Channel,
     Digest,
+    EventPreference,
     Expiry,
     Frequency,
     Preferences,
@@ -23,6 +24,7 @@ from builders.portfolio.notifications.records import (
 
 _WEEKDAYS = list(Weekday)
 _SEVERITIES = ((0, Severity.CRITICAL), (3, Severity.HIGH), (14, Severity.WARN))  # up to these days
+_DEFAULT = EventPreference()
 _NOBODY: frozenset[Channel] = frozenset()
 
 
@@ -87,17 +89,20 @@ def severity_of(threshold: Threshold) -> Severity:
 
 def channels_of(preferences: Preferences, *, event: str, severity: Severity) -> frozenset[Channel]:
     """Return the channels through which a member is notified of an event; none when they are not."""
-    kind, preference = EVENT_KINDS[event], preferences.events.get(event)
-    if preference is None:
-        is_on, channels = kind.is_on, None
-    else:
-        is_on = kind.is_on if preference.enabled is None else preference.enabled
-        channels = preference.channels
-        if preference.min_severity is not None and severity.rank < preference.min_severity.rank:
-            is_on = False
-    if not (preferences.enabled and is_on):
+    preference = preferences.events.get(event, _DEFAULT)
+    is_severe = preference.min_severity is None or severity.rank >= preference.min_severity.rank
+    if not (preferences.enabled and is_severe and is_on(preferences, event=event)):
         return _NOBODY
+    channels = preference.channels
     return preferences.channels.enabled.intersection(Channel if channels is None else channels)
+
+
+def is_on(preferences: Preferences, *, event: str) -> bool:
+    """Return whether a member is notified of an event: as they say, else by its kind and the digest."""
+    kind, preference, digest = EVENT_KINDS[event], preferences.events.get(event, _DEFAULT), preferences.digest
+    if preference.enabled is not None:
+        return preference.enabled
+    return kind.is_on or (kind.in_digest and digest.enabled and kind.topic in digest.include)
 
 
 def is_muted(preferences: Preferences, *, domain: str, tags: Collection[str]) -> bool:

@@ -23,6 +23,7 @@ from builders.portfolio.notifications.preferences import Recipient, list_recipie
 from builders.portfolio.notifications.records import MIN_DAYS, Channel, NewNotice, NoticeKind
 from builders.portfolio.notifications.store import notices as store
 from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals.records import Decision, RenewalDecision
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
@@ -44,11 +45,19 @@ async def run(database: Database, *, account_id: UUID) -> int:
     async with database.connection() as conn:
         recipients = (await list_recipients(conn, account_ids=[account_id]))[account_id]
         domains = await _list_expiring(conn, account_id, recipients, now) if recipients else ()
-        awake = await _leave_snoozed(conn, account_id, domains, today=now.date())
+        expiries = {each.id: each.expires_at for each in domains}
+        decisions = await renewals.find_decisions(conn, account_id=account_id, expiries=expiries)
+    awake = [each for each in domains if not _is_snoozed(decisions[each.id], today=now.date())]
+    decided = {key for key, each in decisions.items() if each.decision is not RenewalDecision.UNDECIDED}
     for at in range(0, len(awake), BATCH):
         async with database.transaction() as conn:
             made += await notify_of_expiry(
-                conn, account_id=account_id, recipients=recipients, domains=awake[at : at + BATCH], now=now
+                conn,
+                account_id=account_id,
+                recipients=recipients,
+                domains=awake[at : at + BATCH],
+                decided=decided,
+                now=now,
             )
     async with database.transaction() as conn:
         made += await _notify_of_costs(conn, recipients, domains, now)
@@ -71,14 +80,8 @@ async def _list_expiring(
     )
 
 
-async def _leave_snoozed(
-    conn: Conn, account_id: UUID, domains: Sequence[ExpiringDomain], *, today: date
-) -> Sequence[ExpiringDomain]:
-    """Return the domains without those whose renewal is snoozed until a later day."""
-    expiries = {each.id: each.expires_at for each in domains}
-    decisions = await renewals.find_decisions(conn, account_id=account_id, expiries=expiries)
-    snoozes = {each: decision.snooze_until for each, decision in decisions.items()}
-    return [each for each in domains if (until := snoozes[each.id]) is None or until <= today]
+def _is_snoozed(decision: Decision, *, today: date) -> bool:
+    return decision.snooze_until is not None and decision.snooze_until > today
 
 
 async def _notify_of_costs(

@@ -1,6 +1,6 @@
 """Samples of notices: to one webhook, to all of them, by email and in the list."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from builders.mail import service as mail
 from builders.mail.records import Letter, SampleNotice
 from builders.mail.service import Renewal, RenewalNotice
 from builders.portfolio.notifications import inbox, rules
-from builders.portfolio.notifications.event_kinds import EVENT_KINDS, OVERDUE, PREFERRED, UPCOMING
+from builders.portfolio.notifications.event_kinds import EVENT_KINDS, MADE_HERE, OVERDUE, PREFERRED, UPCOMING
 from builders.portfolio.notifications.preferences import get_preferences
 from builders.portfolio.notifications.records import (
     Channel,
@@ -60,8 +60,9 @@ async def send_samples(
 ) -> Samples:
     """Send samples by one channel or by all: email, each webhook that lists the event, the list of notices.
 
-    A named webhook is the only one, even if it is disabled or lists other events. Webhooks are those of the
-    caller's own portfolio. Raises WebhookNotFound, TooManyTests, Invalid for an unknown event.
+    A named webhook is the only one, even if it is disabled or lists other events. Webhooks are those that the
+    preferences select, of the caller's own portfolio. Raises WebhookNotFound, TooManyTests, Invalid for an unknown
+    event.
     """
     message = _message(request)
     is_named = request.webhook_id is not None
@@ -75,7 +76,11 @@ async def send_samples(
             notice_id = await inbox.add_sample(conn, access=access)
     sent: Sequence[TestSend] = ()
     if request.channel in {None, Channel.WEBHOOK}:
-        sent = await _send_to_webhooks(database, outbound, keyring, access=access, request=request)
+        is_notice = request.event is None or request.event in MADE_HERE
+        selected = own.preferences.channels.webhook.webhook_ids if is_notice else ()
+        sent = await _send_to_webhooks(
+            database, outbound, keyring, access=access, request=request, selected=selected
+        )
     written = mail.write(message)
     return Samples(
         email=email,
@@ -129,7 +134,13 @@ def _message(request: SampleRequest) -> Letter:
 
 
 async def _send_to_webhooks(
-    database: Database, outbound: Outbound, keyring: Keyring, *, access: Access, request: SampleRequest
+    database: Database,
+    outbound: Outbound,
+    keyring: Keyring,
+    *,
+    access: Access,
+    request: SampleRequest,
+    selected: Collection[UUID],
 ) -> Sequence[TestSend]:
     if access.member_id != access.owner_id:
         if request.webhook_id is not None:
@@ -143,6 +154,7 @@ async def _send_to_webhooks(
             account_id=access.portfolio_id,
             event=request.event,
             prefer=PREFERRED,
+            only=selected,
         )
     sent = await send_sample(
         database,

@@ -8,6 +8,7 @@ from builders.portfolio.notifications.event_kinds import (
     list_catalog as list_catalog,
 )
 from builders.portfolio.notifications.inbox import (
+    acknowledge as acknowledge,
     delete_member as delete_member,
     list_notices as list_notices,
     mark_read as mark_read,

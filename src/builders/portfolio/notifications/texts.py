@@ -1,15 +1,35 @@
-"""The sentence of a notice."""
+"""The sentences of a notice: what it says, and why it was made."""
 
 from collections.abc import Callable, Mapping
 
 from builders.kit.events import outbox
-from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, OVERDUE, UPCOMING
-from builders.portfolio.notifications.records import SAMPLE_EVENT, Notice
+from builders.portfolio.notifications.event_kinds import COST_EXCEEDED, EVENT_KINDS, OVERDUE, UPCOMING
+from builders.portfolio.notifications.records import SAMPLE_EVENT, Notice, Topic
 
 
 def title_of(notice: Notice) -> str:
     """Return what a notice says as of the day that it was made. It holds no money."""
+    if notice.title is not None:
+        return notice.title
     return _TITLES.get(notice.event, _other)(notice)
+
+
+def why_of(notice: Notice) -> str:
+    """Return why a notice was made, and which preference stops others like it."""
+    if notice.event == SAMPLE_EVENT:
+        return "A sample was requested with a key of your account."
+    if notice.event == COST_EXCEEDED:
+        return "`cost_alert.monthly_renewals_above` is set; null stops these notices."
+    if notice.threshold_days is not None:
+        stop = "`expiry.thresholds`, `muted_domains` and `muted_tags` stop these notices"
+        return f"The threshold of {_count(notice.threshold_days)} in your preferences is reached; {stop}."
+    return f"You are notified of {notice.event}; `events.{notice.event}.enabled` false stops these notices."
+
+
+def section_of(notice: Notice) -> str:
+    """Return the part of an email that a notice belongs to."""
+    kind = EVENT_KINDS.get(notice.event)
+    return _SECTIONS[None if kind is None else kind.topic]
 
 
 def _upcoming(notice: Notice) -> str:
@@ -49,6 +69,20 @@ def _count(days: int) -> str:
     return f"{days} day{'' if days == 1 else 's'}"
 
 
+# In the order of an email.
+_SECTIONS: Mapping[Topic | None, str] = {
+    Topic.RENEWALS: "Renewals",
+    Topic.TRANSFERS: "Transfers",
+    Topic.RECONCILE: "Reconcile",
+    Topic.REGISTRARS: "Registrars",
+    Topic.CHARGES: "Charges",
+    Topic.PARKING: "Parking",
+    Topic.DOMAINS: "Domains",
+    Topic.IMPORTS: "Imports",
+    Topic.TEAM: "Team",
+    None: "Other",
+}
+SECTIONS = tuple(_SECTIONS.values())
 _TITLES: Mapping[str, Callable[[Notice], str]] = {
     UPCOMING: _upcoming,
     OVERDUE: _overdue,

@@ -29,8 +29,13 @@ class MatchReply(Reply):
     label: Annotated[str, Field(description="Your name for the destination.")]
     would_deliver: Annotated[bool, Field(description="Whether it gets the event.")]
     skip_reason: Annotated[
-        Literal["disabled", "not_subscribed", "unsealable"] | None,
-        Field(description="`unsealable`: the service has lost the key of its secret; rotate it."),
+        Literal["disabled", "not_subscribed", "not_selected", "unsealable"] | None,
+        Field(
+            description=(
+                "`not_selected`: the notification preferences of the portfolio name other destinations; "
+                "`unsealable`: the service has lost the key of its secret; rotate it."
+            )
+        ),
     ]
 
 

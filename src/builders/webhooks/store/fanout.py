@@ -14,28 +14,30 @@ LIST_SUBSCRIBED_ACCOUNTS = """
     SELECT DISTINCT account_id FROM webhooks_destinations
     WHERE account_id = ANY(%(account_ids)s) AND (enabled OR disabled_reason IN ('gone', 'failing'))
 """
-# `wanted` is an array per event, passed as text because unnest would flatten it. Whether a payload is needed is
-# decided again instead of from `matched`, which would be quadratic. A payload or delivery that exists is from an
-# earlier dispatch of this batch. For a destination that its owner did not disable, the delivery is inserted as
-# cancelled, so that it can be replayed.
+# `wanted` and `selected` are arrays per event, passed as text because unnest would flatten them. Whether a payload
+# is needed is decided again instead of from `matched`, which would be quadratic. A payload or delivery that exists
+# is from an earlier dispatch of this batch. For a destination that its owner did not disable, the delivery is
+# inserted as cancelled, so that it can be replayed.
 INSERT_DELIVERIES = """
     WITH event AS (
         SELECT * FROM unnest(
             %(account_ids)s::uuid[], %(ids)s::uuid[], %(created)s::timestamptz[], %(names)s::text[],
-            %(wanted)s::text[], %(bodies)s::text[]
-        ) AS event (account_id, id, created_at, name, wanted, body)
+            %(wanted)s::text[], %(selected)s::text[], %(bodies)s::text[]
+        ) AS event (account_id, id, created_at, name, wanted, selected, body)
     ), matched AS (
         SELECT event.account_id, event.id AS event_id, event.created_at, event.name,
                destination.id AS destination_id, webhooks_delivery_id(event.id, destination.id) AS delivery_id,
                destination.enabled
         FROM event JOIN webhooks_destinations AS destination ON destination.account_id = event.account_id
         WHERE (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
+          AND (event.selected IS NULL OR destination.id = ANY(event.selected::uuid[]))
     ), payload AS (
         INSERT INTO webhooks_payloads (account_id, event_id, created_at, body)
         SELECT account_id, id, created_at, body FROM event WHERE EXISTS (
             SELECT FROM webhooks_destinations AS destination
             WHERE destination.account_id = event.account_id
               AND (enabled OR disabled_reason IN ('gone', 'failing')) AND events && event.wanted::text[]
+              AND (event.selected IS NULL OR destination.id = ANY(event.selected::uuid[]))
         )
         ON CONFLICT DO NOTHING
     ), delivery AS (
@@ -63,6 +65,7 @@ class OutgoingEvent:
     created_at: datetime
     name: str
     wanted: Sequence[str]  # names and patterns that match it
+    selected: Collection[UUID] | None  # the only destinations that get it; None: all that subscribe
     body: str
 
 
@@ -80,9 +83,14 @@ async def insert_deliveries(conn: Conn, *, events: Sequence[OutgoingEvent], now:
         "created": [each.created_at for each in events],
         "names": [each.name for each in events],
         "wanted": ["{" + ",".join(each.wanted) + "}" for each in events],
+        "selected": [_array(each.selected) for each in events],
         "bodies": [each.body for each in events],
     }
     return (await conn.execute(INSERT_DELIVERIES, {**row, "now": now})).rowcount
+
+
+def _array(values: Collection[UUID] | None) -> str | None:
+    return None if values is None else "{" + ",".join(map(str, values)) + "}"
 
 
 LOCK_TEST_SENDS = (

@@ -22,6 +22,8 @@ _NOTICE: JsonDict = {
     "event": "portfolio.renewal.upcoming",
     "severity": "warn",
     "title": "harbour.example expires in 7 days.",
+    "why": "The threshold of 7 days in your preferences is reached; `expiry.thresholds`, `muted_domains` and "
+    "`muted_tags` stop these notices.",
     "domain_id": "0193a1b2-0000-7000-8000-000000000030",
     "domain": "harbour.example",
     "threshold_days": 7,
@@ -33,6 +35,7 @@ _NOTICE: JsonDict = {
     "held_by": "quiet_hours",
     "created_at": "2027-02-22T05:10:00Z",
     "read_at": None,
+    "acknowledged_at": None,
     "redacted": [],
 }
 
@@ -46,6 +49,7 @@ class PortfolioNoticeReply(Reply):
     event: Annotated[str, Field(description="Name of the event that the notice is about.")]
     severity: Annotated[Severity, Field(description="How urgent it is.")]
     title: Annotated[str, Field(description="The notice in a sentence, as of `created_at`.")]
+    why: Annotated[str, Field(description="Why it was made, and which preference stops others like it.")]
     domain_id: Annotated[UUID | None, Field(description="The portfolio domain; null for other notices.")]
     domain: Annotated[str | None, Field(description="The domain as an A-label; null for other notices.")]
     threshold_days: Annotated[int | None, Field(description="Threshold of a notice about an expiry; else null.")]
@@ -62,13 +66,16 @@ class PortfolioNoticeReply(Reply):
     ]
     created_at: CreatedAt
     read_at: Annotated[datetime | None, Field(description="When it was marked as read; null while unread.")]
+    acknowledged_at: Annotated[
+        datetime | None, Field(description="When it was acknowledged, which ends its repetition; null before.")
+    ]
     redacted: Annotated[
         list[Literal["finance"]], Field(description="`finance` when your role does not see `amount`.")
     ]
 
 
 class NoticesRead(Body):
-    """Which notices are marked as read: those in `ids`, and all up to `until`."""
+    """Which notices are marked as read or acknowledged: those in `ids`, and all up to `until`."""
 
     model_config = ConfigDict(json_schema_extra=by_example({"until": "0193a1b2-0000-7000-8000-000000000012"}))
 
@@ -90,6 +97,14 @@ class NoticesReadReply(WriteReply):
     marked: Annotated[int, Field(description="Number of notices that were unread before.")]
 
 
+class NoticesAcknowledgedReply(WriteReply):
+    """What was acknowledged."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"acknowledged": 3, "warnings": []}))
+
+    acknowledged: Annotated[int, Field(description="Number of notices that were not acknowledged before.")]
+
+
 def notice_page(page: Page[Notice], *, shows_finance: bool) -> Page[PortfolioNoticeReply]:
     """Return a page of notices; money is null for a role that does not see it."""
     items = [_notice(each, shows_finance=shows_finance) for each in page.items]
@@ -100,6 +115,7 @@ def _notice(notice: Notice, *, shows_finance: bool) -> PortfolioNoticeReply:
     return PortfolioNoticeReply.from_record(
         notice,
         title=texts.title_of(notice),
+        why=texts.why_of(notice),
         amount=notice.money if shows_finance else None,
         redacted=[] if shows_finance else ["finance"],
     )

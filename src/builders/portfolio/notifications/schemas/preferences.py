@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from datetime import time
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.config import JsonDict
 
 from builders.kit.http.bodies import Reply, UnknownField, WriteReply, by_example
 from builders.kit.values.money import Money
-from builders.portfolio.notifications.event_kinds import EventKind, list_kinds
+from builders.portfolio.notifications import rules
+from builders.portfolio.notifications.event_kinds import list_kinds
 from builders.portfolio.notifications.records import (
     EventPreference,
     Frequency,
     OwnPreferences,
+    Preferences,
     QuietAction,
     Severity,
     Topic,
@@ -39,8 +42,10 @@ from builders.portfolio.notifications.schemas.updates import (
     QUIET_DAYS,
     QUIET_HOURS,
     RENEWALS_ABOVE,
+    REPEAT,
     THEN,
     WEBHOOK,
+    WEBHOOK_IDS,
     WEEKDAY,
     ChannelList,
     NotificationPreferencesUpdate,
@@ -48,7 +53,7 @@ from builders.portfolio.notifications.schemas.updates import (
 
 _CHANNELS: JsonDict = {
     "email": {"enabled": True, "address": "ada@example.net", "verified": True},
-    "webhook": {"enabled": True},
+    "webhook": {"enabled": True, "webhook_ids": []},
     "in_app": {"enabled": True},
 }
 _THRESHOLD: JsonDict = {"days": 30, "channels": None, "only_if_auto_renew_off": False, "severity": None}
@@ -72,7 +77,7 @@ _EXAMPLE: JsonDict = {
     "timezone": "Europe/Berlin",
     "locale": None,
     "channels": _CHANNELS,
-    "expiry": {"thresholds": [_THRESHOLD], "include_auto_renew_on": True},
+    "expiry": {"thresholds": [_THRESHOLD], "include_auto_renew_on": True, "repeat_until_ack": False},
     "events": {"portfolio.team.joined": {"enabled": True, "channels": ["in_app"], "min_severity": None}},
     "quiet_hours": _QUIET,
     "digest": _DIGEST,
@@ -101,11 +106,17 @@ class EmailChannelReply(ChannelReply):
     verified: Annotated[bool, Field(description="Only a verified address gets email.")]
 
 
+class WebhookChannelReply(ChannelReply):
+    """Webhooks of the portfolio's own account."""
+
+    webhook_ids: Annotated[list[UUID], Field(description=WEBHOOK_IDS)]
+
+
 class ChannelsReply(Reply):
     """The channels."""
 
     email: Annotated[EmailChannelReply, Field(description=EMAIL)]
-    webhook: Annotated[ChannelReply, Field(description=WEBHOOK)]
+    webhook: Annotated[WebhookChannelReply, Field(description=WEBHOOK)]
     in_app: Annotated[ChannelReply, Field(description=IN_APP)]
 
 
@@ -123,6 +134,7 @@ class ExpiryReply(Reply):
 
     thresholds: Annotated[list[ThresholdReply], Field(description="The largest number of days first.")]
     include_auto_renew_on: Annotated[bool, Field(description=INCLUDE_ON)]
+    repeat_until_ack: Annotated[bool, Field(description=REPEAT)]
 
 
 class EventPreferenceReply(Reply):
@@ -223,13 +235,14 @@ def _members(own: OwnPreferences) -> dict[str, Any]:
     preferences = own.preferences
     channels = preferences.channels
     email = {"enabled": channels.email.enabled, "address": own.address, "verified": own.is_verified}
+    webhook = {"enabled": channels.webhook.enabled, "webhook_ids": sorted(channels.webhook.webhook_ids)}
     return {
         "enabled": preferences.enabled,
         "timezone": preferences.timezone,
         "locale": preferences.locale,
-        "channels": {"email": email, "webhook": channels.webhook, "in_app": channels.in_app},
+        "channels": {"email": email, "webhook": webhook, "in_app": channels.in_app},
         "expiry": preferences.expiry,
-        "events": {name: _event(kind, preferences.events.get(name)) for name, kind in list_kinds().items()},
+        "events": {name: _event(preferences, name) for name in list_kinds()},
         "quiet_hours": preferences.quiet_hours,
         "digest": preferences.digest,
         "muted_domains": sorted(preferences.muted_domains),
@@ -238,7 +251,7 @@ def _members(own: OwnPreferences) -> dict[str, Any]:
     }
 
 
-def _event(kind: EventKind, preference: EventPreference | None) -> EventPreference:
-    preference = preference or EventPreference()
-    is_on = kind.is_on if preference.enabled is None else preference.enabled
+def _event(preferences: Preferences, name: str) -> EventPreference:
+    preference = preferences.events.get(name) or EventPreference()
+    is_on = rules.is_on(preferences, event=name)
     return EventPreference(enabled=is_on, channels=preference.channels, min_severity=preference.min_severity)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt
 
 from builders.kit.http.bodies import Body, UnknownField, by_example, unknown_fields
+from builders.kit.http.fields import IdText
 from builders.kit.http.merge_patches import PatchBody
 from builders.kit.values import domain_names, texts
 from builders.kit.values.money import Money
@@ -23,13 +24,22 @@ from builders.portfolio.notifications.records import (
     Topic,
     Weekday,
 )
+from builders.webhooks import service as webhooks
 
 MAX_MUTED = 1000
 # Descriptions of members that the body and the reply have.
 EMAIL = "Email to the address of your own account."
 WEBHOOK = "Events to the webhooks of the portfolio's own account, which alone can enable them."
+WEBHOOK_IDS = (
+    "The only destinations that get the events of notices (portfolio.renewal.upcoming, .overdue, .cost_exceeded), "
+    "if they subscribe to them; empty: all that subscribe. Other events go to every destination that subscribes."
+)
 IN_APP = "The list `GET /v1/portfolio/notifications`."
 ONLY_OFF = "Leave out domains that renew automatically."
+REPEAT = (
+    "Repeat a notice each day, until you acknowledge it, the renewal is decided, or 30 days have passed since the "
+    "expiry."
+)
 INCLUDE_ON = "Whether domains that renew automatically have notices too."
 MIN_SEVERITY = "Only notices at least this severe; null: all."
 QUIET_DAYS = "Days on which they start."
@@ -44,7 +54,10 @@ LOCALE = "BCP 47 tag of the language you prefer. Notices are in English so far."
 CHANNELS = "How you are notified."
 EXPIRY = "Thresholds of the notices about expiring domains."
 QUIET_HOURS = "A part of the day in which no email is sent. Webhooks and the list in the application do not wait."
-DIGEST = "One email with the notices of a day, a week or a month. Critical ones are sent at once."
+DIGEST = (
+    "One email with the notices of a day, a week or a month, by topic; critical ones are sent at once. "
+    "Parking revenue, recorded renewals and matched charges are notified of too, unless `events` turns them off."
+)
 MUTED_DOMAINS = "Domains without notices, as A-labels."
 MUTED_TAGS = "Tags whose domains have no notices, in lower case."
 COST_ALERT = "Alert when the renewals of a month cost more than a limit."
@@ -74,11 +87,19 @@ class ChannelUpdate(Body):
     enabled: Annotated[StrictBool | None, Field(description="Whether the channel is used.")] = None
 
 
+class WebhookChannelUpdate(ChannelUpdate):
+    """Webhooks."""
+
+    webhook_ids: Annotated[
+        list[IdText] | None, Field(max_length=webhooks.MAX_DESTINATIONS, description=WEBHOOK_IDS)
+    ] = None
+
+
 class ChannelsUpdate(Body):
     """The channels."""
 
     email: Annotated[ChannelUpdate | None, Field(description=EMAIL)] = None
-    webhook: Annotated[ChannelUpdate | None, Field(description=WEBHOOK)] = None
+    webhook: Annotated[WebhookChannelUpdate | None, Field(description=WEBHOOK)] = None
     in_app: Annotated[ChannelUpdate | None, Field(description=IN_APP)] = None
 
 
@@ -106,6 +127,7 @@ class ExpiryUpdate(Body):
         Field(max_length=MAX_THRESHOLDS, description="Objects, or just their days. Equal days are merged."),
     ] = None
     include_auto_renew_on: Annotated[StrictBool | None, Field(description=INCLUDE_ON)] = None
+    repeat_until_ack: Annotated[StrictBool | None, Field(description=REPEAT)] = None
 
 
 class EventUpdate(Body):

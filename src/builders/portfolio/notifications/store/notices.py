@@ -21,27 +21,32 @@ INSERT_NOTICES = """
             account_id uuid, id uuid, member_id uuid, kind text, subject_id uuid, due_on date, days smallint,
             event text, severity text, in_app boolean, email_at timestamptz, held_by text, domain_id uuid,
             domain text, threshold_days smallint, expires_on date, auto_renew boolean, month date,
-            amount numeric, currency text
+            amount numeric, currency text, title text
         )
     ), claimed AS (
-        INSERT INTO portfolio_notifications_keys (account_id, member_id, kind, subject_id, due_on, days)
-        SELECT account_id, member_id, kind, subject_id, due_on, days FROM new
+        INSERT INTO portfolio_notifications_keys AS key (
+            account_id, member_id, kind, subject_id, due_on, days, notified_on
+        )
+        SELECT account_id, member_id, kind, subject_id, due_on, days, %(today)s::date FROM new
         ORDER BY account_id, member_id, kind, subject_id, due_on, days
-        ON CONFLICT DO NOTHING
+        ON CONFLICT (account_id, member_id, kind, subject_id, due_on, days) DO UPDATE
+        SET notified_on = excluded.notified_on
+        WHERE %(is_repeated)s AND key.acknowledged_at IS NULL
+          AND coalesce(key.notified_on < excluded.notified_on, true)
         RETURNING account_id, member_id, kind, subject_id, due_on, days
     )
     INSERT INTO portfolio_notifications_notices (
         account_id, id, member_id, event, severity, domain_id, domain, threshold_days, expires_on, auto_renew,
-        month, amount, currency, in_app, email_at, held_by, created_at
+        month, amount, currency, title, in_app, email_at, held_by, created_at
     )
     SELECT account_id, id, member_id, event, severity, domain_id, domain, threshold_days, expires_on,
-           auto_renew, month, amount, currency, in_app, email_at, held_by, %(now)s
+           auto_renew, month, amount, currency, title, in_app, email_at, held_by, %(now)s
     FROM new JOIN claimed USING (account_id, member_id, kind, subject_id, due_on, days)
     RETURNING id
 """
 NOTICE_COLUMNS = """
     id, member_id, event, severity, domain_id, domain, threshold_days, expires_on, auto_renew, month, amount,
-    currency, held_by, email_at, emailed_at, created_at, read_at
+    currency, title, held_by, email_at, emailed_at, created_at, read_at, acknowledged_at
 """
 LIST_NOTICES = f"""
     SELECT {NOTICE_COLUMNS} FROM portfolio_notifications_notices
@@ -59,11 +64,28 @@ MARK_READ = """
     WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND read_at IS NULL
       AND (id = ANY(%(ids)s::uuid[]) OR id <= %(until)s::uuid)
 """
+ACKNOWLEDGE = """
+    WITH notice AS (
+        UPDATE portfolio_notifications_notices SET acknowledged_at = %(now)s, read_at = coalesce(read_at, %(now)s)
+        WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND in_app AND acknowledged_at IS NULL
+          AND (id = ANY(%(ids)s::uuid[]) OR id <= %(until)s::uuid)
+        RETURNING id, domain_id, expires_on, threshold_days
+    ), key AS (
+        UPDATE portfolio_notifications_keys AS key SET acknowledged_at = %(now)s
+        FROM (SELECT DISTINCT domain_id, expires_on, threshold_days FROM notice) AS about
+        WHERE account_id = %(account_id)s AND member_id = %(member_id)s AND kind = 'expiry'
+          AND subject_id = domain_id AND due_on = expires_on AND days = about.threshold_days
+    )
+    SELECT count(*) FROM notice
+"""
 LIST_DUE_ACCOUNTS = """
     SELECT DISTINCT account_id FROM portfolio_notifications_notices
     WHERE email_at <= %(now)s AND account_id > %(after)s ORDER BY account_id LIMIT %(limit)s
 """
-# Notices that another worker sends are left to it.
+# Of two workers one sends the emails of a portfolio, so that a member gets one.
+LOCK_DELIVERY = (
+    "SELECT pg_try_advisory_xact_lock(hashtextextended('portfolio_notices ' || %(account_id)s::uuid, 0))"
+)
 TAKE_DUE = f"""
     UPDATE portfolio_notifications_notices SET emailed_at = %(now)s, email_at = NULL
     WHERE account_id = %(account_id)s AND id IN (
@@ -137,15 +159,22 @@ def _row(new: NewNotice) -> dict[str, Any]:
         "month": new.month and new.month.isoformat(),
         "amount": new.money and str(new.money.amount),
         "currency": new.money and new.money.currency,
+        "title": new.title,
     }
 
 
 async def insert_notices(conn: Conn, *, new: Sequence[NewNotice], now: datetime) -> frozenset[UUID]:
-    """Add the notices whose keys are new; return their ids. One statement for any number."""
-    if not new:
-        return frozenset()
-    row = {"rows": Jsonb([_row(each) for each in new]), "now": now}
-    return frozenset(notice_id for (notice_id,) in await (await conn.execute(INSERT_NOTICES, row)).fetchall())
+    """Add the notices whose keys are new or may be repeated today; return their ids.
+
+    One statement for any number, and one for those that are repeated.
+    """
+    made: set[UUID] = set()
+    for is_repeated in (False, True):
+        rows = [_row(each) for each in new if each.is_repeated is is_repeated]
+        if rows:
+            row = {"rows": Jsonb(rows), "now": now, "today": now.date(), "is_repeated": is_repeated}
+            made.update(each for (each,) in await (await conn.execute(INSERT_NOTICES, row)).fetchall())
+    return frozenset(made)
 
 
 async def list_notices(
@@ -178,6 +207,27 @@ async def mark_read(
     return (await conn.execute(MARK_READ, row)).rowcount
 
 
+async def acknowledge(
+    conn: Conn,
+    *,
+    account_id: UUID,
+    member_id: UUID,
+    notice_ids: Collection[UUID],
+    until: UUID | None,
+    now: datetime,
+) -> int:
+    """Acknowledge notices of a member: those with the ids, and all up to `until`; return their number."""
+    row = {
+        "account_id": account_id,
+        "member_id": member_id,
+        "ids": list(notice_ids),
+        "until": until or ids.NIL,
+        "now": now,
+    }
+    [(count,)] = await (await conn.execute(ACKNOWLEDGE, row)).fetchall()
+    return int(count)
+
+
 async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID, limit: int) -> Sequence[UUID]:
     """Return the portfolios with ids after `after` that have emails due."""
     found = await conn.execute(LIST_DUE_ACCOUNTS, {"now": now, "after": after, "limit": limit})
@@ -185,7 +235,10 @@ async def list_due_accounts(conn: Conn, *, now: datetime, after: UUID, limit: in
 
 
 async def take_due(conn: Conn, *, account_id: UUID, now: datetime, limit: int) -> Sequence[Notice]:
-    """Mark notices of a portfolio as emailed whose email is due; return them."""
+    """Mark notices of a portfolio as emailed whose email is due; return them; none while another one does."""
+    [(is_locked,)] = await (await conn.execute(LOCK_DELIVERY, {"account_id": account_id})).fetchall()
+    if not is_locked:
+        return ()
     async with conn.cursor(row_factory=kwargs_row(_notice)) as cursor:
         await cursor.execute(TAKE_DUE, {"account_id": account_id, "now": now, "limit": limit})
         return await cursor.fetchall()
