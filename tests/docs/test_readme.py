@@ -20,6 +20,7 @@ PORTFOLIO_PAGES = (
     "track-cost-and-profit",
     "set-up-renewal-notices",
     "decide-renewals",
+    "move-a-domain-to-another-registrar",
 )
 PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE\n"
 

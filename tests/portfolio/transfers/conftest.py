@@ -3,19 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-import stamina
 
 from builders.app import Service
 from builders.kit.outbound.client import Outbound
-from tests.portfolio.registrars.conftest import fakes, outbound
+from tests.portfolio.registrars.conftest import fakes, no_waits, outbound, worker
 
-__all__ = ["fakes", "outbound"]
-
-
-@pytest.fixture(autouse=True)
-def no_waits() -> Iterator[None]:
-    with stamina.set_testing(True, attempts=3, cap=True):
-        yield
+__all__ = ["fakes", "no_waits", "outbound", "worker"]
 
 
 @pytest.fixture

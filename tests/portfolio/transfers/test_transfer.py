@@ -19,6 +19,7 @@ from builders.portfolio.transfers import service as transfers
 from tests.cast import Person
 from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.make import keyring_of
+from tests.portfolio.registrars.sync import sync
 from tests.portfolio.team.make import code, join, of
 from tests.portfolio.transfers.make import DAY, HOUR, add_held, published, report
 
@@ -157,10 +158,7 @@ async def test_the_registry_reports_a_transfer(
         async with database.transaction() as conn:
             patch = DomainPatch(epp_statuses=list(statuses))
             await domains.change_domain(conn, account_id=alice.account.id, domain_id=domains_id, patch=patch)
-        async with database.transaction() as conn:
-            while await dispatcher.dispatch(conn):
-                pass
-        await queue.run_pending(database, settings)
+        await dispatch(database, settings)
         await transfers.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
 
     domains_id = (await find(database, alice, added["domain"])).id
@@ -175,6 +173,34 @@ async def test_the_registry_reports_a_transfer(
         ("transfer.failed", "info"),
     ]
     assert (await report(alice))["state"] == "cancelled"
+
+
+async def dispatch(database: Database, settings: Settings) -> None:
+    async with database.transaction() as conn:
+        while await dispatcher.dispatch(conn):
+            pass
+    await queue.run_pending(database, settings)
+
+
+async def test_a_sync_finds_a_domain_that_leaves(
+    alice: Person, fakes: FakeServer, reach: Outbound, database: Database, worker: Settings
+) -> None:
+    account = await add_held(alice, fakes, "gandi", locked=False)
+    account.domains[0].state = "leaving"
+    await sync(alice, worker)
+    await dispatch(database, worker)
+    asked = account.requests
+    await transfers.follow_transfers(database, outbound=reach, keyring=keyring_of(alice))
+    assert account.requests == asked + 1
+    [(name, data)] = await published(alice)
+    assert (name, data["expected"], data["severity"]) == ("transfer.started", False, "critical")
+    account.domains[0].state = "active"
+    with clock.moved(2 * DAY):
+        await sync(alice, worker)
+        asked = account.requests
+        found = await report(alice, refresh=False)
+        assert account.requests == asked + 1
+    assert (found["state"], found["locked"], found["blocked_by"]) == ("cancelled", False, [])
 
 
 async def find(database: Database, person: Person, name: str) -> Any:

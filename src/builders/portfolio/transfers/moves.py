@@ -43,10 +43,13 @@ def move_of_registrar(
         return Move(
             direction=TransferDirection.OUT, state=TransferState.PENDING, status_raw=status, provider=provider
         )
-    if status not in _DECISIVE or before is None or not before.state.is_open or before.provider != provider:
+    if status is None or before is None or not before.state.is_open or before.provider != provider:
+        return None
+    is_of_status = before.status_raw == HeldStatus.TRANSFERRING_OUT
+    if status not in _DECISIVE and not (is_of_status and status is HeldStatus.UNKNOWN):
         return None
     is_out, is_gone = before.direction is TransferDirection.OUT, status is HeldStatus.GONE
-    if not (is_asked or before.status_raw == HeldStatus.TRANSFERRING_OUT or (is_out and is_gone)):
+    if not (is_asked or is_of_status or (is_out and is_gone)):
         return None
     is_completed = is_gone == is_out
     return end_move(before, TransferState.COMPLETED if is_completed else TransferState.CANCELLED, now=now)
