@@ -115,6 +115,7 @@ def test_a_registry_speaks_by_status_and_by_the_last_transfer() -> None:
     pending = merged(None, said)
     assert moves.move_of_registry(DOMAIN, silent, before=None, now=NOW) is None
     assert moves.move_of_registry(leaving, silent, before=move(TransferState.PENDING, IN), now=NOW) is None
+    assert moves.move_of_registry(leaving, silent, before=None, now=NOW, is_outdated=True) is None
     for transferred_at, expected in (
         (None, TransferState.CANCELLED),
         (NOW - 400 * DAY, TransferState.CANCELLED),
@@ -151,6 +152,12 @@ def test_who_knows_better_is_asked() -> None:
     assert by_registrar.transferred == TimeFact(at=NOW - 2 * DAY, known_from=FactSource.REGISTRAR)
     assert "clienttransferprohibited" not in by_registrar.statuses
     assert by_registrar.is_unlocked
+    leaving = replace(domain, epp_statuses=["pendingTransfer"])
+    for checked_at, is_blocked in ((NOW + DAY, True), (NOW - DAY, False), (None, False)):
+        check = replace(registry, checked_at=checked_at)  # the registrar answered at NOW
+        assert ("pendingtransfer" in facts.collect_facts(leaving, check, known, now=NOW).statuses) is is_blocked
+        assert facts.is_outdated(check, said) is not is_blocked
+    assert not facts.is_outdated(registry, replace(said, failure="unavailable"))
     unset = replace(domain, epp_statuses=[], expires_at=None)
     assert facts.collect_facts(unset, RegistryCheck(), empty, now=NOW).statuses == {
         "clienttransferprohibited": FactSource.PORTFOLIO

@@ -7,7 +7,7 @@ from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain, Lifecycle, RegistryCheck
 from builders.portfolio.registrars.records import HeldStatus, TransferState
 from builders.portfolio.transfers import rules
-from builders.portfolio.transfers.records import Known
+from builders.portfolio.transfers.records import Known, Observation
 from builders.portfolio.transfers.rule_records import FactSource, TimeFact, TransferFacts
 
 PENDING_TRANSFER = "pendingtransfer"
@@ -30,6 +30,8 @@ def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now:
     lifecycle = domains.lifecycle_of(domain, now)
     if lifecycle in _BY_LIFECYCLE:
         statuses.setdefault(_BY_LIFECYCLE[lifecycle], FactSource.PORTFOLIO)
+    if is_outdated(registry, said):
+        statuses.pop(PENDING_TRANSFER, None)
     if said is not None and said.status in _BY_HELD:
         statuses[_BY_HELD[said.status]] = FactSource.REGISTRAR
     is_locked, known_from = domain.locked, FactSource.PORTFOLIO
@@ -48,6 +50,13 @@ def collect_facts(domain: Domain, registry: RegistryCheck, known: Known, *, now:
         statuses=statuses,
         is_unlocked=is_locked is False,
     )
+
+
+def is_outdated(registry: RegistryCheck, said: Observation | None) -> bool:
+    """Return whether a registrar has answered since the registry did."""
+    if said is None or said.failure is not None:
+        return False
+    return registry.checked_at is None or registry.checked_at < said.checked_at
 
 
 def normalize(status: str) -> str:

@@ -62,13 +62,15 @@ def _is_history(transfer: HeldTransfer, status: HeldStatus | None, before: Move 
 
 
 def move_of_registry(
-    domain: Domain, registry: RegistryCheck, *, before: Move | None, now: datetime
+    domain: Domain, registry: RegistryCheck, *, before: Move | None, now: datetime, is_outdated: bool = False
 ) -> Move | None:
     """Return the transfer that the registry speaks of, which names neither its direction nor the other registrar.
 
     A transfer of which a registrar has spoken is left to the registrar. When the status has gone, the transfer is
     completed if the registry has a new time of the last one, else cancelled.
     """
+    if is_outdated:  # a registrar has answered since
+        return None
     is_open = before is not None and before.state.is_open
     if before is not None and is_open and before.provider is not None:
         return None

@@ -109,7 +109,8 @@ async def _find_connection(conn: Conn, account_id: UUID, domain: Domain) -> Conn
         found = await registrars.get_connection(conn, account_id=account_id, connection_id=domain.connection_id)
     except registrars.NotConnected:
         return None
-    return None if found.is_manual or found.disconnected_at is not None else found
+    is_open = found.is_enabled and not found.is_manual and found.disconnected_at is None
+    return found if is_open else None
 
 
 def _is_fresh(said: Observation | None) -> bool:

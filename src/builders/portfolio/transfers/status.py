@@ -19,6 +19,7 @@ from builders.portfolio.registrars.records import (
 from builders.portfolio.registrars.service import RegistrarFailure
 from builders.portfolio.transfers import rules, states, store
 from builders.portfolio.transfers.events import list_events, transfer_data
+from builders.portfolio.transfers.facts import is_outdated
 from builders.portfolio.transfers.moves import merge_move, move_of_registrar, move_of_registry
 from builders.portfolio.transfers.records import (
     Known,
@@ -85,7 +86,13 @@ def advance(situation: Situation, answer: Answer | None, *, now: datetime) -> Kn
     for said in (situation.listing, answer):
         if said is not None:
             known = _hear(known, said, domain=domain, now=now)
-    registered = move_of_registry(domain, situation.registry, before=known.move, now=now)
+    registered = move_of_registry(
+        domain,
+        situation.registry,
+        before=known.move,
+        now=now,
+        is_outdated=is_outdated(situation.registry, known.observation),
+    )
     known = replace(known, move=merge_move(known.move, registered, domain=domain, code=known.code, now=now))
     eligibility = replace(situation, known=known).decide(now=now)
     state = states.find_state(known.move, known.code, eligibility, now=now)
