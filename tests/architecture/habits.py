@@ -12,9 +12,9 @@ BROAD = {"Exception", "BaseException"}
 MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/kit/http/middleware.py:__call__": "the edge of HTTP: the client gets a 500, the log the trace",
     "builders/kit/db/group_commit.py:_write_some": "one bad row must fail alone, whatever is bad about it",
-    "builders/sandbox/runner.py:_advance": "a batch that always fails would bar its account for ever",
+    "builders/sandbox/promotion/run.py:_advance": "a batch that always fails would block its account forever",
     "builders/sandbox/jobs.py:finish": "an end that always fails would do so too, and is abandoned",
-    "builders/sandbox/finishing.py:give_up": "whatever is wrong with one part of an end, the promotion must end",
+    "builders/sandbox/promotion/complete.py:abandon": "the promotion ends, whatever fails in one part",
     "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",
     "builders/portfolio/imports/jobs.py:run_import": "an import that always fails must end, to be undone",
     "builders/portfolio/registrars/jobs.py:sync_registrar": "a sync that always fails must end, for the next one",

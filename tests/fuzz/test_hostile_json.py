@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from builders.sandbox.wishes import MAX_BYTES
+from builders.sandbox.manifest import MAX_BYTES
 from tests.fuzz.served import Served
 from tests.fuzz.wire import CLOSE, PATIENCE_S, Answer, answers, ask
 

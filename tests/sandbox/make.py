@@ -12,10 +12,11 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.jobs import queue
 from builders.kit.values import ids
-from builders.sandbox import beginning, service as sandbox
-from builders.sandbox.means import Means
-from builders.sandbox.records import Order, Promotion
+from builders.sandbox import service as sandbox
+from builders.sandbox.promotion import start
+from builders.sandbox.records import Promotion, PromotionRequest
 from builders.sandbox.schemas.promotion import SandboxPromoteRequest
+from builders.sandbox.service import RunParameters
 from tests.cast import Client, Person
 
 PLAN, PROMOTE, STATUS = "/v1/sandbox/plan", "/v1/sandbox/promote", "/v1/sandbox/status"
@@ -185,11 +186,11 @@ async def events(conn: Conn, person: Person) -> list[tuple[str, Json]]:
 
 async def begin(database: Database, person: Person, planned: Json, **members: object) -> UUID:
     """A promotion as it stands when its process dies at once: begun, its names held, nothing done yet. Its id."""
-    promotion_id, _ = await beginning.begin(
+    promotion_id, _ = await start.start(
         database,
         outbound=person.service.api.state.outbound,
         account_id=person.account.id,
-        order=_order(order(planned, **members)),
+        request=_request(order(planned, **members)),
         actor=OPERATOR,
     )
     return promotion_id
@@ -200,19 +201,19 @@ async def run(database: Database, person: Person, body: Json) -> Promotion:
     return await sandbox.promote(
         database,
         account_id=person.account.id,
-        order=_order(body),
+        request=_request(body),
         actor=OPERATOR,
         outbound=person.service.api.state.outbound,
-        means=means(person),
+        parameters=parameters(person),
     )
 
 
-def means(person: Person) -> Means:
+def parameters(person: Person) -> RunParameters:
     """What the service promotes with."""
     state = person.service.api.state
-    return Means.of(state.settings, state.keyring)
+    return RunParameters.of(state.settings, state.keyring)
 
 
-def _order(body: Json) -> Order:
+def _request(body: Json) -> PromotionRequest:
     request = SandboxPromoteRequest.model_validate(body)
-    return request.order(ids.parse(request.plan_id))
+    return request.request(ids.parse(request.plan_id))

@@ -13,7 +13,19 @@ from builders.kit.http.etags import WriteCondition
 from builders.sandbox import service as sandbox
 from tests.cast import Client, Person
 from tests.kit.db.locks import waiting
-from tests.sandbox.make import PROMOTE, Domains, Json, alias, apply, begin, findings, means, order, plan, promote
+from tests.sandbox.make import (
+    PROMOTE,
+    Domains,
+    Json,
+    alias,
+    apply,
+    begin,
+    findings,
+    order,
+    parameters,
+    plan,
+    promote,
+)
 
 ALIASES = "/v1/aliases"
 LOOP = "destination_loop"
@@ -43,7 +55,9 @@ async def going_round(database: Database, person: Person) -> set[str]:
 
 async def finish(database: Database, person: Person, promotion_id: UUID) -> Json:
     """Goes on with a promotion whose process died; as its owner reads it."""
-    await sandbox.finish(database, account_id=person.account.id, promotion_id=promotion_id, means=means(person))
+    await sandbox.run_promotion(
+        database, account_id=person.account.id, promotion_id=promotion_id, parameters=parameters(person)
+    )
     read: Json = (await person.get(f"/v1/sandbox/promotions/{promotion_id}")).json()
     return read
 

@@ -11,14 +11,15 @@ from builders.invoices import service as invoices
 from builders.invoices.records import InvoiceStatus
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock
-from builders.sandbox import promotion as promotions, runner, service as sandbox
-from builders.sandbox.kinds.work import Work
-from builders.sandbox.records import Ground, Plan
+from builders.sandbox import service as sandbox
+from builders.sandbox.promotion import batches as promotions, run
+from builders.sandbox.records import Plan, TargetAccount
+from builders.sandbox.resources.execution import Batch
 from tests.cast import Person
 from tests.invoices.make import usd
 from tests.profile.make import Office, text
 from tests.sandbox.billed import COOLED_OFF, issued, pay
-from tests.sandbox.make import PROMOTE, alias, apply, begin, findings, means, order, plan, promote
+from tests.sandbox.make import PROMOTE, alias, apply, begin, findings, order, parameters, plan, promote
 
 
 async def test_a_mistaken_claim_is_undone_and_the_rest_is_issued_again(
@@ -194,14 +195,14 @@ async def test_a_claim_that_is_undone_before_its_promotion_ends_is_not_billed(
     planned = await plan(alice, alias(f"ada@{domain}"), alias(f"grace@{domain}"))
     promotion_id = await begin(database, alice, planned)
     async with database.transaction() as inside:
-        found = await runner.get(inside, account_id=alice.account.id, promotion_id=promotion_id)
-        tasks = promotions.tasks(await _plan(inside, alice, found.plan_id), found.steps)
-        work = Work(
-            ground=Ground(account_id=alice.account.id),
+        found = await run.read_promotion(inside, account_id=alice.account.id, promotion_id=promotion_id)
+        tasks = promotions.list_tasks(await _plan(inside, alice, found.plan_id), found.steps)
+        work = Batch(
+            target=TargetAccount(account_id=alice.account.id),
             manifest="acme-mail",
             tasks=tasks,
-            means=means(alice),
-            made=runner.made(found.steps),
+            parameters=parameters(alice),
+            made=run.list_made(found.steps),
         )
         await promotions.execute(inside, work, undone=frozenset())
         await inside.execute(

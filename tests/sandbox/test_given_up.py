@@ -14,7 +14,7 @@ from builders.kit.errors import DatabaseBusy
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.sandbox import jobs as sandbox_jobs, runner
+from builders.sandbox import jobs as sandbox_jobs, service as sandbox
 from tests.cast import Person
 from tests.sandbox.make import PROMOTE, Json, alias, begin, crew, events, order, plan, promote, steps
 
@@ -202,7 +202,7 @@ async def test_a_busy_database_is_no_reason(
     begun = await begin(database, alice, planned)
     await begin(database, bob, his)
     with monkeypatch.context() as failing:
-        failing.setattr(runner, "run", busy)
+        failing.setattr(sandbox, "run_promotion", busy)
         await worker.try_the_last_time(alice)
     assert (await alice.get(f"/v1/sandbox/promotions/{begun}")).json()["status"] == "running"
     await worker.resume()

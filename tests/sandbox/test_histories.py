@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.wishes import Manifest
+from builders.sandbox.manifest import Manifest
 from tests.conftest import MakePerson
 from tests.sandbox.make import Domains, Json, alias, events, manifest, order, plan, promote
 from tests.sandbox.worlds import DOMAINS, manifests

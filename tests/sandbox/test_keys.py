@@ -54,7 +54,7 @@ async def test_an_adopted_name_takes_the_key_of_one_that_has_another_now(alice: 
 
 
 async def test_a_key_is_not_turned_from_a_lost_name_to_one_that_is_there(alice: Person, domain: str) -> None:
-    """It would be a release and a rename in one; who means both says so with a key of its own."""
+    """It would be a release and a rename in one; who parameters both says so with a key of its own."""
     await apply(alice, alias(f"ada@{domain}", key="one"), alias(f"grace@{domain}", key="two"))
     for prune in (False, True):
         planned = await plan(alice, alias(f"grace@{domain}", key="one"), prune=prune)

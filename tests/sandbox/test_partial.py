@@ -7,8 +7,9 @@ import pytest
 from builders.aliases import service as aliases
 from builders.kit.db.connections import Conn, Database
 from builders.kit.values import clock, ids
-from builders.sandbox import runner, service as sandbox
-from builders.sandbox.promotion import UNEXPECTED
+from builders.sandbox import service as sandbox
+from builders.sandbox.promotion import run
+from builders.sandbox.promotion.batches import UNEXPECTED
 from builders.sandbox.store import steps as journal
 from tests.cast import Person
 from tests.sandbox.make import (
@@ -269,7 +270,7 @@ async def test_what_another_runner_has_done_meanwhile_stops_nothing(
     planned = await plan(alice, alias(f"ada@{domain}"))
     begun = await begin(database, alice, planned)
     async with database.connection() as reading:
-        promotion = await runner.get(reading, account_id=alice.account.id, promotion_id=begun)
+        promotion = await run.read_promotion(reading, account_id=alice.account.id, promotion_id=begun)
         found = await sandbox.get_plan(reading, account_id=alice.account.id, plan_id=promotion.plan_id)
     skipped: list[object] = []
 
@@ -277,7 +278,7 @@ async def test_what_another_runner_has_done_meanwhile_stops_nothing(
         skipped.append(named)
 
     monkeypatch.setattr(journal, "skip_steps", skip)
-    await runner._fail(database, found, promotion, {7: UNEXPECTED})  # of a batch that was done since
+    await run._fail(database, found, promotion, {7: UNEXPECTED})  # of a batch that was done since
     assert skipped == []
     assert (await promote(alice, planned))["status"] == "succeeded"
 

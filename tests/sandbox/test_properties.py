@@ -5,9 +5,9 @@ import json
 from hypothesis import event, given, strategies as st
 
 from builders.kit.values import ids
-from builders.sandbox import plan
+from builders.sandbox.manifest import Manifest
+from builders.sandbox.planning import digest
 from builders.sandbox.records import ACTIONS, ActionKind
-from builders.sandbox.wishes import Manifest
 from tests.sandbox.worlds import OURS, World, manifests, name_of, thoroughly, worlds
 
 ALICE, BOB = ids.new(), ids.new()
@@ -95,8 +95,8 @@ def test_whatever_is_left_out_and_stays_is_warned_of(world: World, manifest: Man
 def test_the_same_world_and_manifest_have_the_same_plan(world: World, manifest: Manifest) -> None:
     first, second = world.draft(manifest), world.draft(manifest)
     assert first == second
-    assert plan.digest(ALICE, manifest, first.actions) == plan.digest(ALICE, manifest, second.actions)
-    assert plan.digest(ALICE, manifest, first.actions) != plan.digest(BOB, manifest, first.actions)
+    assert digest.digest(ALICE, manifest, first.actions) == digest.digest(ALICE, manifest, second.actions)
+    assert digest.digest(ALICE, manifest, first.actions) != digest.digest(BOB, manifest, first.actions)
 
 
 @thoroughly
@@ -106,7 +106,7 @@ def test_another_world_or_manifest_is_another_digest(
 ) -> None:
     one, two = world.draft(manifest), (other_world or world).draft(other)
     same = bound(manifest, one.actions) == bound(other, two.actions)
-    assert (plan.digest(ALICE, manifest, one.actions) == plan.digest(ALICE, other, two.actions)) == same
+    assert (digest.digest(ALICE, manifest, one.actions) == digest.digest(ALICE, other, two.actions)) == same
 
 
 def bound(manifest: Manifest, actions: tuple[object, ...]) -> str:

@@ -9,12 +9,12 @@ from hypothesis import event, given, strategies as st
 from builders.domains.records import AccountDomain, AccountDomainStatus, DnsHealth, DomainProof, DomainSource
 from builders.kit.values import clock, ids
 from builders.projects.records import Project
-from builders.sandbox import plan
-from builders.sandbox.kinds.live import Live
-from builders.sandbox.promotion import STAGES
+from builders.sandbox import planner
+from builders.sandbox.manifest import GENERATE, DesiredDomain, DesiredWebhook, Manifest, OnConflict
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, ActionKind, Draft, Kind
 from builders.sandbox.views import DomainView, ProjectView, WebhookView
-from builders.sandbox.wishes import GENERATE, DomainWish, Manifest, OnConflict, WebhookWish
 from builders.webhooks.service import ManagedDestination
 from tests.sandbox.worlds import thoroughly
 
@@ -90,11 +90,11 @@ def domain(name: str, manifest: str | None, key: str | None) -> AccountDomain:
     )
 
 
-EMPTY = Live(aliases=(), standings={}, domains={}, routes={})
+EMPTY = LiveState(aliases=(), standings={}, domains={})
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> Live:
+def lives(draw: st.DrawFn) -> LiveState:
     """Some of each, by our manifest, by another, or by none; keys are unique in a manifest."""
 
     def owned(names: Sequence[str]) -> list[tuple[str, str | None, str | None]]:
@@ -132,9 +132,9 @@ def project_wishes(draw: st.DrawFn, key: str, slug: str) -> ProjectView:
 
 
 @st.composite
-def webhook_wishes(draw: st.DrawFn, key: str, url: str) -> WebhookWish:
+def webhook_wishes(draw: st.DrawFn, key: str, url: str) -> DesiredWebhook:
     """A destination under a key."""
-    return WebhookWish(
+    return DesiredWebhook(
         key=key,
         label=draw(texts),
         url=url,
@@ -154,7 +154,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
         return list(zip(keys, some, strict=True))
 
     domains = [
-        DomainWish(key=key, domain=name, default_destination="a@example.net", catch_all=draw(st.booleans()))
+        DesiredDomain(key=key, domain=name, default_destination="a@example.net", catch_all=draw(st.booleans()))
         for key, name in keyed(NAMES)
     ]
     return Manifest(
@@ -168,11 +168,11 @@ def manifests(draw: st.DrawFn) -> Manifest:
     )
 
 
-def draft(live: Live, manifest: Manifest) -> Draft:
-    return plan.draft(manifest, [], live, plan.found(manifest, live))
+def draft(live: LiveState, manifest: Manifest) -> Draft:
+    return planner.diff(manifest, [], live, planner.resolve_references(manifest, live))
 
 
-def after(live: Live, actions: Sequence[Action]) -> Live:
+def after(live: LiveState, actions: Sequence[Action]) -> LiveState:
     """The state when all of it is done, stage by stage as a promotion does it; slugs and keys stay unique."""
     projects = {each.id: each for each in live.projects}
     webhooks = {each.id: each for each in live.webhooks}
@@ -220,7 +220,7 @@ def _do(
 
 @thoroughly
 @given(lives(), manifests())
-def test_a_promoted_plan_is_the_wish_and_planning_again_is_empty(live: Live, manifest: Manifest) -> None:
+def test_a_promoted_plan_is_the_wish_and_planning_again_is_empty(live: LiveState, manifest: Manifest) -> None:
     drafted = draft(live, manifest)
     event("blocked" if drafted.errors else "ready")
     if drafted.errors:
@@ -244,7 +244,7 @@ def test_a_promoted_plan_is_the_wish_and_planning_again_is_empty(live: Live, man
 
 @thoroughly
 @given(lives(), manifests())
-def test_only_what_the_manifest_managed_is_given_up(live: Live, manifest: Manifest) -> None:
+def test_only_what_the_manifest_managed_is_given_up(live: LiveState, manifest: Manifest) -> None:
     drafted = draft(live, manifest)
     owners = {each.id: each.manifest for each in live.projects} | {
         each.id: each.manifest for each in live.webhooks
@@ -261,7 +261,7 @@ def test_only_what_the_manifest_managed_is_given_up(live: Live, manifest: Manife
 
 @thoroughly
 @given(lives(), manifests())
-def test_every_resource_has_one_action_or_an_error(live: Live, manifest: Manifest) -> None:
+def test_every_resource_has_one_action_or_an_error(live: LiveState, manifest: Manifest) -> None:
     drafted = draft(live, manifest)
     wished = (
         {f"project.{wish.key}" for wish in manifest.projects}

@@ -13,7 +13,7 @@ from builders.kit.db.connections import Conn, Database
 from builders.sandbox import service as sandbox
 from tests.cast import Person, make_person
 from tests.kit.db.locks import waiting
-from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, crew, events, means, order, plan
+from tests.sandbox.make import PROMOTE, Json, alias, apply, begin, crew, events, order, parameters, plan
 
 MANY = 200
 TRIES = 50
@@ -132,7 +132,10 @@ async def test_a_promotion_under_way_is_gone_on_with_by_one_at_a_time(
     owner = {"account_id": alice.account.id, "promotion_id": begun}
     async with database.transaction() as own:  # in the way of whoever ends it, until all are there
         await own.execute("SELECT FROM sandbox_plans WHERE id = %s FOR UPDATE", [planned["id"]])
-        asked = [asyncio.ensure_future(sandbox.finish(database, **owner, means=means(alice))) for _ in range(5)]
+        asked = [
+            asyncio.ensure_future(sandbox.run_promotion(database, **owner, parameters=parameters(alice)))
+            for _ in range(5)
+        ]
         while await waiting(conn) < len(asked):
             pass
     promotions = await asyncio.gather(*asked)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders.app import Service
-from builders.sandbox.store import rehearsals
+from builders.sandbox.store import promotions
 from tests.cast import Person
 from tests.sandbox.make import Domains, alias, manifest
 from tests.sandbox.simulating import ask
@@ -18,14 +18,14 @@ async def test_who_waits_for_a_rehearsal_keeps_no_connection(
 ) -> None:
     wanted = manifest([alias(f"ada@{await domains()}")])
     begun, end = asyncio.Event(), asyncio.Event()
-    take_turn = rehearsals.take_turn
+    take_turn = promotions.lock_account
 
     async def take(*args: Any, **options: Any) -> None:
         await take_turn(*args, **options)
         begun.set()
         await end.wait()
 
-    monkeypatch.setattr(rehearsals, "take_turn", take)
+    monkeypatch.setattr(promotions, "lock_account", take)
     asked = [asyncio.create_task(ask(alice, type="manifest", manifest=wanted)) for _ in range(6)]
     asked += [asyncio.create_task(ask(alice, type="reset")) for _ in range(6)]
     await begun.wait()

@@ -8,9 +8,9 @@ from builders.app import Service
 from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.sandbox import service as sandbox
-from builders.sandbox.means import Means
 from builders.sandbox.records import OnError
 from builders.sandbox.schemas.manifest import SandboxManifest
+from builders.sandbox.service import RunParameters
 from tests.cast import Client, Person
 from tests.kit.outbound.receivers import Receiver
 from tests.profile.make import Office
@@ -198,7 +198,7 @@ async def test_a_thousand_names_are_as_many_statements_as_ten(
                 script=sandbox.Script(
                     manifest=wanted.manifest(), fail_at={}, on_error=OnError.STOP, persist=False, actor=OPERATOR
                 ),
-                means=Means.of(state.settings, state.keyring),
+                parameters=RunParameters.of(state.settings, state.keyring),
             )
         assert len(found.steps) == count
         counted.append(wire.statements())

@@ -96,7 +96,7 @@ async def test_a_rehearsal_of_another_process_is_waited_for_and_goes_too(
     alice: Person, conn: Conn, database: Database, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = whole(projects=[{"key": "shop", "name": "Shop"}], aliases=[alias(f"ada@{domain}", project="shop")])
-    tell, resets = rehearsal._tell, []
+    tell, resets = rehearsal._publish, []
 
     async def reset() -> Cleared:
         async with database.transaction() as other:
@@ -108,7 +108,7 @@ async def test_a_rehearsal_of_another_process_is_waited_for_and_goes_too(
             pass
         await tell(*args)
 
-    monkeypatch.setattr(rehearsal, "_tell", meanwhile)
+    monkeypatch.setattr(rehearsal, "_publish", meanwhile)
     await simulate(alice, type="manifest", manifest=wanted, persist=True)
 
     cleared = await resets[0]

@@ -15,10 +15,10 @@ import pytest
 from builders.kit.db.connections import Database
 from builders.kit.http.callers import OPERATOR
 from builders.sandbox import service as sandbox
-from builders.sandbox.records import Ground, Plan
+from builders.sandbox.records import Plan, TargetAccount
 from builders.sandbox.schemas.manifest import SandboxManifest
 from tests.cast import Person
-from tests.sandbox.make import alias, crew, manifest, means, order, run
+from tests.sandbox.make import alias, crew, manifest, order, parameters, run
 
 FEW, MANY, MOST = 200, 2000, 12
 
@@ -79,7 +79,7 @@ async def planned(person: Person, database: Database, name: str, names: list[dic
     return await sandbox.make_plan(
         database,
         outbound=person.service.api.state.outbound,
-        ground=Ground(account_id=person.account.id),
+        target=TargetAccount(account_id=person.account.id),
         manifest=body.manifest(),
         cooling_off=timedelta(hours=24),
         actor=OPERATOR,
@@ -90,5 +90,5 @@ async def promoted(person: Person, database: Database, plan: Plan) -> None:
     consent = {"id": str(plan.id), "digest": plan.digest, "confirm_deletes": 0}
     begun = await run(database, person, order(consent))
     owner = {"account_id": person.account.id, "promotion_id": begun.id}
-    ended = await sandbox.finish(database, **owner, means=means(person))
+    ended = await sandbox.run_promotion(database, **owner, parameters=parameters(person))
     assert {step.status for step in ended.steps} == {"succeeded"}

@@ -13,10 +13,10 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.process.settings import Settings
 from builders.sandbox import service as sandbox
-from builders.sandbox.records import Ground, OnError, Order, Plan, Promotion, PromotionStatus
+from builders.sandbox.records import OnError, Plan, Promotion, PromotionRequest, PromotionStatus, TargetAccount
 from builders.sandbox.schemas.manifest import SandboxManifest
 from tests.cast import Person
-from tests.sandbox.make import Json, alias, crew, manifest, means
+from tests.sandbox.make import Json, alias, crew, manifest, parameters
 
 # What the frontend sends to have something executed: a simple query, or a portal of the extended protocol.
 SENT = re.compile(r"^F\t\d+\t(?:Query|Execute)\b", re.MULTILINE)
@@ -58,7 +58,7 @@ class Counted:
 
     def __init__(self, database: Database, wire: Wire, person: Person) -> None:
         self.database, self.wire, self.person = database, wire, person
-        self.ground = Ground(account_id=person.account.id)
+        self.target = TargetAccount(account_id=person.account.id)
         self.outbound = person.service.api.state.outbound
 
     async def plan(self, body: Json) -> tuple[Plan, int]:
@@ -69,7 +69,7 @@ class Counted:
             plan = await sandbox.make_plan(
                 self.database,
                 outbound=self.outbound,
-                ground=self.ground,
+                target=self.target,
                 manifest=wanted,
                 cooling_off=timedelta(hours=24),
                 actor=OPERATOR,
@@ -77,7 +77,7 @@ class Counted:
         return plan, self.wire.statements()
 
     async def promote(self, plan: Plan) -> tuple[Promotion, int]:
-        order = Order(
+        order = PromotionRequest(
             plan_id=plan.id,
             digest=plan.digest,
             confirm_deletes=plan.removals,
@@ -91,17 +91,17 @@ class Counted:
             promotion = await sandbox.promote(
                 self.database,
                 outbound=self.outbound,
-                account_id=self.ground.account_id,
-                order=order,
+                account_id=self.target.account_id,
+                request=order,
                 actor=OPERATOR,
-                means=means(self.person),
+                parameters=parameters(self.person),
             )
             if promotion.status is PromotionStatus.RUNNING:  # a large one, which a job would do
-                promotion = await sandbox.finish(
+                promotion = await sandbox.run_promotion(
                     self.database,
-                    account_id=self.ground.account_id,
+                    account_id=self.target.account_id,
                     promotion_id=promotion.id,
-                    means=means(self.person),
+                    parameters=parameters(self.person),
                 )
         assert promotion.status is PromotionStatus.SUCCEEDED
         return promotion, self.wire.statements()

@@ -13,14 +13,13 @@ from builders.aliases.records import Alias, AliasStatus, Name, PriceInterval, Re
 from builders.catalog.records import Assets, CatalogDomain, DomainStatus, MailMode, Price, PriceTier
 from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
-from builders.sandbox import plan
-from builders.sandbox.kinds import alias_judging
-from builders.sandbox.kinds.alias_judging import Directory
-from builders.sandbox.kinds.live import Live
-from builders.sandbox.promotion import STAGES
+from builders.sandbox import planner
+from builders.sandbox.manifest import DesiredAlias, Manifest, OnConflict
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.promotion.batches import STAGES
 from builders.sandbox.records import Action, Draft
+from builders.sandbox.resources.aliases import names
 from builders.sandbox.views import AliasView
-from builders.sandbox.wishes import AliasWish, Manifest, OnConflict
 
 LOCAL_PARTS = ("ada", "grace", "linus", "alan", "norman")
 KEYS = ("one", "two", "three", "four")
@@ -72,11 +71,10 @@ class World:
 
     def draft(self, manifest: Manifest) -> Draft:
         """The plan for a manifest."""
-        known = Directory(domains=DOMAINS)
-        routes = {alias.name: tuple(known.names(alias.destinations)) for alias in self.aliases}
-        live = Live(aliases=self.aliases, standings=self.standings, domains=DOMAINS, routes=routes)
-        foundation = plan.found(manifest, live)
-        return plan.draft(manifest, alias_judging.judge(manifest, known, foundation.homes), live, foundation)
+        live = LiveState(aliases=self.aliases, standings=self.standings, domains=DOMAINS)
+        references = planner.resolve_references(manifest, live)
+        resolved = names.resolve(manifest, references.domains, references.projects)
+        return planner.diff(manifest, resolved, live, references)
 
     def after(self, manifest: Manifest, actions: Sequence[Action]) -> "World":
         """The world when all of it is done, kind by kind as a promotion does it; keys and names stay unique."""
@@ -181,7 +179,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
     for key, name in zip(keys, names, strict=True):
         local_part = draw(st.one_of(*[spellings(name.key)] * 19, st.just("postmaster")))
         wishes.append(
-            AliasWish(
+            DesiredAlias(
                 key=key,
                 domain=name.domain,
                 local_part=local_part,
@@ -200,6 +198,6 @@ def manifests(draw: st.DrawFn) -> Manifest:
     )
 
 
-def name_of(wish: AliasWish) -> Name:
+def name_of(wish: DesiredAlias) -> Name:
     """Where a wish is unique."""
     return Name(wish.domain, aliases.judge(wish.local_part, domain=wish.domain).key)

@@ -1,4 +1,4 @@
-"""What the sandbox tells."""
+"""The events of the sandbox."""
 
 from typing import Annotated
 from uuid import UUID
@@ -18,7 +18,7 @@ class PlanData(BaseModel):
 
 
 class PromotionData(BaseModel):
-    """How a promotion ended."""
+    """The result of a promotion."""
 
     id: Annotated[UUID, Field(description="Identifier of the promotion.")]
     plan_id: Annotated[UUID, Field(description="The plan that was executed.")]

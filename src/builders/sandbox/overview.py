@@ -1,4 +1,4 @@
-"""How the sandbox stands for an account: what is open, and what the sandbox account has."""
+"""The overview of an account's sandbox: open plans, running promotions, contents of the sandbox account."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.values import clock
 from builders.projects import service as projects
-from builders.sandbox.store import overview as store, promotions
-from builders.sandbox.store.overview import OpenPlan
+from builders.sandbox.store import plans, promotions
+from builders.sandbox.store.plans import OpenPlan
 from builders.webhooks import service as webhooks
 
 NEWEST = 5  # open plans that are named
@@ -18,7 +18,7 @@ NEWEST = 5  # open plans that are named
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """How much the sandbox account has."""
+    """The number of resources of the sandbox account."""
 
     aliases: int
     projects: int
@@ -27,7 +27,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """How the sandbox stands."""
+    """The state of an account's sandbox."""
 
     plans_open: int
     promotions_running: int
@@ -37,18 +37,18 @@ class Overview:
 
 
 async def get_overview(conn: Conn, *, account_id: UUID) -> Overview:
-    """How the sandbox of a real account stands; six statements."""
+    """Return the overview of a real account's sandbox, in six statements."""
     account = await identity.get_account(conn, account_id=account_id)
-    now, twin_id = clock.now(), account.sandbox_id
+    now, sandbox_id = clock.now(), account.sandbox_id
     plans_open, running = await promotions.count_open(conn, account_id=account_id, now=now)
     return Overview(
         plans_open=plans_open,
         promotions_running=running,
         email_verified=account.email_verified_at is not None,
-        open_plans=await store.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
+        open_plans=await plans.list_open(conn, account_id=account_id, limit=NEWEST, now=now),
         sandbox=Contents(
-            aliases=await aliases.count(conn, account_id=twin_id),
-            projects=await projects.count(conn, account_id=twin_id),
-            webhooks=await webhooks.count_destinations(conn, account_id=twin_id),
+            aliases=await aliases.count(conn, account_id=sandbox_id),
+            projects=await projects.count(conn, account_id=sandbox_id),
+            webhooks=await webhooks.count_destinations(conn, account_id=sandbox_id),
         ),
     )

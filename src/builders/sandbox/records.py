@@ -1,4 +1,4 @@
-"""What crosses the door of the sandbox."""
+"""Records of the sandbox."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field, TypeAdapter
 
 from builders.aliases.records import LIVE, PriceInterval
 from builders.kit.values.money import Money
-from builders.sandbox.error_codes import StepError
+from builders.sandbox.step_errors import StepError
 from builders.sandbox.views import View
 
 MOST_SHOWN = 100  # destinations of one promotion
@@ -19,7 +19,7 @@ PLAN_LIFE = timedelta(hours=24)  # to be promoted in
 
 
 class Kind(StrEnum):
-    """What a manifest can hold, in the order in which the kinds need each other."""
+    """Kinds of resources in a manifest, each after the kinds that it refers to."""
 
     PROJECT = "project"
     DOMAIN = "domain"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 class ActionKind(StrEnum):
-    """What a plan does to a resource, in the order in which a promotion does it."""
+    """What a plan does to a resource, in the sequence of a promotion."""
 
     UPDATE = "update"
     ADOPT = "adopt"
@@ -39,7 +39,7 @@ class ActionKind(StrEnum):
 
 
 class PlanStatus(StrEnum):
-    """Where a plan stands; `expired` is read off its expiry."""
+    """The status of a plan; `expired` follows from its expiry."""
 
     READY = "ready"
     EMPTY = "empty"
@@ -51,7 +51,7 @@ class PlanStatus(StrEnum):
 
 
 class PromotionStatus(StrEnum):
-    """Where a promotion stands."""
+    """The status of a promotion."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -60,7 +60,7 @@ class PromotionStatus(StrEnum):
 
 
 class StepStatus(StrEnum):
-    """Where a step of a promotion stands."""
+    """The status of a step."""
 
     PENDING = "pending"
     SUCCEEDED = "succeeded"
@@ -77,7 +77,7 @@ class Risk(StrEnum):
 
 
 class OnError(StrEnum):
-    """What a promotion does after a step that failed."""
+    """What a promotion does after a failed step."""
 
     STOP = "stop"
     CONTINUE = "continue"
@@ -93,7 +93,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a new name is unique."""
+    """By what a new name is unique."""
 
     domain: str
     local_part: str
@@ -104,7 +104,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
-    """A released name of the account whose paid period goes on when it is claimed again."""
+    """A released name of the account whose paid period continues when it is claimed again."""
 
     alias_id: UUID
     until: datetime | None  # None for what is paid once and kept
@@ -112,30 +112,30 @@ class Continued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
-    """Where the secret of a new webhook comes from: it is copied, or made when both are None."""
+    """The source of a new webhook's secret: a copy, or a new secret if both are None."""
 
-    copied_from: UUID | None = None  # a destination that is there
-    copied_from_address: str | None = None  # one that the plan makes
+    copied_from: UUID | None = None  # an existing destination
+    copied_from_address: str | None = None  # a destination that the plan creates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """Whose state is compared and changed: a live account's, or that of its sandbox twin for a rehearsal."""
+class TargetAccount:
+    """The account whose state is compared and changed: a live account, or its sandbox account for a rehearsal."""
 
     account_id: UUID
     realm: UUID = LIVE  # where names are unique
 
     @property
     def is_live(self) -> bool:
-        """Whether what happens here is real."""
+        """Return whether it is a live account."""
         return self.realm == LIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing that a plan does, with what must still be true when it is done.
+    """An action of a plan, with its preconditions.
 
-    Plans are stored: what is added has a default, and what was renamed is read by its old name too.
+    Plans are stored: a new field has a default, and a renamed field is read under its former name too.
     """
 
     address: str  # `KIND.KEY`
@@ -147,13 +147,13 @@ class Action:
     reason: str
     risk: Risk
     price: Price | None  # of a name that is claimed
-    # Of a resource that is there.
+    # Of an existing resource.
     resource_id: Annotated[UUID | None, Field(validation_alias=AliasChoices("resource_id", "alias_id"))]
     version: int | None  # that it must still have
     place: Place | None = None  # of a name that is claimed
-    after_unknown: tuple[str, ...] = ()  # members of `after` that are known only when it is done
-    requires: tuple[str, ...] = ()  # addresses of what must be done before
-    secret: Secret | None = None  # of a webhook that is made
+    after_unknown: tuple[str, ...] = ()  # fields of `after` that are known after the execution
+    requires: tuple[str, ...] = ()  # addresses of actions that come before
+    secret: Secret | None = None  # of a new webhook
     continues: Continued | None = None  # of a name that is claimed within its paid period
     undoable_until: datetime | None = None  # of a claim that the release undoes
 
@@ -168,7 +168,7 @@ class Finding:
     code: str
     address: str
     message: str
-    until: datetime | None = None  # until when what the message says holds, where that is a time
+    until: datetime | None = None  # until when the message is true, if that is limited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What planning found: the part of a plan that its digest covers, and the findings."""
+    """The actions of a plan, which its digest covers, and the findings."""
 
     actions: tuple[Action, ...]
     errors: tuple[Finding, ...]
@@ -203,14 +203,14 @@ class Plan:
     actions: Sequence[Action]
     errors: Sequence[Finding]
     warnings: Sequence[Finding]
-    created_by: str  # the id of a key, or how else the caller came
+    created_by: str  # the id of a key, or another kind of credentials
     created_at: datetime
     expires_at: datetime
-    manifest_digest: str | None = None  # None: stored before it was kept
+    manifest_digest: str | None = None  # None in plans of earlier versions
 
     @property
     def removals(self) -> int:
-        """How many resources it gives up."""
+        """Return how many resources the plan deletes or replaces."""
         return sum(each.action in {ActionKind.DELETE, ActionKind.REPLACE} for each in self.actions)
 
 
@@ -232,13 +232,13 @@ class PlanOverview:
 
     @property
     def is_promotable(self) -> bool:
-        """Whether it can be promoted still."""
+        """Return whether the plan can be promoted."""
         return self.status in {PlanStatus.READY, PlanStatus.EMPTY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One action on its way."""
+    """An action in execution."""
 
     position: int
     address: str
@@ -249,7 +249,7 @@ class Step:
     error: StepError | None
     finished_at: datetime | None
     invoice_id: UUID | None = None  # of what was claimed at a price
-    signing_secret: str | None = field(default=None, repr=False)  # never kept: of an answer, once
+    signing_secret: str | None = field(default=None, repr=False)  # not stored: in one response only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +263,7 @@ class BilledOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """The execution of a plan; there is one for a plan at most."""
+    """The execution of a plan; a plan has at most one."""
 
     id: UUID
     plan_id: UUID
@@ -274,21 +274,21 @@ class Promotion:
     started_at: datetime
     finished_at: datetime | None
     invoices: Sequence[BilledOn] = ()
-    error: StepError | None = None  # why it was given up, whatever became of its steps
-    unconfirmed: Sequence[str] = ()  # destinations of its names whose recipients have not agreed, up to MOST_SHOWN
-    unpaid: Sequence[BilledOn] = ()  # those of its invoices that are open
+    error: StepError | None = None  # why it was abandoned
+    unconfirmed: Sequence[str] = ()  # destinations that are not confirmed, up to MOST_SHOWN
+    unpaid: Sequence[BilledOn] = ()  # its open invoices
 
 
 class Abandoned(NamedTuple):
-    """A promotion that is to be gone on with."""
+    """A promotion to continue."""
 
     account_id: UUID
     promotion_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What the caller agreed to when asking for a promotion."""
+class PromotionRequest:
+    """A request to promote, with what the caller agreed to."""
 
     plan_id: UUID
     digest: str

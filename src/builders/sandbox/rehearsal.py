@@ -1,7 +1,7 @@
-"""A promotion rehearsed: planned on the sandbox account's own state and carried out there, all in one transaction.
+"""Rehearsals: a plan and its promotion in the sandbox account, in one transaction.
 
-The same planning and the same batches as a promotion's, without its journal: who watches sees how each step ended.
-Failures can be injected. Unless it is to stay, all of it is taken back at the end.
+Planning and batches are those of a promotion, without its journal: the response has the result of each step.
+Failures can be injected. Unless it is to persist, the transaction is rolled back.
 """
 
 from collections import Counter
@@ -22,35 +22,35 @@ from builders.kit.events import outbox
 from builders.kit.http.callers import Actor
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock, ids
-from builders.sandbox import finishing, planner, promotion as promotions, runner
-from builders.sandbox.error_codes import StepError
+from builders.sandbox import planner
 from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
-from builders.sandbox.gates import gate
-from builders.sandbox.kinds.doers import REFUSALS
-from builders.sandbox.kinds.work import Task, Work
-from builders.sandbox.means import Means
+from builders.sandbox.manifest import Manifest
+from builders.sandbox.promotion import batches, complete, run
+from builders.sandbox.promotion.batches import REFUSALS
+from builders.sandbox.promotion.locks import account_lock
 from builders.sandbox.records import (
     ActionKind,
-    Ground,
     OnError,
     Plan,
     PlanStatus,
     PromotionStatus,
     Step,
     StepStatus,
+    TargetAccount,
 )
-from builders.sandbox.store import rehearsals as store
-from builders.sandbox.wishes import Manifest
+from builders.sandbox.resources.execution import Batch, RunParameters, Task
+from builders.sandbox.step_errors import StepError
+from builders.sandbox.store import promotions as store
 from builders.webhooks import service as webhooks
 from builders.webhooks.service import ValidatedUrls
 
 INJECTED = "It was asked to fail here."
-HINTED = 5  # unknown addresses that are told what was meant; to look for it costs more than all the rest
+HINTED = 5  # unknown addresses with a suggestion, which takes longer than all the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """What is rehearsed."""
+    """What to rehearse."""
 
     manifest: Manifest
     fail_at: Mapping[str, str]  # error codes, by the address of an action
@@ -61,7 +61,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """An invoice that was made, or would be."""
+    """An invoice that was issued, or would be."""
 
     invoice: Invoice
     lines: Sequence[NewLine]
@@ -69,61 +69,61 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """How it went."""
+    """The result of a rehearsal."""
 
     plan: Plan
     persisted: bool
     on_error: OnError
-    status: PromotionStatus | None  # None for a plan with errors, which is not carried out
+    status: PromotionStatus | None  # None for a plan with errors, which is not executed
     steps: Sequence[Step]
     bills: Sequence[Bill]
 
 
 async def rehearse(
-    database: Database, *, outbound: Outbound, account_id: UUID, script: Script, means: Means
+    database: Database, *, outbound: Outbound, account_id: UUID, script: Script, parameters: RunParameters
 ) -> Rehearsal:
-    """Plans and promotes in the sandbox account of a real one; one rehearsal of an account at a time.
+    """Plan and promote in the sandbox account of a real one; one rehearsal of an account at a time.
 
-    Takes the database, since name servers are asked about the URLs of webhooks. Raises Invalid at `fail_at`, for
-    what the plan does not do, and ProjectArchived.
+    Take the database, since the URLs of webhooks are resolved outside a transaction. Raise Invalid at `fail_at`
+    for an action that the plan does not have, and ProjectArchived.
     """
-    urls = await webhooks.validate_urls(outbound, {wish.url for wish in script.manifest.webhooks})
-    async with gate(account_id), database.transaction() as conn:
-        return await _rehearse(conn, account_id=account_id, script=script, means=means, urls=urls)
+    urls = await webhooks.validate_urls(outbound, {desired.url for desired in script.manifest.webhooks})
+    async with account_lock(account_id), database.transaction() as conn:
+        return await _rehearse(conn, account_id=account_id, script=script, parameters=parameters, urls=urls)
 
 
 async def _rehearse(
-    conn: Conn, *, account_id: UUID, script: Script, means: Means, urls: ValidatedUrls
+    conn: Conn, *, account_id: UUID, script: Script, parameters: RunParameters, urls: ValidatedUrls
 ) -> Rehearsal:
-    twin_id = (await identity.get_account(conn, account_id=account_id)).sandbox_id
-    await store.take_turn(conn, account_id=twin_id)
-    ground = Ground(account_id=twin_id, realm=twin_id)
-    plan = await planner.draft(
+    sandbox_id = (await identity.get_account(conn, account_id=account_id)).sandbox_id
+    await store.lock_account(conn, account_id=sandbox_id)
+    target = TargetAccount(account_id=sandbox_id, realm=sandbox_id)
+    plan = await planner.make_plan(
         conn,
-        ground=ground,
+        target=target,
         manifest=script.manifest,
         actor=script.actor,
         urls=urls,
-        cooling_off=means.cooling_off,
+        cooling_off=parameters.cooling_off,
     )
     _check_addresses(plan, script.fail_at)
     rehearsal = Rehearsal(plan=plan, persisted=False, on_error=script.on_error, status=None, steps=(), bills=())
     if plan.status is PlanStatus.BLOCKED:
         return rehearsal
     async with conn.transaction():
-        steps = await _perform(conn, ground, plan, script, means)
+        steps = await _perform(conn, target, plan, script, parameters)
         counts = Counter(step.status for step in steps)
-        status = finishing.outcome(counts)
+        status = complete.outcome(counts)
         if script.persist:
-            await _tell(conn, plan, counts)
-        bills = await _bill(conn, plan, steps, means)
+            await _publish(conn, plan, counts)
+        bills = await _bill(conn, plan, steps, parameters)
         if not script.persist:
             raise Rollback
     return replace(rehearsal, persisted=script.persist, status=status, steps=steps, bills=bills)
 
 
 def _check_addresses(plan: Plan, fail_at: Mapping[str, str]) -> None:
-    """Raises Invalid for an address of nothing, or of what is not done."""
+    """Raise Invalid for an unknown address, and for one without a change."""
     known = {action.address: action.action for action in plan.actions}
     refused = {each.address for each in plan.errors}
     wrong: list[dict[str, Any]] = []
@@ -145,47 +145,51 @@ def _unknown(address: str, known: Sequence[str], loc: Sequence[str]) -> dict[str
     return error | ({"did_you_mean": close[0]} if close else {})
 
 
-async def _perform(conn: Conn, ground: Ground, plan: Plan, script: Script, means: Means) -> Sequence[Step]:
-    """Does the steps in their order; what fails, or is asked to, is taken out of its batch or ends it all."""
-    stage = _Stage(plan, script)
-    for group in promotions.groups(plan.actions):
-        batch = [each for each in stage.tasks if (each.action.kind, each.action.action) in group]
-        while batch and not stage.stopped:
-            work = Work(ground=ground, manifest=plan.manifest, tasks=batch, means=means, made=stage.made)
-            faults = stage.injected(batch) or await _execute(conn, plan, work, stage.undone)
-            stage.note(batch, faults)
-            batch = [each for each in batch if faults and each.position not in faults]
-    return stage.ended()
+async def _perform(
+    conn: Conn, target: TargetAccount, plan: Plan, script: Script, parameters: RunParameters
+) -> Sequence[Step]:
+    """Execute the steps in sequence; a failed or injected step leaves its batch, or ends the rehearsal."""
+    progress = _Progress(plan, script)
+    for group in batches.groups(plan.actions):
+        tasks = [each for each in progress.tasks if (each.action.kind, each.action.action) in group]
+        while tasks and not progress.stopped:
+            batch = Batch(
+                target=target, manifest=plan.manifest, tasks=tasks, parameters=parameters, made=progress.made
+            )
+            faults = progress.injected(tasks) or await _execute(conn, plan, batch, progress.undone)
+            progress.note(tasks, faults)
+            tasks = [each for each in tasks if faults and each.position not in faults]
+    return progress.ended()
 
 
-async def _execute(conn: Conn, plan: Plan, work: Work, undone: frozenset[str]) -> Mapping[int, StepError]:
-    """The faults of a batch, by position; none when all of it is done, else nothing of it was."""
+async def _execute(conn: Conn, plan: Plan, batch: Batch, undone: frozenset[str]) -> Mapping[int, StepError]:
+    """Execute a batch; return its faults by position. With a fault, nothing of the batch was done."""
     try:
         async with conn.transaction():
-            await promotions.execute(conn, work, undone=undone)
+            await batches.execute(conn, batch, undone=undone)
     except REFUSALS as refusal:
-        return runner.explain(plan, work.tasks, refusal)
+        return run.explain(plan, batch.tasks, refusal)
     return {}
 
 
-class _Stage:
-    """The steps, as they end one after the other."""
+class _Progress:
+    """The steps of a rehearsal and their results."""
 
     def __init__(self, plan: Plan, script: Script) -> None:
         self._script = script
-        self._steps = {step.position: step for step in promotions.steps(plan.actions)}
-        self.tasks = promotions.tasks(plan, list(self._steps.values()))
-        self.made = runner.made(list(self._steps.values()))
+        self._steps = {step.position: step for step in batches.new_steps(plan.actions)}
+        self.tasks = batches.list_tasks(plan, list(self._steps.values()))
+        self.made = run.list_made(list(self._steps.values()))
         self.undone: frozenset[str] = frozenset()
         self.stopped = False
 
     def injected(self, batch: Sequence[Task]) -> dict[int, StepError]:
-        """The faults that were asked for."""
+        """Return the injected faults of a batch, by position."""
         codes = {task.position: self._script.fail_at.get(task.action.address) for task in batch}
         return {at: StepError(code=code, message=INJECTED) for at, code in codes.items() if code}
 
     def note(self, batch: Sequence[Task], faults: Mapping[int, StepError]) -> None:
-        """Writes down how a batch ended: done, or some of it failed and nothing was done."""
+        """Record the result of a batch: all succeeded, or some failed and nothing was done."""
         ended = [task for task in batch if task.position in faults] if faults else batch
         for task in ended:
             fault = faults.get(task.position)
@@ -201,7 +205,7 @@ class _Stage:
             self.stopped = self._script.on_error is OnError.STOP
 
     def ended(self) -> list[Step]:
-        """All steps: what had nothing to do is done, and what nobody came to is skipped."""
+        """Return all steps; steps without a change have succeeded, steps that were not reached are skipped."""
         now = clock.now()
         left = {StepStatus.PENDING}
         return [
@@ -214,8 +218,8 @@ def _left(step: Step) -> StepStatus:
     return StepStatus.SUCCEEDED if step.action is ActionKind.NO_OP else StepStatus.SKIPPED
 
 
-async def _tell(conn: Conn, plan: Plan, counts: Mapping[StepStatus, int]) -> None:
-    """What a promotion tells when it ends, to the sandbox's webhooks."""
+async def _publish(conn: Conn, plan: Plan, counts: Mapping[StepStatus, int]) -> None:
+    """Publish the event of a completed promotion to the webhooks of the sandbox account."""
     data = PromotionData(
         id=ids.new(),
         plan_id=plan.id,
@@ -225,25 +229,25 @@ async def _tell(conn: Conn, plan: Plan, counts: Mapping[StepStatus, int]) -> Non
         skipped=counts.get(StepStatus.SKIPPED, 0),
         kinds=dict(Counter(action.kind for action in plan.actions)),
     )
-    whole = finishing.outcome(counts) is PromotionStatus.SUCCEEDED
+    whole = complete.outcome(counts) is PromotionStatus.SUCCEEDED
     event = PROMOTION_COMPLETED if whole else PROMOTION_FAILED
     await outbox.publish(conn, event, account_id=plan.account_id, data=data)
 
 
-async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], means: Means) -> Sequence[Bill]:
-    """An invoice in each currency for what was claimed; last, since who issues one next waits for our end."""
+async def _bill(conn: Conn, plan: Plan, steps: Sequence[Step], parameters: RunParameters) -> Sequence[Bill]:
+    """Issue an invoice in each currency for the claims; last, since the next issue waits for this transaction."""
     return [
         Bill(
             invoice=await invoices.issue(
                 conn,
                 account_id=plan.account_id,
                 is_test=True,
-                seller=means.seller,
+                seller=parameters.seller,
                 lines=list(priced.values()),
                 currency=currency,
-                due_at=clock.now() + means.payable_within,
+                due_at=clock.now() + parameters.payable_within,
             ),
             lines=list(priced.values()),
         )
-        for currency, priced in (await finishing.lines(conn, plan, steps)).items()
+        for currency, priced in (await complete.lines(conn, plan, steps)).items()
     ]

@@ -1,4 +1,4 @@
-"""The door of the sandbox."""
+"""The public interface of the sandbox."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -12,30 +12,35 @@ from builders.kit.values import clock
 from builders.projects.service import (
     ProjectArchived as ProjectArchived,
 )
-from builders.sandbox import (
-    beginning,
-    outstanding,
-    planner,
-    revealing,
-    runner,
-)
-from builders.sandbox.errors import PlanNotFound, PromotionNotFound
+from builders.sandbox import planner
+from builders.sandbox.errors import PlanNotFound
 from builders.sandbox.events import PLAN_CREATED, PlanData
-from builders.sandbox.gates import (
-    gate as gate,
-)
-from builders.sandbox.means import Means
+from builders.sandbox.manifest import Manifest
 from builders.sandbox.overview import (
     get_overview as get_overview,
 )
+from builders.sandbox.promotion import run, secrets, start
+from builders.sandbox.promotion.complete import (
+    abandon as abandon,
+)
+from builders.sandbox.promotion.locks import (
+    account_lock as account_lock,
+)
+from builders.sandbox.promotion.run import (
+    get_promotion as get_promotion,
+    run_promotion as run_promotion,
+)
+from builders.sandbox.promotion.start import (
+    FINISH as FINISH,
+    resume_abandoned as resume_abandoned,
+)
 from builders.sandbox.records import (
-    Abandoned,
-    Ground,
-    Order,
     Plan,
     PlanOverview,
     PlanStatus,
     Promotion,
+    PromotionRequest,
+    TargetAccount,
 )
 from builders.sandbox.rehearsal import (
     Script as Script,
@@ -44,48 +49,46 @@ from builders.sandbox.rehearsal import (
 from builders.sandbox.reset import (
     reset_account as reset_account,
 )
+from builders.sandbox.resources.execution import RunParameters as RunParameters
 from builders.sandbox.simulate import (
     check_names as check_names,
     simulate_event as simulate_event,
 )
-from builders.sandbox.store import plans as plan_store, promotions as store
-from builders.sandbox.wishes import Manifest
+from builders.sandbox.store import plans as plan_store
 from builders.webhooks import service as webhooks
 
-PLAN_KEPT = timedelta(days=30)
-ABANDONED = timedelta(minutes=2)
-ABANDONED_AT_ONCE = 1000
+PLAN_RETENTION = timedelta(days=30)
 
 
 async def make_plan(
     database: Database,
     *,
     outbound: Outbound,
-    ground: Ground,
+    target: TargetAccount,
     manifest: Manifest,
     actor: Actor,
     cooling_off: timedelta,
 ) -> Plan:
-    """A reviewable plan from the live state to the manifest; a few statements for any number of resources.
+    """Store and return a reviewable plan from the live state to the manifest; the number of statements is fixed.
 
-    A plan with errors is stored too, `blocked`, with all of them. Takes the database, since name servers are asked
-    about the URLs of webhooks. Publishes plan.created. Raises ProjectArchived.
+    A plan with errors is stored as `blocked`, with all of them. Take the database, since the URLs of webhooks are
+    resolved outside a transaction. Publish plan.created. Raise ProjectArchived.
     """
-    urls = await webhooks.validate_urls(outbound, [wish.url for wish in manifest.webhooks])
+    urls = await webhooks.validate_urls(outbound, [each.url for each in manifest.webhooks])
     async with database.transaction() as conn:
-        plan = await planner.draft(
-            conn, ground=ground, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off
+        plan = await planner.make_plan(
+            conn, target=target, manifest=manifest, actor=actor, urls=urls, cooling_off=cooling_off
         )
         await plan_store.insert_plan(conn, plan=plan)
-        news = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
-        await outbox.publish(conn, PLAN_CREATED, account_id=ground.account_id, data=news)
+        data = PlanData(id=plan.id, manifest=plan.manifest, status=plan.status)
+        await outbox.publish(conn, PLAN_CREATED, account_id=target.account_id, data=data)
     return plan
 
 
 async def list_plans(
     conn: Conn, *, account_id: UUID, page: PageRequest, status: PlanStatus | None = None
 ) -> Page[PlanOverview]:
-    """The account's plans without their actions, newest first."""
+    """Return a page of the account's plans without their actions, newest first."""
     found = await plan_store.list_plans(
         conn, account_id=account_id, status=status, before=page.before_id, limit=page.limit + 1, now=clock.now()
     )
@@ -93,7 +96,7 @@ async def list_plans(
 
 
 async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan:
-    """A plan of the account. Raises PlanNotFound."""
+    """Return a plan of the account. Raise PlanNotFound."""
     plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=plan_id)
     if plan is None:
         raise PlanNotFound
@@ -101,50 +104,39 @@ async def get_plan(conn: Conn, *, account_id: UUID, plan_id: UUID) -> Plan:
 
 
 async def promote(
-    database: Database, *, outbound: Outbound, account_id: UUID, order: Order, actor: Actor, means: Means
+    database: Database,
+    *,
+    outbound: Outbound,
+    account_id: UUID,
+    request: PromotionRequest,
+    actor: Actor,
+    parameters: RunParameters,
 ) -> Promotion:
-    """Executes a reviewed plan; called again, it goes on where it stopped and does nothing twice.
+    """Execute a reviewed plan. A repeated call continues where the promotion stopped, and repeats nothing.
 
-    With `resume` it also tries again what failed or was left out, as far as that still stands as planned. A large
-    one is given as it stands, while a job goes on with it. Secrets that were made are in the answer of the first
-    call after they were, and in no other.
+    With `resume` it also retries failed and skipped steps, unless what they depend on has changed. A large
+    promotion is returned as it stands, while a job continues it. New secrets are in one response only.
 
-    Takes the database, since each batch of steps is a transaction of its own. Raises PlanNotFound, PlanBlocked,
+    Take the database, since each batch of steps is a transaction. Raise PlanNotFound, PlanBlocked,
     PlanDigestMismatch, PlanExpired, ConfirmDeletesMismatch, TotalExceeded, PlanStale, EmailUnverified,
     PromotionRunning, ProjectArchived.
     """
-    promotion_id, is_large = await beginning.begin(
-        database, outbound=outbound, account_id=account_id, order=order, actor=actor
+    promotion_id, is_large = await start.start(
+        database, outbound=outbound, account_id=account_id, request=request, actor=actor
     )
     owner = {"account_id": account_id, "promotion_id": promotion_id}
-    if is_large:
-        async with database.connection() as conn:
-            promotion = await runner.get(conn, **owner)
-    else:
-        promotion = await runner.run(database, **owner, means=means)
+    promotion = None if is_large else await run_promotion(database, **owner, parameters=parameters)
     async with database.connection() as conn:
-        promotion = await outstanding.find_outstanding(conn, account_id=account_id, promotion=promotion)
-    return await revealing.reveal(database, account_id=account_id, promotion=promotion, keyring=means.keyring)
+        promotion = (
+            await run.add_outstanding(conn, account_id=account_id, promotion=promotion)
+            if promotion
+            else await get_promotion(conn, **owner)
+        )
+    return await secrets.reveal_secrets(
+        database, account_id=account_id, promotion=promotion, keyring=parameters.keyring
+    )
 
 
-async def get_promotion(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion:
-    """A promotion with its steps. Raises PromotionNotFound."""
-    promotion = await store.find_promotion(conn, account_id=account_id, promotion_id=promotion_id)
-    if promotion is None:
-        raise PromotionNotFound
-    return await outstanding.find_outstanding(conn, account_id=account_id, promotion=promotion)
-
-
-async def list_abandoned(conn: Conn) -> list[Abandoned]:
-    """Promotions that have been running for minutes, the longest first: their process died, most likely."""
-    return await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
-
-
-async def finish(database: Database, *, account_id: UUID, promotion_id: UUID, means: Means) -> Promotion:
-    """Goes on with a promotion until it has ended; one that has is given as it is. Raises PromotionNotFound."""
-    return await runner.run(database, account_id=account_id, promotion_id=promotion_id, means=means)
-
-
-async def prune(conn: Conn) -> int:
-    """Forgets plans of a month ago that were never promoted; their number."""
-    return await plan_store.prune_plans(conn, before=clock.now() - PLAN_KEPT)
+async def prune_plans(conn: Conn) -> int:
+    """Delete plans that are older than 30 days and were never promoted; return their number."""
+    return await plan_store.prune_plans(conn, before=clock.now() - PLAN_RETENTION)

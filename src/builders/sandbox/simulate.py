@@ -1,4 +1,4 @@
-"""Simulations: always in the sandbox account, whoever asks, and nothing outside it changes."""
+"""Simulations in the sandbox account; nothing outside it changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from builders.identity import service as identity
 from builders.kit.db.connections import Conn
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import ids
-from builders.sandbox.kinds import sites
+from builders.sandbox.planning.references import index_domains
 from builders.sandbox.records import Price
 from builders.webhooks import service as webhooks
 
@@ -22,7 +22,7 @@ from builders.webhooks import service as webhooks
 class Checked:
     """Whether the sandbox account could claim a name."""
 
-    address: str  # as it was asked for
+    address: str  # as it was sent
     reason: str
     message: str  # empty when the name is free
     normalized: str | None  # the address as it would be delivered to
@@ -30,12 +30,12 @@ class Checked:
 
     @property
     def available(self) -> bool:
-        """Nothing stands against it."""
+        """Return whether the name can be claimed."""
         return self.reason == Reason.OK
 
 
-async def find_twin(conn: Conn, *, account_id: UUID) -> UUID:
-    """The sandbox account of a real one. Raises AccountNotFound."""
+async def find_sandbox_id(conn: Conn, *, account_id: UUID) -> UUID:
+    """Return the sandbox account of a real one. Raise AccountNotFound."""
     return (await identity.get_account(conn, account_id=account_id)).sandbox_id
 
 
@@ -50,16 +50,16 @@ async def simulate_event(
     deliver: bool,
     seed: str | None,
 ) -> webhooks.Simulation:
-    """What the sandbox account's destinations would get of an event; `account_id` is the real account's.
+    """Return what the sandbox account's destinations would receive of an event; `account_id` is the real one's.
 
-    Raises Invalid at the members of the body, TooManyTests.
+    Raise Invalid at the members of the body, TooManyTests.
     """
-    twin_id = await find_twin(conn, account_id=account_id)
+    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
     named = None if webhook_id is None else ids.parse(webhook_id)
     return await webhooks.simulate(
         conn,
         keyring=keyring,
-        account_id=twin_id,
+        account_id=sandbox_id,
         event=event,
         overrides=overrides,
         destination_id=named,
@@ -69,17 +69,17 @@ async def simulate_event(
 
 
 async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str]) -> list[Checked]:
-    """Whether the sandbox account could claim each name, by the rules of a plan; four statements for any number.
+    """Return whether the sandbox account could claim each name, by the rules of a plan, in four statements.
 
-    Judged in the sandbox's own realm: who has a name outside it is not said, and does not count.
+    Only the sandbox's own realm counts: claims outside it are not disclosed.
     """
-    twin_id = await find_twin(conn, account_id=account_id)
+    sandbox_id = await find_sandbox_id(conn, account_id=account_id)
     parts = [
         (each.rpartition("@")[0], each.rpartition("@")[2]) if "@" in each else (each, "") for each in addresses
     ]
     labels = [catalog.find_a_label(domain) or domain for _, domain in parts]
-    own = await domains.find_domains(conn, account_id=twin_id, domains=labels)
-    known = sites.sites(await catalog.find_domains(conn, domains=labels), own, {})
+    own = await domains.find_domains(conn, account_id=sandbox_id, domains=labels)
+    known = index_domains(await catalog.find_domains(conn, domains=labels), own).domains
     rulings = [
         catalog.rule(local_part, known.get(label)) for (local_part, _), label in zip(parts, labels, strict=True)
     ]
@@ -88,7 +88,7 @@ async def check_names(conn: Conn, *, account_id: UUID, addresses: Sequence[str])
         for label, each in zip(labels, rulings, strict=True)
         if each.refusal is None
     }
-    standings = await aliases.look_up(conn, realm=twin_id, wanted=list(wanted.values()), account_id=twin_id)
+    standings = await aliases.look_up(conn, realm=sandbox_id, wanted=list(wanted.values()), account_id=sandbox_id)
     taken = {name: standing.reason for name, standing in standings.items()}
     return [
         _checked(address, ruling, taken.get(Name(label, ruling.verdict.key), Reason.OK))

@@ -1,4 +1,4 @@
-"""What a resource is before an action and after it."""
+"""The state of a resource before and after an action."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ class AliasView:
     enabled: bool
     note: str | None
     labels: Mapping[str, str]
-    project_id: UUID | None = None  # None too where the plan itself makes the project: see after_unknown
+    project_id: UUID | None = None  # None also if the plan creates the project: see after_unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,6 @@ View = AliasView | ProjectView | WebhookView | DomainView
 
 
 def changes(before: View, after: View) -> tuple[str, ...]:
-    """The names of what differs, in their order."""
+    """Return the names of the fields that differ, in their sequence."""
     names = (each.name for each in fields(before))
     return tuple(name for name in names if getattr(before, name) != getattr(after, name))

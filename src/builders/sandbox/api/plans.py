@@ -25,15 +25,14 @@ from builders.kit.http.routes import BEYOND_SPEC, Router
 from builders.kit.limits.policies import Policy, declare, rate_limit
 from builders.kit.values import ids
 from builders.sandbox import errors, service as sandbox
-from builders.sandbox.means import Means
-from builders.sandbox.records import Ground, Plan, PlanStatus
+from builders.sandbox.manifest import MAX_BYTES
+from builders.sandbox.records import Plan, PlanStatus, TargetAccount
 from builders.sandbox.replies import plans as replies, promotions as promotion_replies
 from builders.sandbox.replies.rendering import render, wants_text
 from builders.sandbox.replies.schema import ManifestSchemaReply
 from builders.sandbox.replies.views import Mask
 from builders.sandbox.schemas import manifest as schemas, promotion as promotion_schemas
-from builders.sandbox.service import ProjectArchived
-from builders.sandbox.wishes import MAX_BYTES
+from builders.sandbox.service import ProjectArchived, RunParameters
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])
 PromotionId = Annotated[
@@ -45,7 +44,7 @@ Writer = Annotated[Caller, needs("sandbox:write")]
 router.refuse("POST", "/plans", remedy="Make a plan of a manifest: POST /v1/sandbox/plan.")
 Promoter = Annotated[Caller, needs("sandbox:promote", fresh=True)]
 
-# A plan shows whether an address has a mailbox, masked: nobody should go through many of them.
+# A plan discloses whether an address has a mailbox, masked: the limit prevents enumeration.
 PER_UNIT = 200  # resources of a manifest
 PLAN = declare(
     Policy(name="plan", quota=60, window_s=60, by="account", counts="Plans, one for each 200 resources begun.")
@@ -68,14 +67,15 @@ REFUSALS = problems(
 
 
 def bounded(request: Request) -> None:
-    """Refuses a manifest that is too large for a plan, though other bodies may be larger."""
+    """Raise ManifestTooLarge for a manifest above the limit; other bodies can be larger."""
     if body_size(request) > MAX_BYTES:
         raise errors.ManifestTooLarge(
-            f"A manifest is larger than {MAX_BYTES} bytes.", next_action="Part it into manifests of other names."
+            f"A manifest is larger than {MAX_BYTES} bytes.",
+            next_action="Split it into several manifests.",
         )
 
 
-VARY = {"Vary": "Accept"}  # of answers that are JSON or text
+VARY = {"Vary": "Accept"}  # of responses in JSON or text
 Bounded = Annotated[None, Depends(bounded)]
 
 
@@ -87,7 +87,7 @@ async def charge_resources(
     await charge(request, policy, subject=account_id, units=units)
 
 
-# What follows a plan, for clients that can follow (OpenAPI 3.1, "Link Object").
+# The request that follows a plan, as a link (OpenAPI 3.1, "Link Object").
 PROMOTION: dict[int | str, dict[str, Any]] = {
     200: {
         "links": {
@@ -101,7 +101,7 @@ PROMOTION: dict[int | str, dict[str, Any]] = {
 
 
 def _shown(plan: Plan, caller: Caller, request: Request) -> ReplyWithHeaders | Response:
-    """The plan as the client wants it: as JSON, or like a diff; masked for a test key."""
+    """Return the plan as JSON or as a text like a diff, by the Accept header; masked for a test key."""
     mask = Mask(dependencies.keyring(request), caller.live_account_id) if caller.mode == "test" else None
     reply = replies.plan_reply(plan, mask=mask)
     if wants_text(request.headers.get("accept", "")):
@@ -140,7 +140,7 @@ async def make_plan(
     plan = await sandbox.make_plan(
         database,
         outbound=outbound,
-        ground=Ground(account_id=caller.live_account_id),
+        target=TargetAccount(account_id=caller.live_account_id),
         manifest=body.manifest(),
         actor=caller.actor,
         cooling_off=timedelta(hours=config.cooling_off_hours),
@@ -195,11 +195,11 @@ async def promote(
         database,
         outbound=outbound,
         account_id=caller.live_account_id,
-        order=body.order(ids.parse(body.plan_id)),
+        request=body.request(ids.parse(body.plan_id)),
         actor=caller.actor,
-        means=Means.of(config, keyring),
+        parameters=RunParameters.of(config, keyring),
     )
-    return promotion_replies.promotion_answer(promotion)
+    return promotion_replies.promotion_response(promotion)
 
 
 @router.get(

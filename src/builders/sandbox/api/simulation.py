@@ -17,7 +17,6 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.secret_keys import Keyring
 from builders.sandbox import errors, service as sandbox
 from builders.sandbox.api.plans import Bounded, charge_resources
-from builders.sandbox.means import Means
 from builders.sandbox.replies import rehearsal as rehearsal_replies, simulation as replies
 from builders.sandbox.replies.rehearsal import ManifestSimulatedReply, ResetReply
 from builders.sandbox.replies.simulation import ChecksSimulatedReply, EventSimulatedReply
@@ -59,83 +58,83 @@ async def simulate(
     """Simulate an event, a promotion or checks in the sandbox account, or reset it; nothing live changes."""
     del bounds
     await _charge(request, caller.live_account_id, body.root)
-    supplies = _Supplies(
+    context = _Context(
         database=database,
         outbound=outbound,
         keyring=keyring,
-        means=Means.of(settings, keyring),
+        parameters=sandbox.RunParameters.of(settings, keyring),
         actor=caller.actor,
     )
-    return await _answer(supplies, body.root, account_id=caller.live_account_id)
+    return await _simulate(context, body.root, account_id=caller.live_account_id)
 
 
-async def _charge(request: Request, account_id: UUID, asked: schemas.Asked) -> None:
-    if isinstance(asked, schemas.SimulateManifest):
-        await charge_resources(request, SIMULATE, account_id=account_id, manifest=asked.manifest)
+async def _charge(request: Request, account_id: UUID, requested: schemas.SimulationRequest) -> None:
+    if isinstance(requested, schemas.SimulateManifest):
+        await charge_resources(request, SIMULATE, account_id=account_id, manifest=requested.manifest)
 
 
-class _Supplies(NamedTuple):
-    """What simulations need besides what is asked."""
+class _Context(NamedTuple):
+    """What simulations need besides the request."""
 
     database: Database
     outbound: Outbound
     keyring: Keyring
-    means: Means
+    parameters: sandbox.RunParameters
     actor: Actor
 
 
-async def _answer(supplies: _Supplies, asked: schemas.Asked, *, account_id: UUID) -> Simulated:
-    match asked:
+async def _simulate(context: _Context, requested: schemas.SimulationRequest, *, account_id: UUID) -> Simulated:
+    match requested:
         case schemas.SimulateEvent():
-            return await _event(supplies, asked, account_id)
+            return await _event(context, requested, account_id)
         case schemas.SimulateManifest():
-            return await _manifest(supplies, asked, account_id)
+            return await _manifest(context, requested, account_id)
         case schemas.SimulateCheck():
-            return await _check(supplies, asked, account_id)
+            return await _check(context, requested, account_id)
         case schemas.SimulateReset():
-            return await _reset(supplies, account_id)
+            return await _reset(context, account_id)
 
 
-async def _event(supplies: _Supplies, asked: schemas.SimulateEvent, account_id: UUID) -> EventSimulatedReply:
-    async with supplies.database.transaction() as conn:
+async def _event(context: _Context, requested: schemas.SimulateEvent, account_id: UUID) -> EventSimulatedReply:
+    async with context.database.transaction() as conn:
         found = await sandbox.simulate_event(
             conn,
-            keyring=supplies.keyring,
+            keyring=context.keyring,
             account_id=account_id,
-            event=asked.event,
-            overrides=asked.overrides,
-            webhook_id=asked.webhook_id,
-            deliver=asked.deliver,
-            seed=asked.seed,
+            event=requested.event,
+            overrides=requested.overrides,
+            webhook_id=requested.webhook_id,
+            deliver=requested.deliver,
+            seed=requested.seed,
         )
     return replies.event_reply(found)
 
 
 async def _manifest(
-    supplies: _Supplies, asked: schemas.SimulateManifest, account_id: UUID
+    context: _Context, requested: schemas.SimulateManifest, account_id: UUID
 ) -> ManifestSimulatedReply:
     found = await sandbox.rehearse(
-        supplies.database,
-        outbound=supplies.outbound,
+        context.database,
+        outbound=context.outbound,
         account_id=account_id,
         script=sandbox.Script(
-            manifest=asked.manifest.manifest(),
-            fail_at=asked.fail_at,
-            on_error=asked.on_error,
-            persist=asked.persist,
-            actor=supplies.actor,
+            manifest=requested.manifest.manifest(),
+            fail_at=requested.fail_at,
+            on_error=requested.on_error,
+            persist=requested.persist,
+            actor=context.actor,
         ),
-        means=supplies.means,
+        parameters=context.parameters,
     )
     return rehearsal_replies.manifest_reply(found)
 
 
-async def _check(supplies: _Supplies, asked: schemas.SimulateCheck, account_id: UUID) -> ChecksSimulatedReply:
-    async with supplies.database.connection() as conn:
-        found = await sandbox.check_names(conn, account_id=account_id, addresses=asked.addresses)
+async def _check(context: _Context, requested: schemas.SimulateCheck, account_id: UUID) -> ChecksSimulatedReply:
+    async with context.database.connection() as conn:
+        found = await sandbox.check_names(conn, account_id=account_id, addresses=requested.addresses)
     return replies.checks_reply(found)
 
 
-async def _reset(supplies: _Supplies, account_id: UUID) -> ResetReply:
-    async with sandbox.gate(account_id), supplies.database.transaction() as conn:
+async def _reset(context: _Context, account_id: UUID) -> ResetReply:
+    async with sandbox.account_lock(account_id), context.database.transaction() as conn:
         return rehearsal_replies.reset_reply(await sandbox.reset_account(conn, account_id=account_id))

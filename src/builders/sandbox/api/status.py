@@ -10,10 +10,10 @@ from builders.kit.process.settings import Settings
 from builders.sandbox import service as sandbox
 from builders.sandbox.api.plans import PLAN
 from builders.sandbox.api.simulation import SIMULATE
+from builders.sandbox.manifest import MAX_BYTES
 from builders.sandbox.records import PLAN_LIFE
 from builders.sandbox.replies import status as replies
 from builders.sandbox.schemas.simulation import MOST_CHECKS
-from builders.sandbox.wishes import MAX_BYTES
 from builders.webhooks.service import MAX_SIMULATED
 
 router = Router(prefix="/v1/sandbox", tags=["sandbox"])

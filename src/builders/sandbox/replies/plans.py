@@ -13,8 +13,9 @@ from builders.kit.http.fields import CreatedAt, Interval, Labels
 from builders.kit.http.pagination import Page
 from builders.kit.values import clock
 from builders.kit.values.money import Money
-from builders.sandbox import plan as plans
 from builders.sandbox.examples import plans as examples
+from builders.sandbox.manifest import GENERATE
+from builders.sandbox.planning import digest as plans
 from builders.sandbox.records import (
     Action,
     ActionKind,
@@ -25,7 +26,6 @@ from builders.sandbox.records import (
     Secret,
 )
 from builders.sandbox.replies.views import Mask, ViewReply, view_reply
-from builders.sandbox.wishes import GENERATE
 
 
 class ActionPriceReply(Reply):

@@ -117,7 +117,7 @@ class PromotionReply(Reply):
     finished_at: Annotated[datetime | None, Field(description="When it ended; null while it runs.")]
 
 
-def promotion_answer(promotion: Promotion) -> ReplyWithHeaders:
+def promotion_response(promotion: Promotion) -> ReplyWithHeaders:
     """What promoting answers; of one that a job goes on with, also where to read it."""
     is_running = promotion.status is PromotionStatus.RUNNING
     headers = {"Location": f"/v1/sandbox/promotions/{promotion.id}"} if is_running else {}

@@ -11,9 +11,9 @@ from builders.kit.http.bodies import Reply, by_example
 from builders.kit.http.callers import Caller
 from builders.kit.http.fields import CreatedAt, Livemode
 from builders.sandbox.examples import status as examples
+from builders.sandbox.manifest import MAX_RESOURCES
 from builders.sandbox.overview import Overview
 from builders.sandbox.records import Kind
-from builders.sandbox.wishes import MAX_RESOURCES
 
 # The events of what a promotion does.
 _CAUSED = ("alias.", "domain.", "invoice.", "project.", "promotion.", "webhook.")

@@ -14,6 +14,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from builders.kit.http.bodies import StrictBody, by_example
 from builders.sandbox.examples import plans as examples
+from builders.sandbox.manifest import MAX_RESOURCES, Manifest, OnConflict
 from builders.sandbox.schemas.resources import (
     ManifestAlias,
     ManifestDomain,
@@ -22,7 +23,6 @@ from builders.sandbox.schemas.resources import (
     ProjectReference,
 )
 from builders.sandbox.schemas.values import Labels
-from builders.sandbox.wishes import MAX_RESOURCES, Manifest, OnConflict
 
 # Not in the OpenAPI document: generated clients drop the members of a schema that has alternatives.
 _EITHER: dict[str, Any] = {"anyOf": [{"required": ["address"]}, {"required": ["local_part", "domain"]}]}
@@ -111,10 +111,10 @@ class SandboxManifest(StrictBody):
             labels=self.metadata.labels,
             prune=self.prune,
             on_conflict=self.on_conflict,
-            aliases=tuple(each.wish() for each in self.resources.aliases),
-            projects=tuple(each.wish() for each in self.resources.projects),
-            domains=tuple(each.wish() for each in self.resources.domains),
-            webhooks=tuple(each.wish() for each in self.resources.webhooks),
+            aliases=tuple(each.desired() for each in self.resources.aliases),
+            projects=tuple(each.desired() for each in self.resources.projects),
+            domains=tuple(each.desired() for each in self.resources.domains),
+            webhooks=tuple(each.desired() for each in self.resources.webhooks),
             project=self.project,
         )
 

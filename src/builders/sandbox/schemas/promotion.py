@@ -13,7 +13,7 @@ from builders.kit.http.bodies import StrictBody, by_example
 from builders.kit.http.fields import IdText
 from builders.kit.values.money import Money
 from builders.sandbox.examples import plans as examples
-from builders.sandbox.records import OnError, Order
+from builders.sandbox.records import OnError, PromotionRequest
 from builders.sandbox.schemas.values import Count
 
 
@@ -36,9 +36,9 @@ class SandboxPromoteRequest(StrictBody):
         False
     )
 
-    def order(self, plan_id: UUID) -> Order:
-        """The record."""
-        return Order(
+    def request(self, plan_id: UUID) -> PromotionRequest:
+        """Return the request as a record."""
+        return PromotionRequest(
             plan_id=plan_id,
             digest=self.digest,
             confirm_deletes=self.confirm_deletes,

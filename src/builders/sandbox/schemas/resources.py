@@ -29,9 +29,9 @@ from builders.projects.records import (
     MAX_WEBHOOKS,
     SLUG,
 )
+from builders.sandbox.manifest import GENERATE, DesiredAlias, DesiredDomain, DesiredWebhook
 from builders.sandbox.schemas.values import Key, Labels, Mailbox, whole
 from builders.sandbox.views import ProjectView
-from builders.sandbox.wishes import GENERATE, AliasWish, DomainWish, WebhookWish
 
 
 def _no_literal(reference: str) -> str:
@@ -125,12 +125,12 @@ class ManifestAlias(StrictBody):
             raise PydanticCustomError("address_form", "An address has an @ between local part and domain.")
         return self
 
-    def wish(self) -> AliasWish:
+    def desired(self) -> DesiredAlias:
         """The record."""
         local_part, domain = self.local_part or "", self.domain or ""
         if self.address is not None:
             local_part, _, domain = self.address.rpartition("@")
-        return AliasWish(
+        return DesiredAlias(
             key=self.key,
             domain=domain,
             local_part=local_part,
@@ -168,7 +168,7 @@ class ManifestProject(StrictBody):
     ] = None
     metadata: Annotated[Metadata, Field(description="Your own pairs of text.")] = Field(default_factory=dict)
 
-    def wish(self) -> ProjectView:
+    def desired(self) -> ProjectView:
         """The record."""
         return ProjectView(
             key=self.key,
@@ -209,9 +209,9 @@ class ManifestWebhook(StrictBody):
     ]
     signing_secret_ref: SecretReference = GENERATE
 
-    def wish(self) -> WebhookWish:
+    def desired(self) -> DesiredWebhook:
         """The record."""
-        return WebhookWish(
+        return DesiredWebhook(
             key=self.key,
             label=self.label,
             url=self.url,
@@ -233,9 +233,9 @@ class ManifestDomain(StrictBody):
         StrictBool, Field(description="All mail goes to default_destination; no name can be claimed then.")
     ] = False
 
-    def wish(self) -> DomainWish:
+    def desired(self) -> DesiredDomain:
         """The record."""
-        return DomainWish(
+        return DesiredDomain(
             key=self.key,
             domain=self.domain,
             default_destination=self.default_destination,

@@ -19,9 +19,9 @@ from builders.kit.errors import MAX_ERRORS
 from builders.kit.http.bodies import StrictBody, by_example
 from builders.kit.http.fields import IdText
 from builders.sandbox.examples import simulation as examples
+from builders.sandbox.manifest import MAX_RESOURCES
 from builders.sandbox.records import OnError
 from builders.sandbox.schemas.manifest import SandboxManifest
-from builders.sandbox.wishes import MAX_RESOURCES
 
 MOST_CHECKS = 50
 TYPES = ("event", "manifest", "check", "reset")
@@ -90,10 +90,10 @@ class SimulateReset(StrictBody):
     type: Annotated[Literal["reset"], Field(description="Delete everything in the sandbox account.")]
 
 
-Asked = SimulateEvent | SimulateManifest | SimulateCheck | SimulateReset
+SimulationRequest = SimulateEvent | SimulateManifest | SimulateCheck | SimulateReset
 
 
-class SandboxSimulateRequest(RootModel[Annotated[Asked, Field(discriminator="type")]]):
+class SandboxSimulateRequest(RootModel[Annotated[SimulationRequest, Field(discriminator="type")]]):
     """What to simulate; which members there are depends on `type`."""
 
     model_config = ConfigDict(json_schema_extra=by_example(*examples.REQUESTS))

@@ -1,10 +1,12 @@
 """Plans."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
@@ -29,8 +31,7 @@ INSERT_PLAN = """
             %(errors)s, %(warnings)s, %(created_by)s, %(created_at)s, %(expires_at)s,
             %(manifest_digest)s)
 """
-# What a list shows: `expired` is read off the expiry, as everywhere. Not prepared: a plan for all filters would be
-# good for none.
+# The expiry decides about `expired`, which is not stored. Not prepared: one query plan for all filters is slow.
 LIST_PLANS = """
     SELECT * FROM (
         SELECT id, manifest, labels, digest, summary, jsonb_array_length(errors) AS errors,
@@ -61,10 +62,26 @@ PRUNE_PLANS = """
         WHERE promotion.account_id = plan.account_id AND promotion.plan_id = plan.id
     )
 """
+LIST_OPEN = """
+    SELECT id, manifest, status, created_at, expires_at FROM sandbox_plans
+    WHERE account_id = %(account_id)s AND status = 'ready' AND expires_at > %(now)s
+    ORDER BY id DESC LIMIT %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPlan:
+    """A plan that can be promoted."""
+
+    id: UUID
+    manifest: str
+    status: str
+    created_at: datetime
+    expires_at: datetime
 
 
 async def insert_plan(conn: Conn, *, plan: Plan) -> None:
-    """A new plan."""
+    """Insert a plan."""
     row = {
         "account_id": plan.account_id,
         "id": plan.id,
@@ -85,7 +102,7 @@ async def insert_plan(conn: Conn, *, plan: Plan) -> None:
 
 
 async def find_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, lock: bool = False) -> Plan | None:
-    """One plan of the account; locked, so that two promotions of it begin one after the other."""
+    """Return a plan of the account or None; lock it against another promotion of it if `lock` is set."""
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LOCK_PLAN if lock else FIND_PLAN, {"account_id": account_id, "plan_id": plan_id})
         row = await cursor.fetchone()
@@ -93,7 +110,7 @@ async def find_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, lock: bool =
 
 
 async def list_actions(conn: Conn, *, account_id: UUID, plan_id: UUID) -> list[dict[str, object]]:
-    """What a plan does, as it is stored."""
+    """Return the actions of a plan as they are stored."""
     found = await (await conn.execute(LIST_ACTIONS, {"account_id": account_id, "plan_id": plan_id})).fetchone()
     return list(found[0]) if found else []
 
@@ -101,7 +118,7 @@ async def list_actions(conn: Conn, *, account_id: UUID, plan_id: UUID) -> list[d
 async def list_plans(
     conn: Conn, *, account_id: UUID, status: PlanStatus | None, before: UUID, limit: int, now: datetime
 ) -> list[PlanOverview]:
-    """The account's plans without their actions, newest first."""
+    """Return the account's plans without their actions, newest first."""
     row = {"account_id": account_id, "status": status, "before": before, "limit": limit, "now": now}
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LIST_PLANS, row, prepare=False)
@@ -109,10 +126,17 @@ async def list_plans(
 
 
 async def mark_plan(conn: Conn, *, account_id: UUID, plan_id: UUID, status: PlanStatus) -> None:
-    """Where the plan stands now."""
+    """Set the status of a plan."""
     await conn.execute(MARK_PLAN, {"account_id": account_id, "plan_id": plan_id, "status": status})
 
 
 async def prune_plans(conn: Conn, *, before: datetime) -> int:
-    """Forgets plans made before then that were never promoted; their number."""
+    """Delete plans made before a time that were never promoted; return their number."""
     return (await conn.execute(PRUNE_PLANS, {"before": before})).rowcount
+
+
+async def list_open(conn: Conn, *, account_id: UUID, limit: int, now: datetime) -> Sequence[OpenPlan]:
+    """Return the account's newest plans that can be promoted."""
+    async with conn.cursor(row_factory=class_row(OpenPlan)) as cursor:
+        await cursor.execute(LIST_OPEN, {"account_id": account_id, "limit": limit, "now": now})
+        return await cursor.fetchall()

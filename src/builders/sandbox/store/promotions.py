@@ -10,7 +10,6 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.error_codes import StepError
 from builders.sandbox.records import (
     Abandoned,
     BilledOn,
@@ -19,6 +18,7 @@ from builders.sandbox.records import (
     PromotionStatus,
     Step,
 )
+from builders.sandbox.step_errors import StepError
 from builders.sandbox.store import steps as journal
 
 _BILLED = TypeAdapter(tuple[BilledOn, ...])
@@ -67,6 +67,20 @@ LIST_ABANDONED = """
     SELECT account_id, id FROM sandbox_promotions
     WHERE status = 'running' AND started_at < %(before)s ORDER BY started_at LIMIT %(limit)s
 """
+# An existing row is locked and keeps its promotion: the next statement reads the status of that promotion.
+RESERVE = """
+    INSERT INTO sandbox_turns AS turn (account_id, promotion_id) VALUES (%(account_id)s, %(promotion_id)s)
+    ON CONFLICT (account_id) DO UPDATE SET promotion_id = turn.promotion_id
+    RETURNING promotion_id
+"""
+IS_RUNNING = """
+    SELECT FROM sandbox_promotions
+    WHERE account_id = %(account_id)s AND id = %(promotion_id)s AND status = 'running'
+"""
+HAND_OVER = """
+    UPDATE sandbox_turns SET promotion_id = %(promotion_id)s WHERE account_id = %(account_id)s
+"""
+LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended('sandbox_rehearsals ' || %(account_id)s::uuid, 0))"
 
 
 async def insert_promotion(
@@ -80,7 +94,7 @@ async def insert_promotion(
     steps: Sequence[Step],
     now: datetime,
 ) -> None:
-    """A new promotion with all its steps."""
+    """Insert a promotion with all its steps."""
     row = {"account_id": account_id, "id": promotion_id, "plan_id": plan_id, "on_error": on_error}
     await conn.execute(INSERT_PROMOTION, {**row, "created_by": created_by, "now": now})
     await journal.insert_steps(conn, account_id=account_id, promotion_id=promotion_id, steps=steps, now=now)
@@ -108,7 +122,7 @@ async def _with_steps(conn: Conn, account_id: UUID, found: dict[str, Any] | None
 
 
 async def lock_running(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> Promotion | None:
-    """A promotion that still runs, without its steps, for this transaction alone."""
+    """Lock and return a running promotion without its steps, or None."""
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LOCK_RUNNING, {"account_id": account_id, "promotion_id": promotion_id})
         found = await cursor.fetchone()
@@ -116,7 +130,7 @@ async def lock_running(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> P
 
 
 async def reopen(conn: Conn, *, account_id: UUID, promotion_id: UUID, on_error: OnError) -> None:
-    """Makes what failed or was left out pending again."""
+    """Make failed and skipped steps pending again."""
     row = {"account_id": account_id, "promotion_id": promotion_id, "on_error": on_error}
     await journal.reopen_steps(conn, account_id=account_id, promotion_id=promotion_id)
     await conn.execute(REOPEN, row)
@@ -131,28 +145,53 @@ async def finish_promotion(
     error: StepError | None,
     now: datetime,
 ) -> None:
-    """Ends a promotion; `error` says why it was given up."""
+    """End a promotion; `error` says why it was abandoned."""
     why = None if error is None else journal.dump_error(error)
     row = {"account_id": account_id, "promotion_id": promotion_id, "status": status, "now": now}
     await conn.execute(MARK_PROMOTION, {**row, "error": why})
 
 
 async def add_invoice(conn: Conn, *, account_id: UUID, promotion_id: UUID, invoice: BilledOn) -> None:
-    """Says what was billed for it."""
+    """Add an invoice to a promotion."""
     row = {"account_id": account_id, "promotion_id": promotion_id}
     await conn.execute(ADD_INVOICE, {**row, "invoice": Jsonb(_BILLED.dump_python((invoice,), mode="json"))})
 
 
 async def count_open(conn: Conn, *, account_id: UUID, now: datetime) -> tuple[int, int]:
-    """Open plans and running promotions."""
+    """Return the numbers of open plans and of running promotions."""
     row = await (await conn.execute(COUNT_OPEN, {"account_id": account_id, "now": now})).fetchone()
     return (0, 0) if row is None else (row[0], row[1])
 
 
 async def list_abandoned(conn: Conn, *, before: datetime, limit: int) -> list[Abandoned]:
-    """Promotions that have been running since before then."""
+    """Return running promotions that started before a time, oldest first."""
     rows = await (await conn.execute(LIST_ABANDONED, {"before": before, "limit": limit})).fetchall()
     return [Abandoned(*row) for row in rows]
+
+
+async def reserve(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> UUID:
+    """Lock the promotion slot of the account until the transaction ends; return the promotion that holds it."""
+    row = {"account_id": account_id, "promotion_id": promotion_id}
+    found = await (await conn.execute(RESERVE, row)).fetchone()
+    assert found is not None  # noqa: S101 - RETURNING
+    holder: UUID = found[0]
+    return holder
+
+
+async def is_running(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> bool:
+    """Return whether a promotion is running."""
+    row = {"account_id": account_id, "promotion_id": promotion_id}
+    return await (await conn.execute(IS_RUNNING, row)).fetchone() is not None
+
+
+async def hand_over(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
+    """Give the slot to another promotion."""
+    await conn.execute(HAND_OVER, {"account_id": account_id, "promotion_id": promotion_id})
+
+
+async def lock_account(conn: Conn, *, account_id: UUID) -> None:
+    """Exclude other rehearsals and resets of a sandbox account until the transaction ends."""
+    await conn.execute(LOCK_ACCOUNT, {"account_id": account_id})
 
 
 def _promotion(row: dict[str, Any], steps: Sequence[Step]) -> Promotion:

@@ -1,4 +1,4 @@
-"""The journal: the steps of promotions."""
+"""The journal of promotions: their steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from builders.kit.db.connections import Conn
-from builders.sandbox.error_codes import StepError
 from builders.sandbox.records import (
     Step,
     StepStatus,
 )
+from builders.sandbox.step_errors import StepError
 
 _ERROR = TypeAdapter(StepError)
 _STEP = TypeAdapter(Step)
@@ -33,7 +33,7 @@ LIST_STEPS = """
     FROM sandbox_steps
     WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s ORDER BY position
 """
-# The next steps of one group of stages, in the order of the groups; a stage is `KIND ACTION`.
+# The next pending steps: those of the first group that has any. A stage is `KIND ACTION`.
 LIST_PENDING = """
     WITH pending AS (
         SELECT position, address, action, status, attempts, resource_id, error, finished_at, invoice_id,
@@ -46,7 +46,6 @@ LIST_PENDING = """
     SELECT position, address, action, status, attempts, resource_id, error, finished_at, invoice_id
     FROM pending WHERE in_group = (SELECT min(in_group) FROM pending) ORDER BY position LIMIT %(limit)s
 """
-# Of the addresses those whose step is not done.
 LIST_UNDONE = """
     SELECT address FROM sandbox_steps
     WHERE account_id = %(account_id)s AND promotion_id = %(promotion_id)s AND address = ANY(%(addresses)s::text[])
@@ -75,7 +74,7 @@ REOPEN_STEPS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a step ended."""
+    """The result of a step."""
 
     position: int
     status: StepStatus
@@ -83,24 +82,24 @@ class Outcome:
 
 
 def dump_error(error: StepError) -> Jsonb:
-    """Return an error as it is stored; `retryable` is for those who read the table."""
+    """Return an error as it is stored; `retryable` is for people who read the table."""
     return Jsonb({**_ERROR.dump_python(error), "retryable": error.retryable})
 
 
 def successes(steps: Sequence[Step]) -> list[Outcome]:
-    """These are done."""
+    """Return the outcomes of steps that succeeded."""
     return [Outcome(position=step.position, status=StepStatus.SUCCEEDED) for step in steps]
 
 
-def failures(blamed: Mapping[int, StepError]) -> list[Outcome]:
-    """These failed, by position."""
-    return [Outcome(position=at, status=StepStatus.FAILED, error=error) for at, error in blamed.items()]
+def failures(faults: Mapping[int, StepError]) -> list[Outcome]:
+    """Return the outcomes of steps that failed, by position."""
+    return [Outcome(position=at, status=StepStatus.FAILED, error=error) for at, error in faults.items()]
 
 
 async def insert_steps(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, steps: Sequence[Step], now: datetime
 ) -> None:
-    """The steps of a new promotion; those that have nothing to do are done."""
+    """Insert the steps of a promotion; steps without a change have succeeded."""
     columns = {
         "positions": [step.position for step in steps],
         "addresses": [step.address for step in steps],
@@ -112,7 +111,7 @@ async def insert_steps(
 
 
 async def list_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> list[Step]:
-    """All steps of a promotion, in the order of the plan."""
+    """Return all steps of a promotion, in the sequence of the plan."""
     async with conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(LIST_STEPS, {"account_id": account_id, "promotion_id": promotion_id})
         return [_STEP.validate_python(each) for each in await cursor.fetchall()]
@@ -121,7 +120,7 @@ async def list_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> lis
 async def list_pending(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, groups: Sequence[Sequence[str]], limit: int
 ) -> list[Step]:
-    """The next steps to do: of one group of stages, the first in the order."""
+    """Return the pending steps of the first group of stages that has any."""
     stages = {stage: at for at, group in enumerate(groups) for stage in group}
     row = {"account_id": account_id, "promotion_id": promotion_id, "limit": limit}
     row |= {"stages": list(stages), "groups": list(stages.values())}
@@ -133,7 +132,7 @@ async def list_pending(
 async def finish_steps(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, outcomes: Sequence[Outcome], now: datetime
 ) -> int:
-    """Journals how steps ended that are pending, in one statement; their number."""
+    """Record the outcomes of pending steps in one statement; return their number."""
     errors = [None if each.error is None else dump_error(each.error) for each in outcomes]
     columns = {
         "positions": [each.position for each in outcomes],
@@ -147,19 +146,19 @@ async def finish_steps(
 
 
 async def skip_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID, now: datetime) -> None:
-    """Leaves out what is still to do."""
+    """Skip the pending steps."""
     await conn.execute(SKIP_STEPS, {"account_id": account_id, "promotion_id": promotion_id, "now": now})
 
 
 async def reopen_steps(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
-    """Makes what failed or was left out pending again."""
+    """Make failed and skipped steps pending again."""
     await conn.execute(REOPEN_STEPS, {"account_id": account_id, "promotion_id": promotion_id})
 
 
 async def list_undone(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, addresses: Sequence[str]
 ) -> frozenset[str]:
-    """Those of the addresses whose step is not done."""
+    """Return the addresses whose step has not succeeded."""
     row = {"account_id": account_id, "promotion_id": promotion_id, "addresses": list(addresses)}
     return frozenset(each[0] for each in await (await conn.execute(LIST_UNDONE, row)).fetchall())
 
@@ -167,6 +166,6 @@ async def list_undone(
 async def mark_billed(
     conn: Conn, *, account_id: UUID, promotion_id: UUID, positions: Sequence[int], invoice_id: UUID
 ) -> None:
-    """Says on which invoice the steps are."""
+    """Record the invoice of steps."""
     row = {"account_id": account_id, "promotion_id": promotion_id, "positions": list(positions)}
     await conn.execute(MARK_BILLED, {**row, "invoice_id": invoice_id})

@@ -1,1 +1,0 @@
-"""What a manifest can hold: for each kind of resource its drafting (pure) and its steps."""

@@ -1,0 +1,190 @@
+"""The live state that a manifest or a plan concerns, read in a fixed number of statements whatever its size."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import Alias, Name, Standing, Wanted
+from builders.aliases.service import Reclaim, ReleaseTerms
+from builders.catalog import service as catalog
+from builders.catalog.records import CatalogDomain
+from builders.domains import service as domains
+from builders.domains.records import AccountDomain, AccountDomainStatus
+from builders.invoices import service as invoices
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
+from builders.projects import service as projects
+from builders.projects.records import Project
+from builders.sandbox.manifest import Manifest
+from builders.sandbox.planning import references
+from builders.sandbox.records import Action, Kind, TargetAccount
+from builders.sandbox.views import AliasView, DomainView, ProjectView
+from builders.webhooks import service as webhooks
+from builders.webhooks.service import ManagedDestination, ValidatedUrls
+
+Routes = Mapping[Name, Sequence[Name]]  # from a name to the names that its mail is forwarded to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveState:
+    """The live state of an account, as far as a manifest or a plan concerns it."""
+
+    aliases: Sequence[Alias]
+    standings: Mapping[Name, Standing]  # of desired names that are not free
+    domains: Mapping[str, CatalogDomain]  # on which names are claimed
+    forwarded: Sequence[
+        Alias
+    ] = ()  # aliases that mail to the desired destinations reaches, over any number of hops
+    projects: Sequence[Project] = ()  # also archived ones
+    sizes: Mapping[UUID, int] = field(default_factory=dict)  # number of aliases by project
+    own: Mapping[str, AccountDomain] = field(default_factory=dict)  # the account's own live domains, by A-label
+    webhooks: Sequence[ManagedDestination] = ()  # all of the account
+    overdue: str | None = None  # the number of an invoice past its grace period
+    reclaims: Mapping[Name, Reclaim] = field(default_factory=dict)  # of desired names that are paid for
+    releases: Mapping[UUID, ReleaseTerms] = field(default_factory=dict)  # of aliases that the plan can release
+    refused_urls: Mapping[str, str] = field(default_factory=dict)  # with the reasons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredNames:
+    """The names of a manifest's aliases, by the rules of their domains."""
+
+    wanted: Sequence[Wanted]
+    own: frozenset[Name]  # names by which the account can have the aliases already
+    destinations: frozenset[Name]
+
+
+async def read_for_manifest(
+    conn: Conn, *, target: TargetAccount, manifest: Manifest, urls: ValidatedUrls
+) -> LiveState:
+    """Read everything but the aliases, in at most seven statements."""
+    owner = {"account_id": target.account_id}
+    wanted = {alias.project for alias in manifest.aliases if alias.project} | {manifest.project or ""}
+    slugs = wanted | {project.slug for project in manifest.projects if project.slug}
+    named = {found for each in wanted if (found := ids.find(each))}
+    existing = await projects.list_projects(conn, **owner, manifest=manifest.name, project_ids=named, slugs=slugs)
+    mailboxes = {each.default_destination for each in (*manifest.projects, *existing)}
+    labels = references.list_labels(manifest, [each for each in mailboxes if each])
+    return LiveState(
+        aliases=(),
+        standings={},
+        domains=await catalog.find_domains(conn, domains=labels),
+        projects=existing,
+        sizes=await _count_aliases(conn, target, existing),
+        own=await _find_own_domains(conn, target, manifest.name, labels),
+        webhooks=await webhooks.list_managed(conn, **owner),
+        refused_urls=urls.refused,
+    )
+
+
+async def read_aliases(
+    conn: Conn,
+    *,
+    target: TargetAccount,
+    manifest: str,
+    names: DesiredNames,
+    live: LiveState,
+    cooling_off: timedelta,
+) -> LiveState:
+    """Add the account's aliases and the availability of the desired names, in at most eight statements."""
+    account_id, wanted = target.account_id, names.wanted
+    existing = await aliases.list_aliases(conn, account_id=account_id, manifest=manifest, names=sorted(names.own))
+    leaving = [each for each in existing if each.manifest == manifest and each.name not in names.own]
+    return replace(
+        live,
+        aliases=existing,
+        standings=await aliases.look_up(conn, account_id=account_id, realm=target.realm, wanted=wanted),
+        forwarded=await _list_forwarded(conn, target, names.destinations),
+        overdue=await invoices.find_arrears(conn, account_id=account_id) if wanted else None,
+        reclaims=await aliases.list_reclaims(
+            conn, account_id=account_id, names={each.name for each in names.wanted}
+        ),
+        releases=await aliases.list_release_terms(
+            conn, account_id=account_id, aliases=leaving, cooling_off=cooling_off
+        ),
+    )
+
+
+async def read_for_actions(
+    conn: Conn, *, target: TargetAccount, manifest: str, actions: Sequence[Action], urls: ValidatedUrls
+) -> LiveState:
+    """Read what planned actions depend on, in at most twelve statements."""
+    account_id = target.account_id
+    by_kind = {kind: [each for each in actions if each.kind is kind] for kind in Kind}
+    places = [action.place for action in actions if action.place is not None]
+    wanted = [Wanted(domain=place.domain, key=place.key, skeleton=place.skeleton) for place in places]
+    views = [each.after for each in actions if isinstance(each.after, AliasView)]
+    mailboxes = [email for view in views for email in view.destinations]
+    labels = {place.domain for place in places} | {email.rpartition("@")[2] for email in mailboxes}
+    settings = {each.after.domain for each in actions if isinstance(each.after, DomainView)}
+    own = await _find_own_domains(conn, target, manifest, labels | settings)
+    index = references.index_domains(await catalog.find_domains(conn, domains=labels), own, actions)
+    existing = await _list_projects(conn, target, manifest, actions)
+    return LiveState(
+        aliases=await aliases.list_aliases(
+            conn,
+            account_id=account_id,
+            manifest=manifest,
+            names=sorted({each.name for each in wanted}),
+            alias_ids=[each.resource_id for each in by_kind[Kind.ALIAS] if each.resource_id is not None],
+        ),
+        standings=await aliases.look_up(conn, account_id=account_id, realm=target.realm, wanted=wanted)
+        if wanted
+        else {},
+        domains=index.domains,
+        forwarded=await _list_forwarded(conn, target, frozenset(index.names(mailboxes))),
+        projects=existing,
+        sizes=await _count_aliases(conn, target, existing),
+        own=own,
+        webhooks=await webhooks.list_managed(conn, account_id=account_id) if by_kind[Kind.WEBHOOK] else (),
+        overdue=await invoices.find_arrears(conn, account_id=account_id) if places else None,
+        reclaims=await aliases.list_reclaims(conn, account_id=account_id, names={each.name for each in wanted}),
+        refused_urls=urls.refused,
+    )
+
+
+def list_project_ids(actions: Sequence[Action]) -> set[UUID]:
+    """Return the existing projects that aliases of the actions belong to."""
+    views = (action.after for action in actions)
+    return {view.project_id for view in views if isinstance(view, AliasView) and view.project_id}
+
+
+async def _list_forwarded(conn: Conn, target: TargetAccount, names: frozenset[Name]) -> Sequence[Alias]:
+    if not names:
+        return ()
+    return await aliases.list_ahead(conn, realm=target.realm, account_id=target.account_id, names=sorted(names))
+
+
+async def _list_projects(
+    conn: Conn, target: TargetAccount, manifest: str, actions: Sequence[Action]
+) -> Sequence[Project]:
+    planned = [action for action in actions if action.kind is Kind.PROJECT]
+    referred = list_project_ids(actions)
+    if not planned and not referred:
+        return ()
+    return await projects.list_projects(
+        conn,
+        account_id=target.account_id,
+        manifest=manifest,
+        project_ids=referred | {each.resource_id for each in planned if each.resource_id},
+        slugs={each.after.slug for each in planned if isinstance(each.after, ProjectView) and each.after.slug},
+    )
+
+
+async def _find_own_domains(
+    conn: Conn, target: TargetAccount, manifest: str, labels: set[str]
+) -> dict[str, AccountDomain]:
+    """Return the account's own live domains of the labels, and those that the manifest manages."""
+    found = await domains.find_domains(conn, account_id=target.account_id, domains=labels)
+    managed = await domains.list_managed(conn, account_id=target.account_id, manifest=manifest)
+    return {**{each.domain: each for each in managed if each.status is AccountDomainStatus.LIVE}, **found}
+
+
+async def _count_aliases(conn: Conn, target: TargetAccount, found: Sequence[Project]) -> Mapping[UUID, int]:
+    if not found:
+        return {}
+    return await aliases.count_by_project(
+        conn, account_id=target.account_id, project_ids=[each.id for each in found]
+    )

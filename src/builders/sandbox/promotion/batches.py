@@ -1,0 +1,114 @@
+"""The stages of a promotion, and the execution of a batch. Nothing here writes the journal."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from builders.aliases.records import Name, Wanted
+from builders.kit.db.connections import Conn
+from builders.kit.values import ids
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Plan, Step, StepStatus
+from builders.sandbox.resources import domains, projects, webhooks
+from builders.sandbox.resources.aliases import loops, steps as aliases
+from builders.sandbox.resources.execution import Batch, Executor, StepsRefused, Task
+from builders.sandbox.step_errors import StepError
+
+EXECUTORS: Mapping[Kind, Executor] = {
+    Kind.PROJECT: projects.EXECUTOR,
+    Kind.DOMAIN: domains.EXECUTOR,
+    Kind.WEBHOOK: webhooks.EXECUTOR,
+    Kind.ALIAS: aliases.EXECUTOR,
+}
+REFUSALS = tuple({each for executor in EXECUTORS.values() for each in executor.refusals})
+# Updates come first: they free keys that others take. Deletions come last: a failure before them loses nothing.
+WITHIN = (ActionKind.UPDATE, ActionKind.ADOPT, ActionKind.CREATE, ActionKind.REPLACE)
+STAGES: Sequence[tuple[Kind, ActionKind]] = (
+    *((kind, action) for kind in Kind for action in WITHIN),
+    *((kind, ActionKind.DELETE) for kind in reversed(Kind)),
+)
+ALIASES = tuple(stage for stage in STAGES if stage[0] is Kind.ALIAS)  # they stand together in STAGES
+CLAIMS = {ActionKind.CREATE, ActionKind.REPLACE}  # they create a resource
+REQUIREMENT_FAILED = StepError(code="requirement_failed", message="What it requires was not done.")
+UNEXPECTED = StepError(code="unexpected", message="It could not be done, and we do not know why. Try again.")
+
+
+def find_drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield what changed since the plan was made."""
+    by_kind: dict[Kind, list[Action]] = defaultdict(list)
+    for action in actions:
+        by_kind[action.kind].append(action)
+    for kind, planned in by_kind.items():
+        yield from EXECUTORS[kind].drift(manifest, planned, live)
+
+
+def groups(actions: Sequence[Action]) -> Sequence[Sequence[tuple[Kind, ActionKind]]]:
+    """Return the stages in sequence, grouped by batch."""
+    if not loops.need_one_batch([action for action in actions if action.kind is Kind.ALIAS]):
+        return [(stage,) for stage in STAGES]
+    at = STAGES.index(ALIASES[0])
+    others = [(stage,) for stage in STAGES if stage not in ALIASES]
+    return [*others[:at], ALIASES, *others[at:]]
+
+
+def list_tasks(plan: Plan, steps: Sequence[Step]) -> list[Task]:
+    """Return the actions of the steps, each with the id of the resource that it creates or changes."""
+    return [
+        Task(position=step.position, action=plan.actions[step.position], resource_id=step.resource_id)
+        for step in steps
+    ]
+
+
+def wanted(tasks: Sequence[Task]) -> list[Wanted]:
+    """Return the names that the tasks claim."""
+    return aliases.wanted(tasks)
+
+
+def claimed(tasks: Sequence[Task]) -> list[Name]:
+    """Return the names that the tasks claim, without their skeletons."""
+    return [each.name for each in wanted(tasks)]
+
+
+async def execute(conn: Conn, batch: Batch, *, undone: frozenset[str]) -> None:
+    """Does a batch of actions of one group of stages, all or none. Raises one of REFUSALS, which `blame` explains.
+
+    `undone` has the addresses of what must be done before and is not, of this batch or before it.
+    """
+    own = {task.action.address for task in batch.tasks}
+    missing = undone - own
+    unmet = {task.position: REQUIREMENT_FAILED for task in batch.tasks if missing & {*task.action.requires}}
+    if unmet:
+        raise StepsRefused(unmet)
+    await EXECUTORS[batch.tasks[0].action.kind].execute(conn, batch)
+
+
+def required(tasks: Sequence[Task]) -> list[str]:
+    """Return the addresses of what must be done before the tasks."""
+    return sorted({address for task in tasks for address in task.action.requires})
+
+
+def explain_refusal(manifest: str, tasks: Sequence[Task], refusal: Exception) -> dict[int, StepError]:
+    """Return which tasks of a batch failed and why, by position; empty if the refusal fits none."""
+    if isinstance(refusal, StepsRefused):
+        return dict(refusal.faults)
+    faults = {task.position: EXECUTORS[task.action.kind].fault(manifest, task, refusal) for task in tasks}
+    return {position: fault for position, fault in faults.items() if fault is not None}
+
+
+def new_steps(actions: Sequence[Action]) -> list[Step]:
+    """Return the steps of a new promotion, with the ids of the resources that they create."""
+    made = [at for at, action in enumerate(actions) if action.action in CLAIMS]
+    new_id = dict(zip(made, ids.new_many(len(made)), strict=True))
+    new_id |= {at: action.continues.alias_id for at, action in enumerate(actions) if action.continues}
+    return [
+        Step(
+            position=at,
+            address=action.address,
+            action=action.action,
+            status=StepStatus.PENDING,
+            attempts=0,
+            resource_id=new_id.get(at, action.resource_id),
+            error=None,
+            finished_at=None,
+        )
+        for at, action in enumerate(actions)
+    ]

@@ -1,0 +1,179 @@
+"""Complete a promotion: its status, its invoices, the reserved names that it did not claim, and its event."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.service import Claim
+from builders.invoices import service as invoices
+from builders.invoices.records import NewLine
+from builders.kit.db.connections import CONNECTION_ERRORS, Conn
+from builders.kit.events import outbox
+from builders.kit.process import log
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.sandbox.events import PROMOTION_COMPLETED, PROMOTION_FAILED, PromotionData
+from builders.sandbox.promotion import batches
+from builders.sandbox.records import (
+    BilledOn,
+    Plan,
+    PlanStatus,
+    Promotion,
+    PromotionStatus,
+    Step,
+    StepStatus,
+    TargetAccount,
+)
+from builders.sandbox.resources.execution import RunParameters
+from builders.sandbox.step_errors import StepError
+from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
+from builders.sandbox.views import AliasView
+
+COMPLETION_FAILED = StepError(
+    code="ending_failed",
+    message="It could not be ended, and we do not know why. What its steps did stands; resume it to end it.",
+)
+_log = log.get_logger()
+
+
+def outcome(counts: Mapping[StepStatus, int]) -> PromotionStatus:
+    """Return the status of a promotion by the number of its steps in each status."""
+    if not counts.get(StepStatus.FAILED, 0) + counts.get(StepStatus.SKIPPED, 0):
+        return PromotionStatus.SUCCEEDED
+    return PromotionStatus.PARTIAL if counts.get(StepStatus.SUCCEEDED, 0) else PromotionStatus.FAILED
+
+
+async def complete(conn: Conn, plan: Plan, promotion: Promotion, parameters: RunParameters) -> None:
+    """Complete a promotion without pending steps, in the transaction that locks its row."""
+    steps = await journal.list_steps(conn, account_id=plan.account_id, promotion_id=promotion.id)
+    status = outcome(Counter(step.status for step in steps))
+    await _end(conn, plan.account_id, promotion, status, None)
+    await _release_reservations(conn, plan, steps)
+    await _publish(conn, plan, promotion.id, steps, status)
+    await _bill(conn, plan, promotion.id, steps, parameters)
+
+
+async def abandon(conn: Conn, *, account_id: UUID, promotion_id: UUID, parameters: RunParameters) -> None:
+    """End a promotion that cannot be completed, so that its account can promote again; do nothing if it has ended.
+
+    Pending steps are skipped. Names, event and invoice are handled one by one, since any of them can be the cause;
+    a failed part is logged, and done when the promotion is resumed.
+    """
+    owner = {"account_id": account_id, "promotion_id": promotion_id}
+    promotion = await store.lock_running(conn, **owner)
+    if promotion is None:
+        return
+    await journal.skip_steps(conn, **owner, now=clock.now())
+    steps = await journal.list_steps(conn, **owner)
+    some = any(step.status is StepStatus.SUCCEEDED for step in steps)
+    status = PromotionStatus.PARTIAL if some else PromotionStatus.FAILED
+    await _end(conn, account_id, promotion, status, COMPLETION_FAILED)
+    parts: Mapping[str, Callable[[Plan], Awaitable[None]]] = {
+        "names": lambda plan: _release_reservations(conn, plan, steps),
+        "event": lambda plan: _publish(conn, plan, promotion_id, steps, status),
+        "invoice": lambda plan: _bill(conn, plan, promotion_id, steps, parameters),
+    }
+    for name, part in parts.items():
+        try:
+            async with conn.transaction():
+                plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=promotion.plan_id)
+                assert plan is not None  # noqa: S101 - a foreign key
+                await part(plan)
+        except CONNECTION_ERRORS:
+            raise  # the database decides later
+        except Exception:  # noqa: BLE001 - the promotion ends, whatever fails in one part
+            _log.exception("promotion_part_failed", promotion=str(promotion_id), part=name)
+
+
+async def _end(
+    conn: Conn, account_id: UUID, promotion: Promotion, status: PromotionStatus, error: StepError | None
+) -> None:
+    whole = status is PromotionStatus.SUCCEEDED
+    await store.finish_promotion(
+        conn, account_id=account_id, promotion_id=promotion.id, status=status, error=error, now=clock.now()
+    )
+    done = PlanStatus.PROMOTED if whole else PlanStatus.PARTIAL
+    await plan_store.mark_plan(conn, account_id=account_id, plan_id=promotion.plan_id, status=done)
+
+
+async def _publish(
+    conn: Conn, plan: Plan, promotion_id: UUID, steps: Sequence[Step], status: PromotionStatus
+) -> None:
+    counts = Counter(step.status for step in steps)
+    data = PromotionData(
+        id=promotion_id,
+        plan_id=plan.id,
+        manifest=plan.manifest,
+        succeeded=counts[StepStatus.SUCCEEDED],
+        failed=counts[StepStatus.FAILED],
+        skipped=counts[StepStatus.SKIPPED],
+        kinds=dict(Counter(action.kind for action in plan.actions)),
+    )
+    event = PROMOTION_COMPLETED if status is PromotionStatus.SUCCEEDED else PROMOTION_FAILED
+    await outbox.publish(conn, event, account_id=plan.account_id, data=data)
+
+
+async def _release_reservations(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
+    """Release the reserved names that were not claimed."""
+    undone = [step for step in steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
+    if names := batches.claimed(batches.list_tasks(plan, undone)):
+        realm = TargetAccount(account_id=plan.account_id).realm
+        await aliases.let_go(conn, realm=realm, account_id=plan.account_id, names=names)
+
+
+async def _bill(
+    conn: Conn, plan: Plan, promotion_id: UUID, steps: Sequence[Step], parameters: RunParameters
+) -> None:
+    """Issue an invoice in each currency for claims that are on none; resuming never bills twice."""
+    owner = {"account_id": plan.account_id, "promotion_id": promotion_id}
+    for currency, priced in (await lines(conn, plan, steps)).items():
+        invoice = await invoices.issue(
+            conn,
+            **owner,
+            is_test=False,
+            seller=parameters.seller,
+            lines=list(priced.values()),
+            currency=currency,
+            due_at=clock.now() + parameters.payable_within,
+        )
+        await journal.mark_billed(conn, **owner, positions=list(priced), invoice_id=invoice.id)
+        billed_on = BilledOn(id=invoice.id, number=invoice.number, total=invoice.total)
+        await store.add_invoice(conn, **owner, invoice=billed_on)
+
+
+async def lines(conn: Conn, plan: Plan, steps: Sequence[Step]) -> Mapping[str, Mapping[int, NewLine]]:
+    """Return the invoice lines for claims that are on no invoice, by currency and position."""
+    done = [each for each in steps if each.status is StepStatus.SUCCEEDED and each.invoice_id is None]
+    priced = [each for each in done if _price(plan, each)]
+    if not priced:
+        return {}
+    claimed = [each.resource_id for each in priced if each.resource_id]
+    claims = await aliases.lock_claims(conn, account_id=plan.account_id, alias_ids=claimed)
+    billed: dict[str, dict[int, NewLine]] = {}
+    for step in priced:
+        claim = claims[step.resource_id or plan.id]
+        if not claim.is_undone:
+            line = _line(plan, step, claim)
+            billed.setdefault(line.unit_amount.currency, {})[step.position] = line
+    return dict(sorted(billed.items()))
+
+
+def _price(plan: Plan, step: Step) -> Money | None:
+    """Return the price of what a step claimed; None for nothing."""
+    price = plan.actions[step.position].price
+    return price.money if price is not None and price.money.amount else None
+
+
+def _line(plan: Plan, step: Step, claim: Claim) -> NewLine:
+    """Return the line for the first period of a name, which may have been released since."""
+    after, price = plan.actions[step.position].after, _price(plan, step)
+    assert isinstance(after, AliasView) and price is not None  # noqa: S101, PT018 - only names have prices
+    return NewLine(
+        description=after.address,
+        alias_id=step.resource_id,
+        quantity=1,
+        unit_amount=price,
+        period_start=claim.claimed_at,
+        period_end=claim.period_end,
+    )

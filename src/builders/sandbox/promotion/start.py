@@ -1,0 +1,244 @@
+"""Start a promotion: once for a plan, after all checks, with every new name reserved."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.identity import service as identity
+from builders.identity.records import About, AuditAction
+from builders.kit.db.connections import Conn, Database
+from builders.kit.http.callers import Actor
+from builders.kit.jobs import queue
+from builders.kit.outbound.client import Outbound
+from builders.kit.values import clock, ids
+from builders.projects import service as projects
+from builders.sandbox.errors import (
+    ConfirmDeletesMismatch,
+    PlanBlocked,
+    PlanDigestMismatch,
+    PlanExpired,
+    PlanNotFound,
+    PlanStale,
+    TotalExceeded,
+)
+from builders.sandbox.planning import digest as digests, live_state
+from builders.sandbox.promotion import batches, locks
+from builders.sandbox.records import (
+    Action,
+    ActionKind,
+    Finding,
+    OnError,
+    Plan,
+    PlanStatus,
+    Promotion,
+    PromotionRequest,
+    PromotionStatus,
+    Step,
+    StepStatus,
+    TargetAccount,
+)
+from builders.sandbox.step_errors import StepError
+from builders.sandbox.store import plans as plan_store, promotions as store, steps as journal
+from builders.sandbox.views import WebhookView
+from builders.webhooks import service as webhooks
+from builders.webhooks.service import ValidatedUrls
+
+FINISH = "sandbox.finish"  # name of the job
+ABANDONED = timedelta(minutes=2)
+ABANDONED_AT_ONCE = 1000
+LARGE = 250  # actions; a promotion with more is a job
+UNFINISHED = {PromotionStatus.PARTIAL, PromotionStatus.FAILED}  # it can be resumed
+RESERVED = timedelta(minutes=15)  # names of a running promotion, so that an interrupted one loses none
+
+
+async def start(
+    database: Database, *, outbound: Outbound, account_id: UUID, request: PromotionRequest, actor: Actor
+) -> tuple[UUID, bool]:
+    """Start the plan's promotion after all checks, or find it; return its id, and whether a job runs it."""
+    urls = await _validate_urls(database, outbound, account_id, request)
+    async with database.transaction() as conn:
+        plan = await _locked_plan(conn, account_id, request)
+        known = await store.find_promotion_of_plan(conn, account_id=account_id, plan_id=plan.id)
+        if known is not None and not (request.resume and known.status in UNFINISHED):
+            return known.id, _is_large(plan)
+        await _check_intact(conn, plan)
+        if known is None:
+            _check_request(plan, request)
+            promotion_id = await _insert(conn, plan, request, str(actor), urls)
+        else:
+            _check_total([plan.actions[step.position] for step in _undone(known)], request)
+            await _reopen(conn, plan, known, request.on_error, urls)
+            promotion_id = known.id
+        about: About = {"plan_id": str(plan.id), "promotion_id": str(promotion_id), "resumed": known is not None}
+        await identity.record_audit(
+            conn, account_id=account_id, actor=actor, action=AuditAction.PLAN_PROMOTED, about=about
+        )
+        if _is_large(plan):
+            await enqueue(conn, account_id=account_id, promotion_id=promotion_id)
+        return promotion_id, _is_large(plan)
+
+
+async def enqueue(conn: Conn, *, account_id: UUID, promotion_id: UUID) -> None:
+    """Enqueue a job that continues the promotion."""
+    once = f"{FINISH} {promotion_id}"
+    await queue.defer(conn, FINISH, once=once, account_id=str(account_id), promotion_id=str(promotion_id))
+
+
+async def resume_abandoned(conn: Conn) -> int:
+    """Enqueue a job for each promotion that has run for minutes: its process probably died. Return how many."""
+    found = await store.list_abandoned(conn, before=clock.now() - ABANDONED, limit=ABANDONED_AT_ONCE)
+    for account_id, promotion_id in found:
+        await enqueue(conn, account_id=account_id, promotion_id=promotion_id)
+    return len(found)
+
+
+def _is_large(plan: Plan) -> bool:
+    """Return whether the plan's promotion is a job."""
+    return sum(action.action is not ActionKind.NO_OP for action in plan.actions) > LARGE
+
+
+async def _validate_urls(
+    database: Database, outbound: Outbound, account_id: UUID, request: PromotionRequest
+) -> ValidatedUrls:
+    """Validate the URLs of the plan's destinations again: DNS can have changed. No transaction is open."""
+    async with database.connection() as conn:
+        plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=request.plan_id)
+    views = [] if plan is None or plan.digest != request.digest else [each.after for each in plan.actions]
+    urls = {view.url for view in views if isinstance(view, WebhookView)}
+    return await webhooks.validate_urls(outbound, urls)
+
+
+async def _locked_plan(conn: Conn, account_id: UUID, request: PromotionRequest) -> Plan:
+    plan = await plan_store.find_plan(conn, account_id=account_id, plan_id=request.plan_id, lock=True)
+    if plan is None:
+        raise PlanNotFound
+    if plan.digest != request.digest:
+        raise PlanDigestMismatch(
+            "The digest is not this plan's.", next_action="Review the plan and send the digest it shows."
+        )
+    return plan
+
+
+async def _check_intact(conn: Conn, plan: Plan) -> None:
+    """Raise PlanDigestMismatch unless the digest binds the stored actions, which are executed."""
+    if plan.manifest_digest is None:
+        return
+    actions = await plan_store.list_actions(conn, account_id=plan.account_id, plan_id=plan.id)
+    if digests.bind(plan.account_id, plan.manifest_digest, actions) != plan.digest:
+        raise PlanDigestMismatch("The plan is not stored as it was shown.", next_action="Plan again.")
+
+
+def _check_request(plan: Plan, request: PromotionRequest) -> None:
+    """Raise a refusal unless the plan can be promoted and the caller agreed to its removals and its price."""
+    if plan.status is PlanStatus.BLOCKED:
+        raise PlanBlocked("The plan has errors.", next_action="Correct the manifest and plan again.")
+    if plan.expires_at <= clock.now():
+        raise PlanExpired("The plan has expired.", next_action="Plan again.")
+    if (request.confirm_deletes or 0) != plan.removals:
+        raise ConfirmDeletesMismatch(
+            f"The plan gives up {plan.removals} resource{'' if plan.removals == 1 else 's'}.",
+            next_action=f"Send confirm_deletes: {plan.removals} if that is meant.",
+            removals=plan.removals,
+        )
+    _check_total(plan.actions, request)
+
+
+def _check_total(actions: Sequence[Action], request: PromotionRequest) -> None:
+    """Raise TotalExceeded if the actions cost more now than the caller allows."""
+    if request.max_total is not None:
+        for currency, due in digests.due(actions).items():
+            if currency != request.max_total.currency or due > request.max_total:
+                raise TotalExceeded(f"The plan costs {due} now, more than max_total allows.", due=due.to_wire())
+
+
+async def _insert(conn: Conn, plan: Plan, request: PromotionRequest, created_by: str, urls: ValidatedUrls) -> UUID:
+    """Insert the promotion with its steps and reserve the new names. Raise PlanStale if the live state changed."""
+    await _check_email(conn, plan.account_id)
+    now, promotion_id = clock.now(), ids.new()
+    await locks.reserve_promotion(conn, account_id=plan.account_id, promotion_id=promotion_id)
+    if drifted := await _find_drift(conn, plan, plan.actions, urls):
+        raise _stale([(each.address, each.code, each.message) for each in drifted])
+    steps = batches.new_steps(plan.actions)
+    await _reserve_names(conn, plan, steps)
+    await store.insert_promotion(
+        conn,
+        account_id=plan.account_id,
+        promotion_id=promotion_id,
+        plan_id=plan.id,
+        on_error=request.on_error,
+        created_by=created_by,
+        steps=steps,
+        now=now,
+    )
+    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
+    return promotion_id
+
+
+async def _reopen(conn: Conn, plan: Plan, promotion: Promotion, on_error: OnError, urls: ValidatedUrls) -> None:
+    """Make failed and skipped steps pending again, unless what they depend on has changed.
+
+    An old promotion must not claim at outdated prices and terms. Raise PlanStale if a step depends on a change and
+    the caller wants to stop at errors.
+    """
+    await _check_email(conn, plan.account_id)
+    await locks.reserve_promotion(conn, account_id=plan.account_id, promotion_id=promotion.id)
+    undone = _undone(promotion)
+    drifted = await _find_drift(conn, plan, [plan.actions[step.position] for step in undone], urls)
+    if drifted and on_error is OnError.STOP:
+        raise _stale([(each.address, each.code, each.message) for each in drifted])
+    why = {each.address: StepError(code=each.code, message=each.message) for each in drifted}
+    lost = {step.position: why[step.address] for step in undone if step.address in why}
+    owner = {"account_id": plan.account_id, "promotion_id": promotion.id}
+    await store.reopen(conn, **owner, on_error=on_error)
+    await journal.finish_steps(conn, **owner, outcomes=journal.failures(lost), now=clock.now())
+    await plan_store.mark_plan(conn, account_id=plan.account_id, plan_id=plan.id, status=PlanStatus.PROMOTING)
+    await _reserve_names(conn, plan, [step for step in undone if step.position not in lost])
+
+
+def _undone(promotion: Promotion) -> list[Step]:
+    """Return the steps that are tried again when an ended promotion is resumed."""
+    return [step for step in promotion.steps if step.status in {StepStatus.FAILED, StepStatus.SKIPPED}]
+
+
+async def _check_email(conn: Conn, account_id: UUID) -> None:
+    account = await identity.get_account(conn, account_id=account_id)
+    if account.email_verified_at is None:
+        raise identity.EmailUnverified(
+            "Verify the account's email address before promoting.",
+            next_action="Follow the link in the mail; POST /v1/account/email-verification/resend sends another.",
+        )
+
+
+async def _find_drift(conn: Conn, plan: Plan, actions: Sequence[Action], urls: ValidatedUrls) -> list[Finding]:
+    """Return what changed since the plan was made. Raise ProjectArchived: a new plan would not help."""
+    target = TargetAccount(account_id=plan.account_id)
+    live = await live_state.read_for_actions(
+        conn, target=target, manifest=plan.manifest, actions=actions, urls=urls
+    )
+    drifted = list(batches.find_drift(plan.manifest, actions, live))
+    archived = {project.id for project in live.projects if project.is_archived}
+    if archived & live_state.list_project_ids([each for each in actions if each.action is not ActionKind.NO_OP]):
+        raise projects.ProjectArchived("A project of the plan is archived.", next_action="Restore it.")
+    return drifted
+
+
+async def _reserve_names(conn: Conn, plan: Plan, steps: Sequence[Step]) -> None:
+    tasks = batches.list_tasks(plan, steps)
+    wanted = batches.wanted(tasks)
+    if not wanted:
+        return
+    realm, until = TargetAccount(account_id=plan.account_id).realm, clock.now() + RESERVED
+    try:
+        await aliases.hold(conn, realm=realm, account_id=plan.account_id, wanted=wanted, until=until)
+    except aliases.NamesRefused as refused:
+        blamed = batches.explain_refusal(plan.manifest, tasks, refused)
+        raise _stale([(plan.actions[at].address, why.code, why.message) for at, why in blamed.items()]) from None
+
+
+def _stale(changed: Sequence[tuple[str, str, str]]) -> PlanStale:
+    return PlanStale(
+        "The live state is not what was planned on.",
+        next_action="Plan again and review what changed.",
+        changed=[{"address": address, "code": code, "message": message} for address, code, message in changed],
+    )

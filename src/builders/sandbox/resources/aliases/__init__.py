@@ -1,0 +1,1 @@
+"""Aliases in a manifest."""

@@ -1,0 +1,232 @@
+"""The diff of aliases: claims, changes and releases. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from builders.aliases.records import Alias, AliasStatus, Name
+from builders.sandbox.manifest import Manifest, OnConflict
+from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.planning.references import DomainIndex
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Place, Risk
+from builders.sandbox.resources.aliases import limits, loops, releases
+from builders.sandbox.resources.aliases.names import ResolvedAlias, find_errors, match_existing
+from builders.sandbox.views import AliasView, changes
+
+
+def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState, domains: DomainIndex) -> KindDiff:
+    """Return the actions on aliases that lead from the live state to the desired one, with all errors."""
+    desired = match_existing(resolved, live.aliases)
+    keys, wanted = {each.desired.key for each in desired}, {each.name for each in desired}
+    dropped = [each for each in live.aliases if each.manifest == manifest.name and each.name not in wanted]
+    # An alias whose key has another name now is replaced; one whose key is gone is left.
+    replaced = {alias.manifest_key: alias for alias in dropped if alias.manifest_key in keys}
+    left = [alias for alias in dropped if alias.manifest_key not in keys]
+    pruned = [alias for alias in left if not alias.is_blocked] if manifest.prune else []
+    going = {alias.name for alias in (*replaced.values(), *pruned) if not alias.is_blocked}
+
+    routes = {
+        name: on
+        for name, on in loops.list_routes([*live.aliases, *live.forwarded], domains).items()
+        if name not in going
+    }
+    errors = list(find_errors(desired, routes, live.standings))
+    wrong = {error.address for error in errors}
+    planned: list[Action] = []
+    for each in desired:
+        old = replaced.get(each.desired.key)
+        if each.mine is not None:
+            outcome = plan_change(manifest, each, each.mine, old)
+        elif each.address in wrong:
+            continue
+        else:
+            outcome = plan_claim(each, old, live)
+        if isinstance(outcome, Action):
+            planned.append(outcome)
+        else:
+            errors.append(outcome)
+    projects = {each.address: each.project for each in desired if each.project}
+    errors += limits.refusals(planned, projects, live.sizes)
+    errors += limits.refuse_overdue(planned, live.overdue)
+    removed = [plan_deletion(each, live) for each in pruned]
+    return KindDiff(
+        actions=tuple(planned),
+        removed=tuple(removed),
+        errors=tuple(errors),
+        warnings=(
+            *list_suspended(manifest, desired),
+            *releases.warnings([*planned, *removed], live.releases),
+            *(left_alone(each) for each in left if each not in pruned),
+        ),
+    )
+
+
+def plan_claim(each: ResolvedAlias, old: Alias | None, live: LiveState) -> Action | Finding:
+    """Return the action that claims a free name and releases the name that the key had, or why it is refused."""
+    if old is not None and old.is_blocked:
+        message = f"The key stands for {old.address}, which the operator suspended: take a new key."
+        return Finding(code="alias_suspended", address=each.address, message=message)
+    domain, verdict = each.ruling.domain, each.ruling.verdict
+    assert domain is not None  # noqa: S101 - only what can be had is claimed
+    price, continues = releases.price(domain, verdict, live)
+    before, after = None if old is None else view(old), _wanted(each)
+    return Action(
+        address=each.address,
+        kind=Kind.ALIAS,
+        action=ActionKind.CREATE if old is None else ActionKind.REPLACE,
+        before=before,
+        after=after,
+        changed_fields=() if before is None else _changes(each, before, after),
+        reason=" ".join(
+            [
+                "The name is wanted and free." if old is None else f"The name replaces {old.address}.",
+                *releases.why_free(live.reclaims.get(Name(domain.domain, verdict.key)), continues),
+            ]
+        ),
+        risk=Risk.LOW if old is None else Risk.HIGH,
+        price=price,
+        resource_id=None if old is None else old.id,
+        version=None if old is None else old.version,
+        place=Place(
+            domain=domain.domain,
+            local_part=verdict.normalized,
+            key=verdict.key,
+            skeleton=verdict.skeleton,
+            is_own=each.is_own,
+        ),
+        after_unknown=_unknown(each),
+        requires=_requires(each),
+        continues=continues,
+        undoable_until=None if old is None else releases.undoable_until(old, live),
+    )
+
+
+def plan_change(manifest: Manifest, each: ResolvedAlias, mine: Alias, old: Alias | None) -> Action | Finding:
+    """Return the action on a name that the account has, or why this manifest may not change it.
+
+    `old` is the alias that the key stood for, if the manifest no longer has it.
+    """
+    if _is_idle(manifest, each, mine):
+        return _change(each, mine, ActionKind.NO_OP, (), "It is suspended, and left as it is.")
+    if mine.status is AliasStatus.SUSPENDED:
+        return Finding(code="alias_suspended", address=each.address, message="This name is suspended.")
+    if old is not None:
+        message = f"The key stood for {old.address}, and the account has {mine.address} already: take a new key."
+        return Finding(code="key_in_use", address=each.address, message=message)
+    changed = _changes(each, view(mine), _wanted(each))
+    if mine.manifest == manifest.name:
+        kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
+        return _change(
+            each, mine, kind, changed, f"Changes {', '.join(changed)}." if changed else "It is as wanted."
+        )
+    if manifest.on_conflict is OnConflict.ADOPT:
+        changed = ("manifest", *changed)
+        return _change(each, mine, ActionKind.ADOPT, changed, "This manifest takes over the name.")
+    holder = f"the manifest {mine.manifest!r}" if mine.manifest else "no manifest"
+    return Finding(
+        code="alias_exists",
+        address=each.address,
+        message=f"The account has this name already, managed by {holder}. To take it over: on_conflict adopt.",
+    )
+
+
+def plan_deletion(alias: Alias, live: LiveState) -> Action:
+    """Return the action that releases a name which the manifest no longer has."""
+    return Action(
+        address=f"alias.{alias.manifest_key}",
+        kind=Kind.ALIAS,
+        action=ActionKind.DELETE,
+        before=view(alias),
+        after=None,
+        changed_fields=(),
+        reason="It is no longer in the manifest, which prunes.",
+        risk=Risk.HIGH,
+        price=None,
+        resource_id=alias.id,
+        version=alias.version,
+        undoable_until=releases.undoable_until(alias, live),
+    )
+
+
+def left_alone(alias: Alias) -> Finding:
+    """Return the warning for a name which the manifest no longer has, and which stays."""
+    why = "the operator suspended it: it stays." if alias.is_blocked else "without prune it stays."
+    return Finding(
+        code="alias_suspended" if alias.is_blocked else "left_alone",
+        address=f"alias.{alias.manifest_key}",
+        message=f"{alias.address} is no longer in the manifest; {why}",
+    )
+
+
+def list_suspended(manifest: Manifest, desired: Sequence[ResolvedAlias]) -> Iterator[Finding]:
+    """Yield a warning for each name that is suspended and therefore not changed."""
+    for each in desired:
+        if each.mine is not None and _is_idle(manifest, each, each.mine):
+            message = f"{each.mine.address} is suspended; nothing of it is changed until that is over."
+            yield Finding(code="alias_suspended", address=each.address, message=message)
+
+
+def _is_idle(manifest: Manifest, each: ResolvedAlias, mine: Alias) -> bool:
+    """Return whether a managed name is suspended; that does not block the rest of the manifest."""
+    key = (manifest.name, each.desired.key)
+    return mine.status is AliasStatus.SUSPENDED and (mine.manifest, mine.manifest_key) == key
+
+
+def view(alias: Alias) -> AliasView:
+    """Return an alias as it is."""
+    return AliasView(
+        address=alias.address,
+        key=alias.manifest_key or "",
+        destinations=tuple(alias.destinations),
+        enabled=alias.enabled,
+        note=alias.note,
+        labels=dict(alias.labels),
+        project_id=alias.project_id,
+    )
+
+
+def _wanted(each: ResolvedAlias) -> AliasView:
+    """Return the desired alias. The order of destinations has no meaning: another order is no change."""
+    mine, destinations = each.mine, each.desired.destinations
+    if mine is not None and set(mine.destinations) == set(destinations):
+        destinations = tuple(mine.destinations)
+    return AliasView(
+        address=each.normal,
+        key=each.desired.key,
+        destinations=destinations,
+        enabled=each.desired.enabled,
+        note=each.desired.note,
+        labels=each.desired.labels,
+        project_id=each.project.project_id if each.project else None,
+    )
+
+
+def _changes(each: ResolvedAlias, before: AliasView, after: AliasView) -> tuple[str, ...]:
+    changed = changes(before, after)
+    return changed if "project_id" in changed else (*changed, *_unknown(each))
+
+
+def _unknown(each: ResolvedAlias) -> tuple[str, ...]:
+    return each.project.after_unknown if each.project else ()
+
+
+def _requires(each: ResolvedAlias) -> tuple[str, ...]:
+    return tuple(address for address in (each.project and each.project.address, each.domain_address) if address)
+
+
+def _change(each: ResolvedAlias, mine: Alias, kind: ActionKind, changed: tuple[str, ...], reason: str) -> Action:
+    risk = Risk.MEDIUM if {"destinations", "enabled", "project_id"} & set(changed) else Risk.LOW
+    return Action(
+        address=each.address,
+        kind=Kind.ALIAS,
+        action=kind,
+        before=view(mine),
+        after=_wanted(each) if changed else view(mine),
+        changed_fields=changed,
+        reason=reason,
+        risk=risk,
+        price=None,
+        resource_id=mine.id,
+        version=mine.version,
+        after_unknown=_unknown(each) if changed else (),
+        requires=_requires(each) if changed else (),
+    )

@@ -1,0 +1,266 @@
+"""The execution of actions on aliases, and the changes that refuse it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import UUID
+
+from builders.aliases import service as aliases
+from builders.aliases.records import AliasChange, AliasSpec, Name, Wanted
+from builders.catalog import service as catalog
+from builders.domains import service as domains
+from builders.invoices import service as invoices
+from builders.kit.db.connections import Conn
+from builders.kit.values import clock
+from builders.projects import service as projects
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.planning.references import index_domains
+from builders.sandbox.records import Action, ActionKind, Finding
+from builders.sandbox.resources.aliases import limits, loops, releases
+from builders.sandbox.resources.aliases.limits import CLAIMS
+from builders.sandbox.resources.aliases.names import find_refusal
+from builders.sandbox.resources.execution import Batch, Executor, StepsRefused, Task
+from builders.sandbox.step_errors import StepError
+from builders.sandbox.views import AliasView
+
+KEY_IN_USE = "The key stands for another name by now."
+CHANGED = "The alias was changed or released in the meantime."
+PRICE_CHANGED = "The name has another price by now, or the paid period that it continues is another."
+COOLING_OFF_ENDED = "The cooling-off period of the claim is over: it is owed when the name is released now."
+DOMAIN_CHANGED = StepError(code="domain_changed", message="No name can be claimed on the domain any more.")
+
+
+def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield what changed since the plan was made."""
+    by_id = {alias.id: alias for alias in live.aliases}
+    mine = {alias.name for alias in live.aliases}
+    planned = {action.resource_id for action in actions}
+    keys = {each.manifest_key for each in live.aliases if each.manifest == manifest and each.id not in planned}
+    for action in actions:
+        alias = None if action.resource_id is None else by_id.get(action.resource_id)
+        if action.resource_id is not None and (alias is None or alias.version != action.version):
+            yield Finding(code="alias_changed", address=action.address, message=CHANGED)
+        elif action.undoable_until is not None and action.undoable_until <= clock.now():
+            yield Finding(code="cooling_off_ended", address=action.address, message=COOLING_OFF_ENDED)
+        elif action.place is not None and (claims := list(_claim_drift(action, live, mine))):
+            yield from claims
+        elif action.after is not None and action.after.key in keys:
+            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
+    yield from _project_drift(actions, live)
+    yield from loops.drift(actions, live)
+    yield from limits.refuse_overdue(actions, live.overdue)
+
+
+def _project_drift(actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield what a project refuses by now, unless this plan changes the project first."""
+    tasks = [
+        Task(position=at, action=each, resource_id=each.resource_id)
+        for at, each in enumerate(actions)
+        if limits.enters(each) and not any(address.startswith("project.") for address in each.requires)
+    ]
+    there = {project.id: project for project in live.projects}
+    for at, fault in limits.faults(tasks, _target_projects(tasks, {}), there, live.sizes).items():
+        yield Finding(code=fault.code, address=actions[at].address, message=fault.message)
+
+
+def _claim_drift(action: Action, live: LiveState, mine: set[Name]) -> Iterator[Finding]:
+    assert action.place is not None  # noqa: S101 - only claims come here
+    place, name = action.place, Name(action.place.domain, action.place.key)
+    if name in mine:
+        yield Finding(code="alias_exists", address=action.address, message="The account has this name by now.")
+        return
+    ruling = catalog.rule(place.local_part, live.domains.get(place.domain))
+    if found := find_refusal(ruling, live.standings.get(name)):
+        yield Finding(code=found[0], address=action.address, message=found[1])
+        return
+    domain, verdict = ruling.domain, ruling.verdict
+    assert domain is not None  # noqa: S101 - or the ruling would refuse
+    if verdict.key != place.key:
+        yield Finding(code="rules_changed", address=action.address, message="The domain has other rules by now.")
+        return
+    if releases.price(domain, verdict, live) != (action.price, action.continues):
+        yield Finding(code="price_changed", address=action.address, message=PRICE_CHANGED)
+
+
+def wanted(tasks: Sequence[Task]) -> list[Wanted]:
+    """Return the names that the tasks claim."""
+    return [
+        Wanted(
+            domain=task.action.place.domain,
+            key=task.action.place.key,
+            skeleton=task.action.place.skeleton,
+            alias_id=task.resource_id,
+        )
+        for task in tasks
+        if task.action.place is not None
+    ]
+
+
+async def execute(conn: Conn, batch: Batch) -> None:
+    """Execute a batch, all tasks or none. Raise one of the refusals.
+
+    The account's routes are locked first, as for a change through the API: each transaction sees the other's
+    result, and none waits for a lock while it holds one that another needs. Names are locked at once, in order.
+    """
+    owner, realm = {"account_id": batch.target.account_id}, batch.target.realm
+    await aliases.lock_routes(conn, **owner)
+    await _check_projects(conn, batch, _target_projects(batch.tasks, batch.made))
+    await _check_own(conn, batch)
+    await _check_overdue(conn, batch)
+    by_kind = {kind: [task for task in batch.tasks if task.action.action is kind] for kind in ActionKind}
+    there = _versions([task for task in batch.tasks if task.action.action is not ActionKind.CREATE])
+    if len([kind for kind, tasks in by_kind.items() if tasks]) > 1:
+        await aliases.lock_unchanged(conn, **owner, versions=there)
+    if gone := _versions(by_kind[ActionKind.REPLACE] + by_kind[ActionKind.DELETE]):
+        await aliases.release(conn, **owner, realm=realm, versions=gone, quarantine=batch.parameters.quarantine)
+    changing = by_kind[ActionKind.UPDATE] + by_kind[ActionKind.ADOPT]
+    if changes := [each for task in changing for each in _changes(task, batch)]:
+        await aliases.update(conn, **owner, changes=changes)
+    if specs := [each for task in batch.tasks if task.action.action in CLAIMS for each in _specs(task, batch)]:
+        await aliases.create(conn, **owner, realm=realm, specs=specs)
+    await _check_loops(conn, batch)
+    undone = {each.action.resource_id for each in batch.tasks if each.action.undoable_until is not None}
+    await aliases.withdraw_charges(conn, **owner, alias_ids=gone, undone={each for each in undone if each})
+
+
+def _versions(tasks: Sequence[Task]) -> dict[UUID, int]:
+    versions = {task.action.resource_id: task.action.version for task in tasks}
+    return {each: version for each, version in versions.items() if each and version}
+
+
+async def _check_loops(conn: Conn, batch: Batch) -> None:
+    """Raise StepsRefused if mail loops now: the owner can have closed half of a loop.
+
+    The rules of domains are read only when there seems to be a loop.
+    """
+    account_id, redirected = batch.target.account_id, loops.redirected(batch.tasks)
+    if not redirected:
+        return
+    ids = [task.resource_id for task in redirected if task.resource_id]
+    existing = await aliases.keep_ahead(conn, realm=batch.target.realm, account_id=account_id, alias_ids=ids)
+    if not loops.faults(redirected, existing, aliases.routes_of(existing)):
+        return
+    labels = {alias.domain for alias in existing}
+    shown = await catalog.find_domains(conn, domains=labels)
+    own = await domains.find_domains(conn, account_id=account_id, domains=labels)
+    known = index_domains(shown, own)
+    if refused := loops.faults(redirected, existing, loops.list_routes(existing, known)):
+        raise StepsRefused(refused)
+
+
+async def _check_projects(conn: Conn, batch: Batch, goals: Mapping[int, UUID]) -> None:
+    """Raise StepsRefused if a project refuses a task; the projects are locked against concurrent batches."""
+    if not goals:
+        return
+    owner = {"account_id": batch.target.account_id}
+    found = await projects.lock_projects(conn, **owner, project_ids={*goals.values()})
+    sizes = await aliases.count_by_project(conn, **owner, project_ids={*goals.values()})
+    if refused := limits.faults(batch.tasks, goals, {each.id: each for each in found}, sizes):
+        raise StepsRefused(refused)
+
+
+async def _check_own(conn: Conn, batch: Batch) -> None:
+    """Lock the account's own domains on which names are claimed. Raise StepsRefused if one cannot be used."""
+    places = {task.position: task.action.place for task in batch.tasks}
+    own = {at: place.domain for at, place in places.items() if place is not None and place.is_own}
+    if not own:
+        return
+    found = await domains.find_domains(
+        conn, account_id=batch.target.account_id, domains={*own.values()}, lock=True
+    )
+    claimable = {label for label, domain in found.items() if domain.is_claimable}
+    if lost := {at: DOMAIN_CHANGED for at, label in own.items() if label not in claimable}:
+        raise StepsRefused(lost)
+
+
+async def _check_overdue(conn: Conn, batch: Batch) -> None:
+    """Raise StepsRefused for names that cost something if the account has an overdue invoice."""
+    if not any(limits.is_charged(task.action) for task in batch.tasks):
+        return
+    overdue = await invoices.find_arrears(conn, account_id=batch.target.account_id)
+    if refused := limits.overdue_faults(batch.tasks, overdue):
+        raise StepsRefused(refused)
+
+
+def _target_projects(tasks: Sequence[Task], made: Mapping[str, UUID]) -> dict[int, UUID]:
+    """Return the projects that the tasks add names to, by position."""
+    ids = {task.position: project_of(task.action, made) for task in tasks if limits.enters(task.action)}
+    return {at: project_id for at, project_id in ids.items() if project_id is not None}
+
+
+def project_of(action: Action, made: Mapping[str, UUID]) -> UUID | None:
+    """Return the project of an action's alias, also one that the plan creates."""
+    if "project_id" in action.after_unknown:
+        return next(made[each] for each in action.requires if each.startswith("project."))
+    return action.after.project_id if isinstance(action.after, AliasView) else None
+
+
+def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
+    """Return what a refusal of the batch means for this task."""
+    action = task.action
+    match refusal:
+        case aliases.NamesRefused():
+            standing = action.place and refusal.refused.get(Name(action.place.domain, action.place.key))
+            if standing:
+                return StepError(code=standing.reason, message=catalog.say(standing.reason))
+        case aliases.PricesChanged():
+            if action.place and Name(action.place.domain, action.place.key) in refusal.names:
+                return StepError(code="price_changed", message=PRICE_CHANGED)
+        case aliases.KeysTaken():
+            if action.after is not None and (manifest, action.after.key) in refusal.keys:
+                return StepError(code="key_in_use", message=KEY_IN_USE)
+        case aliases.AliasesChanged():
+            if action.resource_id in refusal.changed:
+                return StepError(code="alias_changed", message=CHANGED)
+    return None
+
+
+def _specs(task: Task, batch: Batch) -> Iterator[AliasSpec]:
+    place, after, price = task.action.place, task.action.after, task.action.price
+    if place and isinstance(after, AliasView) and price and task.resource_id:
+        yield AliasSpec(
+            id=task.resource_id,
+            domain=place.domain,
+            local_part=place.local_part,
+            key=place.key,
+            skeleton=place.skeleton,
+            destinations=after.destinations,
+            enabled=after.enabled,
+            note=after.note,
+            labels=after.labels,
+            manifest=batch.manifest,
+            manifest_key=after.key,
+            price=price.money,
+            interval=price.interval,
+            project_id=project_of(task.action, batch.made),
+            continues=task.action.continues is not None,
+            paid_until=task.action.continues.until if task.action.continues else None,
+        )
+
+
+def _changes(task: Task, batch: Batch) -> Iterator[AliasChange]:
+    action, after = task.action, task.action.after
+    if isinstance(after, AliasView) and action.resource_id is not None and action.version is not None:
+        yield AliasChange(
+            id=action.resource_id,
+            version=action.version,
+            destinations=after.destinations,
+            enabled=after.enabled,
+            note=after.note,
+            labels=after.labels,
+            manifest=batch.manifest,
+            manifest_key=after.key,
+            project_id=project_of(action, batch.made),
+        )
+
+
+EXECUTOR = Executor(
+    drift=drift,
+    execute=execute,
+    fault=fault,
+    refusals=(
+        aliases.NamesRefused,
+        aliases.PricesChanged,
+        aliases.KeysTaken,
+        aliases.AliasesChanged,
+        StepsRefused,
+    ),
+)

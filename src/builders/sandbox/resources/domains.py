@@ -1,0 +1,170 @@
+"""Settings of account domains in a manifest: the diff (pure) and the execution. Domains stay."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from builders.catalog import service as catalog
+from builders.domains import service as domains
+from builders.domains.records import AccountDomain, DomainChange
+from builders.kit.db.connections import Conn
+from builders.sandbox.manifest import DesiredDomain, Manifest, OnConflict
+from builders.sandbox.planning import diffs
+from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
+from builders.sandbox.resources.execution import Batch, Executor, Task
+from builders.sandbox.step_errors import StepError
+from builders.sandbox.views import DomainView, changes
+
+CHANGED = "The domain was changed, suspended or released in the meantime."
+KEY_IN_USE = "The key stands for another domain by now."
+
+
+def diff(manifest: Manifest, live: LiveState) -> KindDiff:
+    """Return the actions on domains; one that no manifest manages is adopted without on_conflict."""
+    managed = {each.manifest_key: each for each in live.own.values() if each.manifest == manifest.name}
+    labels = {desired.key: catalog.find_a_label(desired.domain) or desired.domain for desired in manifest.domains}
+    times = Counter(labels.values())
+    planned: list[Action] = []
+    errors: list[Finding] = []
+    for desired in manifest.domains:
+        label = labels[desired.key]
+        there, old = live.own.get(label), managed.get(desired.key)
+        if found := _find_error(desired, label, there, old, times):
+            errors.append(found)
+            continue
+        assert there is not None  # noqa: S101 - or it would be wrong
+        if there.manifest in {None, manifest.name} or manifest.on_conflict is OnConflict.ADOPT:
+            planned.append(_settle(desired, there, manifest.name))
+        else:
+            errors.append(diffs.exists(Kind.DOMAIN, desired.key, there.domain, there.manifest))
+    left = [each for each in managed.values() if each.domain not in times]
+    return KindDiff.of(manifest, planned, errors, left, delete=_clear, left_alone=_left_alone)
+
+
+def _find_error(
+    desired: DesiredDomain,
+    label: str,
+    there: AccountDomain | None,
+    old: AccountDomain | None,
+    times: Mapping[str, int],
+) -> Finding | None:
+    address = f"{Kind.DOMAIN}.{desired.key}"
+    if there is None:
+        message = "The account has no such domain, or it is not live: GET /v1/domains lists them."
+        return Finding(code="domain_not_found", address=address, message=message)
+    if times[label] > 1:
+        return Finding(code="duplicate_domain", address=address, message="Another key here has this domain.")
+    if desired.catch_all and desired.default_destination is None:
+        message = "A catch-all domain needs a default_destination."
+        return Finding(code="destination_missing", address=address, message=message)
+    if old is not None and old.domain != label and old.domain not in times:
+        return diffs.key_in_use(Kind.DOMAIN, desired.key, old.domain, label)
+    return None
+
+
+def view(domain: AccountDomain) -> DomainView:
+    """Return the settings as they are."""
+    return DomainView(
+        key=domain.manifest_key or "",
+        domain=domain.domain,
+        default_destination=domain.default_destination,
+        catch_all=domain.catch_all,
+    )
+
+
+def _settle(desired: DesiredDomain, there: AccountDomain, manifest: str) -> Action:
+    before = view(there)
+    after = DomainView(
+        key=desired.key,
+        domain=there.domain,
+        default_destination=desired.default_destination,
+        catch_all=desired.catch_all,
+    )
+    changed = changes(before, after)
+    kind = ActionKind.UPDATE if changed else ActionKind.NO_OP
+    if there.manifest != manifest:
+        kind, changed = ActionKind.ADOPT, ("manifest", *changed)
+    return Action(
+        address=f"domain.{desired.key}",
+        kind=Kind.DOMAIN,
+        action=kind,
+        before=before,
+        after=after,
+        changed_fields=changed,
+        reason=diffs.ADOPTED if kind is ActionKind.ADOPT else diffs.as_desired(changed),
+        risk=Risk.MEDIUM if {"catch_all", "default_destination"} & set(changed) else Risk.LOW,
+        price=None,
+        resource_id=there.id,
+        version=there.version,
+    )
+
+
+def _left_alone(domain: AccountDomain) -> Finding:
+    return diffs.left_alone(Kind.DOMAIN, domain.manifest_key, domain.domain)
+
+
+def _clear(domain: AccountDomain) -> Action:
+    return Action(
+        address=f"domain.{domain.manifest_key}",
+        kind=Kind.DOMAIN,
+        action=ActionKind.DELETE,
+        before=view(domain),
+        after=None,
+        changed_fields=(),
+        reason=f"{diffs.PRUNED} Its settings are cleared; the domain stays the account's.",
+        risk=Risk.MEDIUM,
+        price=None,
+        resource_id=domain.id,
+        version=domain.version,
+    )
+
+
+def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield what changed since the plan was made."""
+    by_id = {each.id: each for each in live.own.values()}
+    planned = {action.resource_id for action in actions}
+    keys = {each.manifest_key for each in by_id.values() if each.manifest == manifest and each.id not in planned}
+    for action in actions:
+        there = None if action.resource_id is None else by_id.get(action.resource_id)
+        if there is None or there.version != action.version:
+            yield Finding(code="domain_changed", address=action.address, message=CHANGED)
+        elif action.after is not None and action.after.key in keys:
+            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
+
+
+async def execute(conn: Conn, batch: Batch) -> None:
+    """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
+    changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
+    await domains.update_many(conn, account_id=batch.target.account_id, changes=changes)
+
+
+def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
+    """Return what a refusal of the batch means for this task."""
+    match refusal:
+        case domains.DomainsChanged():
+            if task.action.resource_id in refusal.ids:
+                return StepError(code="domain_changed", message=CHANGED)
+        case domains.KeysTaken():
+            if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
+                return StepError(code="key_in_use", message=KEY_IN_USE)
+    return None
+
+
+def _changes(task: Task, manifest: str) -> Iterator[DomainChange]:
+    action, after = task.action, task.action.after
+    if action.resource_id and action.version:
+        view = after if isinstance(after, DomainView) else None
+        yield DomainChange(
+            id=action.resource_id,
+            version=action.version,
+            catch_all=view is not None and view.catch_all,
+            default_destination=view.default_destination if view else None,
+            manifest=manifest if view else None,
+            manifest_key=view.key if view else None,
+        )
+
+
+EXECUTOR = Executor(
+    drift=drift, execute=execute, fault=fault, refusals=(domains.DomainsChanged, domains.KeysTaken)
+)

@@ -1,0 +1,226 @@
+"""Projects in a manifest: the diff (pure) and the execution."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.projects import service as projects
+from builders.projects.records import SENSITIVE_FIELDS, Project, ProjectChange, ProjectSpec
+from builders.sandbox.manifest import Manifest, OnConflict
+from builders.sandbox.planning import diffs
+from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk
+from builders.sandbox.resources.execution import Batch, Executor, Task
+from builders.sandbox.step_errors import StepError
+from builders.sandbox.views import ProjectView, changes
+
+CHANGED = "The project was changed or archived in the meantime."
+KEY_IN_USE = "The key stands for another project by now."
+SLUG_TAKEN = "Another project of the account has the slug by now."
+LIMIT = "The account has as many active projects as it may."
+
+
+def diff(manifest: Manifest, live: LiveState) -> KindDiff:
+    """Return the actions on projects. The key identifies a project; another slug is a change of it."""
+    active = [each for each in live.projects if not each.is_archived]
+    managed = {each.manifest_key: each for each in active if each.manifest == manifest.name}
+    by_slug = {each.slug: each for each in active}
+    planned: list[Action] = []
+    kept: set[UUID] = set()
+    errors: list[Finding] = list(_repeated_slugs(manifest.projects))
+    wanted = {desired.key for desired in manifest.projects}
+    errors += _webhooks(manifest.projects, {each.id for each in live.webhooks})
+    moving = {managed[desired.key].id for desired in manifest.projects if desired.key in managed and desired.slug}
+    for desired in manifest.projects:
+        mine, other = managed.get(desired.key), by_slug.get(desired.slug or "")
+        if other is not None and (other is mine or other.id in moving):
+            other = None  # its own slug, or one that this plan changes
+        if (
+            mine is None
+            and other is not None
+            and other.manifest == manifest.name
+            and other.manifest_key not in wanted
+        ):
+            mine, other = other, None  # under another key
+        if mine is not None and other is None:
+            kept.add(mine.id)
+            planned.append(_keep(desired, mine))
+        elif other is None:
+            planned.append(_create(desired))
+        elif mine is None and manifest.on_conflict is OnConflict.ADOPT:
+            planned.append(_adopt(desired, other))
+        else:
+            errors.append(diffs.exists(Kind.PROJECT, desired.key, f"the slug {desired.slug}", other.manifest))
+    left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
+    return KindDiff.of(manifest, planned, errors, left, delete=_delete, left_alone=_left_alone)
+
+
+def _repeated_slugs(desired: Sequence[ProjectView]) -> list[Finding]:
+    times = Counter(desired.slug for desired in desired if desired.slug)
+    return [
+        Finding(code="slug_taken", address=f"project.{desired.key}", message="Another project here has this slug.")
+        for desired in desired
+        if desired.slug and times[desired.slug] > 1
+    ]
+
+
+def _webhooks(desired: Sequence[ProjectView], known: set[UUID]) -> list[Finding]:
+    return [
+        Finding(
+            code="webhook_unknown", address=f"project.{desired.key}", message=f"No webhook of the account: {each}."
+        )
+        for desired in desired
+        for each in desired.webhook_ids
+        if each not in known
+    ]
+
+
+def view(project: Project) -> ProjectView:
+    """Return a project as it is."""
+    return ProjectView(key=project.manifest_key or "", **project.values())
+
+
+def _create(desired: ProjectView) -> Action:
+    return Action(
+        address=f"project.{desired.key}",
+        kind=Kind.PROJECT,
+        action=ActionKind.CREATE,
+        before=None,
+        after=desired,
+        changed_fields=(),
+        reason="The project is wanted, and is not there.",
+        risk=Risk.LOW,
+        price=None,
+        resource_id=None,
+        version=None,
+        after_unknown=("id",) if desired.slug else ("id", "slug"),
+    )
+
+
+def _keep(desired: ProjectView, mine: Project) -> Action:
+    before, after = view(mine), replace(desired, slug=desired.slug or mine.slug)
+    changed = changes(before, after)
+    return _change(mine, ActionKind.UPDATE if changed else ActionKind.NO_OP, before, after, changed)
+
+
+def _adopt(desired: ProjectView, other: Project) -> Action:
+    before, after = view(other), replace(desired, slug=desired.slug or other.slug)
+    return _change(other, ActionKind.ADOPT, before, after, ("manifest", *changes(before, after)))
+
+
+def _change(
+    project: Project, kind: ActionKind, before: ProjectView, after: ProjectView, changed: tuple[str, ...]
+) -> Action:
+    return Action(
+        address=f"project.{after.key}",
+        kind=Kind.PROJECT,
+        action=kind,
+        before=before,
+        after=after,
+        changed_fields=changed,
+        reason=diffs.ADOPTED if kind is ActionKind.ADOPT else diffs.as_desired(changed),
+        risk=Risk.MEDIUM if SENSITIVE_FIELDS & set(changed) else Risk.LOW,
+        price=None,
+        resource_id=project.id,
+        version=project.version,
+    )
+
+
+def _left_alone(project: Project) -> Finding:
+    return diffs.left_alone(Kind.PROJECT, project.manifest_key, f"The project {project.slug}")
+
+
+def _delete(project: Project) -> Action:
+    return Action(
+        address=f"project.{project.manifest_key}",
+        kind=Kind.PROJECT,
+        action=ActionKind.DELETE,
+        before=view(project),
+        after=None,
+        changed_fields=(),
+        reason=f"{diffs.PRUNED} It is archived; its aliases go on working.",
+        risk=Risk.MEDIUM,
+        price=None,
+        resource_id=project.id,
+        version=project.version,
+    )
+
+
+def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield what changed since the plan was made."""
+    active = {each.id: each for each in live.projects if not each.is_archived}
+    planned = {action.resource_id for action in actions}
+    others = [each for each in active.values() if each.id not in planned]
+    keys = {each.manifest_key for each in others if each.manifest == manifest}
+    slugs = {each.slug for each in others}
+    for action in actions:
+        there = None if action.resource_id is None else active.get(action.resource_id)
+        if action.resource_id is not None and (there is None or there.version != action.version):
+            yield Finding(code="project_changed", address=action.address, message=CHANGED)
+        elif isinstance(action.after, ProjectView) and action.after.key in keys:
+            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
+        elif isinstance(action.after, ProjectView) and action.after.slug in slugs:
+            yield Finding(code="slug_taken", address=action.address, message=SLUG_TAKEN)
+
+
+async def execute(conn: Conn, batch: Batch) -> None:
+    """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
+    kind, owner = batch.tasks[0].action.action, {"account_id": batch.target.account_id}
+    if kind is ActionKind.CREATE:
+        await projects.create_many(
+            conn, **owner, specs=[each for task in batch.tasks for each in _specs(task, batch)]
+        )
+    elif kind is ActionKind.DELETE:
+        versions = {task.action.resource_id: task.action.version for task in batch.tasks}
+        gone = {each: version for each, version in versions.items() if each and version}
+        await projects.archive_many(conn, **owner, versions=gone)
+    else:
+        changes = [each for task in batch.tasks for each in _changes(task, batch)]
+        await projects.update_many(conn, **owner, changes=changes)
+
+
+def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
+    """Return what a refusal of the batch means for this task."""
+    after = task.action.after
+    match refusal:
+        case projects.SlugsTaken():
+            if isinstance(after, ProjectView) and after.slug in refusal.slugs:
+                return StepError(code="slug_taken", message=SLUG_TAKEN)
+        case projects.ProjectKeysTaken():
+            if after is not None and (manifest, after.key) in refusal.keys:
+                return StepError(code="key_in_use", message=KEY_IN_USE)
+        case projects.ProjectsChanged():
+            if task.action.resource_id in refusal.changed:
+                return StepError(code="project_changed", message=CHANGED)
+        case projects.ProjectLimit():
+            return StepError(code="project_limit", message=LIMIT)
+    return None
+
+
+def _specs(task: Task, batch: Batch) -> Iterator[ProjectSpec]:
+    after = task.action.after
+    if isinstance(after, ProjectView) and task.resource_id:
+        yield ProjectSpec(id=task.resource_id, manifest=batch.manifest, manifest_key=after.key, **after.values())
+
+
+def _changes(task: Task, batch: Batch) -> Iterator[ProjectChange]:
+    action, after = task.action, task.action.after
+    if isinstance(after, ProjectView) and action.resource_id and action.version and after.slug:
+        yield ProjectChange(
+            id=action.resource_id,
+            version=action.version,
+            manifest=batch.manifest,
+            manifest_key=after.key,
+            **after.values(),
+        )
+
+
+EXECUTOR = Executor(
+    drift=drift,
+    execute=execute,
+    fault=fault,
+    refusals=(projects.SlugsTaken, projects.ProjectKeysTaken, projects.ProjectsChanged, projects.ProjectLimit),
+)

@@ -1,0 +1,298 @@
+"""Webhook destinations in a manifest: the diff (pure; URLs are validated before) and the execution."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.sandbox.manifest import GENERATE, DesiredWebhook, Manifest, OnConflict
+from builders.sandbox.planning import diffs
+from builders.sandbox.planning.diffs import KindDiff
+from builders.sandbox.planning.live_state import LiveState
+from builders.sandbox.records import Action, ActionKind, Finding, Kind, Risk, Secret
+from builders.sandbox.resources.execution import Batch, Executor, Task
+from builders.sandbox.step_errors import StepError
+from builders.sandbox.views import WebhookView, changes
+from builders.webhooks import service as webhooks
+from builders.webhooks.service import DestinationChange, DestinationSpec, ManagedDestination
+
+CHANGED = "The webhook destination was changed or deleted in the meantime."
+KEY_IN_USE = "The key stands for another webhook destination by now."
+LIMIT = "The account has as many webhook destinations as it may."
+SECRET_GONE = "The destination whose secret was to be copied is gone."  # noqa: S105 - says what is wrong
+
+
+def diff(manifest: Manifest, live: LiveState) -> KindDiff:
+    """Return the actions on destinations. A key identifies one, or the URL if this manifest does not manage it."""
+    managed = {each.manifest_key: each for each in live.webhooks if each.manifest == manifest.name}
+    wanted = {desired.key for desired in manifest.webhooks}
+    taken = {each.id for key, each in managed.items() if key in wanted}
+    planned: list[Action] = []
+    errors: list[Finding] = []
+    kept: set[UUID] = set()
+    for desired in manifest.webhooks:
+        if wrong := list(_find_errors(desired, live)):
+            errors += wrong
+            continue
+        mine = managed.get(desired.key)
+        others = [each for each in live.webhooks if each.url == desired.url and each.id not in taken]
+        other = next((each for each in others if each.id not in kept), None) if mine is None else None
+        if mine is None and other is not None and other.manifest == manifest.name:
+            mine, other = other, None  # under another key
+        if mine is not None:
+            kept.add(mine.id)
+            planned.append(_keep(desired, mine))
+        elif other is None:
+            secret = _secret(manifest, desired, live)
+            if isinstance(secret, Secret):
+                planned.append(_create(desired, secret))
+            else:
+                errors.append(secret)
+        elif manifest.on_conflict is OnConflict.ADOPT:
+            kept.add(other.id)
+            planned.append(_adopt(desired, other))
+        else:
+            errors.append(diffs.exists(Kind.WEBHOOK, desired.key, "a destination with this URL", other.manifest))
+    left = [each for key, each in managed.items() if key not in wanted and each.id not in kept]
+    return KindDiff.of(
+        manifest,
+        planned,
+        (*errors, *_too_many(planned, len(live.webhooks))),
+        left,
+        delete=_delete,
+        left_alone=_left_alone,
+    )
+
+
+def _find_errors(desired: DesiredWebhook, live: LiveState) -> Iterator[Finding]:
+    address = f"{Kind.WEBHOOK}.{desired.key}"
+    if desired.url in live.refused_urls:
+        yield Finding(code="url_not_allowed", address=address, message=live.refused_urls[desired.url])
+    for message in webhooks.validate_events(desired.events):
+        yield Finding(code="event_unknown", address=address, message=message)
+
+
+def _too_many(planned: Sequence[Action], there: int) -> Iterator[Finding]:
+    """Yield errors for destinations beyond the limit of an account; deletions come last."""
+    made = [action for action in planned if action.action is ActionKind.CREATE]
+    for action in made[max(0, webhooks.MAX_DESTINATIONS - there) :]:
+        most = webhooks.MAX_DESTINATIONS
+        message = f"An account has up to {most} webhook destinations; what is deleted is deleted last."
+        yield Finding(code="webhook_limit", address=action.address, message=message)
+
+
+def _secret(manifest: Manifest, desired: DesiredWebhook, live: LiveState) -> Secret | Finding:
+    """Return the source of the secret. An unknown reference is not repeated: it can be a secret by mistake."""
+    reference, address = desired.signing_secret_ref, f"{Kind.WEBHOOK}.{desired.key}"
+    if reference == GENERATE:
+        return Secret()
+    managed = {each.manifest_key: each.id for each in live.webhooks if each.manifest == manifest.name}
+    if reference in managed:
+        return Secret(copied_from=managed[reference])
+    if reference in (references := {each.key: each.signing_secret_ref for each in manifest.webhooks}):
+        if _is_circular(desired.key, references):
+            message = "Each of these destinations is to have the secret of another: nobody makes one."
+            return Finding(code="secret_ref_circular", address=address, message=message)
+        return Secret(copied_from_address=f"{Kind.WEBHOOK}.{reference}")
+    labelled = [each.id for each in live.webhooks if each.label == reference]
+    if len(labelled) == 1:
+        return Secret(copied_from=labelled[0])
+    said = "Several destinations have" if labelled else "No destination has"
+    message = f"{said} the key or label that signing_secret_ref names. To have a secret made: generate."
+    code = "secret_ref_ambiguous" if labelled else "secret_ref_unknown"
+    return Finding(code=code, address=address, message=message)
+
+
+def _is_circular(key: str, references: Mapping[str, str]) -> bool:
+    seen: set[str] = set()
+    while key in references and key not in seen:
+        seen.add(key)
+        key = references[key]
+    return key in seen
+
+
+def view(destination: ManagedDestination) -> WebhookView:
+    """Return a destination as it is."""
+    return WebhookView(
+        key=destination.manifest_key or "",
+        label=destination.label,
+        url=destination.url,
+        enabled=destination.enabled,
+        events=tuple(destination.events),
+    )
+
+
+def _wanted(desired: DesiredWebhook, mine: ManagedDestination | None = None) -> WebhookView:
+    """Return the desired state; the order of events has no meaning."""
+    same = mine is not None and set(mine.events) == set(desired.events)
+    events = tuple(mine.events) if mine is not None and same else tuple(dict.fromkeys(desired.events))
+    return WebhookView(
+        key=desired.key, label=desired.label, url=desired.url, enabled=desired.enabled, events=events
+    )
+
+
+def _create(desired: DesiredWebhook, secret: Secret) -> Action:
+    source = secret.copied_from_address
+    return Action(
+        address=f"webhook.{desired.key}",
+        kind=Kind.WEBHOOK,
+        action=ActionKind.CREATE,
+        before=None,
+        after=_wanted(desired),
+        changed_fields=(),
+        reason="The destination is wanted, and is not there.",
+        risk=Risk.LOW,
+        price=None,
+        resource_id=None,
+        version=None,
+        after_unknown=("id", "signing_secret"),
+        requires=(source,) if source else (),
+        secret=secret,
+    )
+
+
+def _keep(desired: DesiredWebhook, mine: ManagedDestination) -> Action:
+    before, after = view(mine), _wanted(desired, mine)
+    changed = changes(before, after)
+    return _change(mine, ActionKind.UPDATE if changed else ActionKind.NO_OP, before, after, changed)
+
+
+def _adopt(desired: DesiredWebhook, other: ManagedDestination) -> Action:
+    before, after = view(other), _wanted(desired, other)
+    return _change(other, ActionKind.ADOPT, before, after, ("manifest", *changes(before, after)))
+
+
+def _change(
+    mine: ManagedDestination, kind: ActionKind, before: WebhookView, after: WebhookView, changed: tuple[str, ...]
+) -> Action:
+    return Action(
+        address=f"webhook.{after.key}",
+        kind=Kind.WEBHOOK,
+        action=kind,
+        before=before,
+        after=after,
+        changed_fields=changed,
+        reason=diffs.ADOPTED if kind is ActionKind.ADOPT else diffs.as_desired(changed),
+        risk=Risk.MEDIUM if {"url", "enabled", "events"} & set(changed) else Risk.LOW,
+        price=None,
+        resource_id=mine.id,
+        version=mine.version,
+    )
+
+
+def _left_alone(destination: ManagedDestination) -> Finding:
+    return diffs.left_alone(Kind.WEBHOOK, destination.manifest_key, f"The webhook {destination.label!r}")
+
+
+def _delete(destination: ManagedDestination) -> Action:
+    return Action(
+        address=f"webhook.{destination.manifest_key}",
+        kind=Kind.WEBHOOK,
+        action=ActionKind.DELETE,
+        before=view(destination),
+        after=None,
+        changed_fields=(),
+        reason=f"{diffs.PRUNED} What is pending for it is cancelled.",
+        risk=Risk.HIGH,
+        price=None,
+        resource_id=destination.id,
+        version=destination.version,
+    )
+
+
+def drift(manifest: str, actions: Sequence[Action], live: LiveState) -> Iterator[Finding]:
+    """Yield what changed since the plan was made."""
+    by_id = {each.id: each for each in live.webhooks}
+    planned = {action.resource_id for action in actions}
+    keys = {each.manifest_key for each in live.webhooks if each.manifest == manifest and each.id not in planned}
+    made = sum(action.action is ActionKind.CREATE for action in actions)
+    for action in actions:
+        there = None if action.resource_id is None else by_id.get(action.resource_id)
+        if action.resource_id is not None and (there is None or there.version != action.version):
+            yield Finding(code="webhook_changed", address=action.address, message=CHANGED)
+        elif action.after is not None and action.after.key in keys:
+            yield Finding(code="key_in_use", address=action.address, message=KEY_IN_USE)
+        elif isinstance(action.after, WebhookView) and action.after.url in live.refused_urls:
+            message = live.refused_urls[action.after.url]
+            yield Finding(code="url_not_allowed", address=action.address, message=message)
+        elif action.secret and action.secret.copied_from and action.secret.copied_from not in by_id:
+            yield Finding(code="secret_ref_unknown", address=action.address, message=SECRET_GONE)
+        elif action.action is ActionKind.CREATE and len(by_id) + made > webhooks.MAX_DESTINATIONS:
+            yield Finding(code="webhook_limit", address=action.address, message=LIMIT)
+
+
+async def execute(conn: Conn, batch: Batch) -> None:
+    """Execute a batch of one action, all tasks or none. Raise one of the refusals."""
+    kind, owner = batch.tasks[0].action.action, {"account_id": batch.target.account_id}
+    if kind is ActionKind.CREATE:
+        specs = [each for task in batch.tasks for each in _specs(task, batch)]
+        await webhooks.create_destinations(conn, **owner, keyring=batch.parameters.keyring, specs=specs)
+    elif kind is ActionKind.DELETE:
+        versions = {task.action.resource_id: task.action.version for task in batch.tasks}
+        gone = {each: version for each, version in versions.items() if each and version}
+        await webhooks.delete_destinations(conn, **owner, versions=gone)
+    else:
+        changes = [each for task in batch.tasks for each in _changes(task, batch.manifest)]
+        await webhooks.update_destinations(conn, **owner, changes=changes)
+
+
+def fault(manifest: str, task: Task, refusal: Exception) -> StepError | None:
+    """Return what a refusal of the batch means for this task."""
+    match refusal:
+        case webhooks.WebhooksChanged():
+            if task.action.resource_id in refusal.changed:
+                return StepError(code="webhook_changed", message=CHANGED)
+        case webhooks.WebhookKeysTaken():
+            if task.action.after is not None and (manifest, task.action.after.key) in refusal.keys:
+                return StepError(code="key_in_use", message=KEY_IN_USE)
+        case webhooks.SecretsGone():
+            if task.resource_id in refusal.copies:
+                return StepError(code="secret_ref_unknown", message=SECRET_GONE)
+        case webhooks.WebhookLimit():
+            return StepError(code="webhook_limit", message=LIMIT)
+    return None
+
+
+def is_secret_made(action: Action) -> bool:
+    """Return whether the action creates a destination with a new secret, which is shown once."""
+    return action.secret is not None and (action.secret.copied_from or action.secret.copied_from_address) is None
+
+
+def _specs(task: Task, batch: Batch) -> Iterator[DestinationSpec]:
+    after, secret = task.action.after, task.action.secret
+    if isinstance(after, WebhookView) and task.resource_id and secret:
+        source = secret.copied_from
+        if secret.copied_from_address:
+            source = batch.made[secret.copied_from_address]
+        yield DestinationSpec(
+            id=task.resource_id,
+            label=after.label,
+            url=after.url,
+            enabled=after.enabled,
+            events=after.events,
+            secret_from=source,
+            manifest=batch.manifest,
+            manifest_key=after.key,
+        )
+
+
+def _changes(task: Task, manifest: str) -> Iterator[DestinationChange]:
+    action, after = task.action, task.action.after
+    if isinstance(after, WebhookView) and action.resource_id and action.version:
+        yield DestinationChange(
+            id=action.resource_id,
+            version=action.version,
+            label=after.label,
+            url=after.url,
+            enabled=after.enabled,
+            events=after.events,
+            manifest=manifest,
+            manifest_key=after.key,
+        )
+
+
+EXECUTOR = Executor(
+    drift=drift,
+    execute=execute,
+    fault=fault,
+    refusals=(webhooks.WebhooksChanged, webhooks.WebhookKeysTaken, webhooks.SecretsGone, webhooks.WebhookLimit),
+)
