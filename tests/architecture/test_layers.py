@@ -47,7 +47,7 @@ SMALL = {
     "sandbox/replies.py": "",
     "sandbox/schemas.py": "",
     "sandbox/service.py": "from builders.sandbox import plan, store\nfrom builders.aliases import service",
-    "sandbox/planning/digest.py": "",
+    "sandbox/plan.py": "",
     "sandbox/jobs.py": "",
     "sandbox/journal.py": "from builders.sandbox import plan",
     "sandbox/store.py": "from builders.sandbox import records\nfrom builders.kit import clock",
@@ -115,13 +115,10 @@ def test_a_small_package_that_keeps_them_passes(tmp_path: Path) -> None:
         pytest.param(FILES, "aliases/service.py", "from . import jobs", id="service imports jobs"),
         pytest.param(FILES, "portfolio/team/service.py", "from . import api", id="service imports handlers"),
         pytest.param(
-            FILES,
-            "sandbox/planning/digest.py",
-            "from . import jobs",
-            id="service imports jobs through another file",
+            FILES, "sandbox/plan.py", "from . import jobs", id="service imports jobs through another file"
         ),
         pytest.param(SCHEMAS, "sandbox/service.py", "from . import schemas", id="service imports schemas"),
-        pytest.param(SCHEMAS, "sandbox/planning/digest.py", "from . import schemas", id="topic imports schemas"),
+        pytest.param(SCHEMAS, "sandbox/plan.py", "from . import schemas", id="topic imports schemas"),
         pytest.param(
             SCHEMAS, "mail/signing.py", "from .schemas import sent", id="topic imports a file of schemas"
         ),
@@ -129,7 +126,7 @@ def test_a_small_package_that_keeps_them_passes(tmp_path: Path) -> None:
         pytest.param(
             SCHEMAS, "app.py", "from builders.sandbox.replies import x", id="another package imports replies"
         ),
-        pytest.param(CYCLES, "sandbox/planning/digest.py", "from . import journal", id="cycle of topics"),
+        pytest.param(CYCLES, "sandbox/plan.py", "from . import journal", id="cycle of topics"),
     ],
 )
 def test_a_broken_contract_is_reported(tmp_path: Path, contract: str, file: str, text: str) -> None:

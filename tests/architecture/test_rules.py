@@ -86,22 +86,12 @@ BROKEN: list[tuple[Rule, str, str, str]] = [
     ),
     (
         interfaces.private_import,
-        "builders/sandbox/planning/digest.py",
+        "builders/sandbox/plan.py",
         "from builders.aliases.errors import X",
         "aliases.errors.X",
     ),
-    (
-        interfaces.private_import,
-        "builders/sandbox/planning/digest.py",
-        "from ..aliases.store import X",
-        "aliases.store.X",
-    ),
-    (
-        interfaces.private_import,
-        "builders/sandbox/planning/digest.py",
-        "from ..aliases import events",
-        "aliases.events",
-    ),
+    (interfaces.private_import, "builders/sandbox/plan.py", "from ..aliases.store import X", "aliases.store.X"),
+    (interfaces.private_import, "builders/sandbox/plan.py", "from ..aliases import events", "aliases.events"),
     (
         interfaces.private_import,
         "builders/portfolio/team/api.py",
@@ -172,12 +162,12 @@ KEPT: list[tuple[Rule, str, str]] = [
     (interfaces.private_import, "builders/worker.py", "from builders.mail import jobs"),
     (
         interfaces.private_import,
-        "builders/sandbox/planning/digest.py",
+        "builders/sandbox/plan.py",
         "from . import store\nfrom ..aliases.service import claim",
     ),
     (
         interfaces.private_import,
-        "builders/sandbox/planning/digest.py",
+        "builders/sandbox/plan.py",
         "from builders.kit import db\nfrom builders.kit.errors import X",
     ),
     (

@@ -38,12 +38,12 @@ async def reset_account(conn: Conn, *, account_id: UUID) -> Cleared:
     built = await projects.clear(conn, account_id=sandbox_id)
     owned = await domains.clear(conn, account_id=sandbox_id)
     billed = await invoices.clear(conn, account_id=sandbox_id)
-    told, delivered = await webhooks.clear_destinations(conn, account_id=sandbox_id)
+    destinations, delivered = await webhooks.clear_destinations(conn, account_id=sandbox_id)
     return Cleared(
         aliases=claimed,
         projects=built,
         domains=owned,
         invoices=billed,
-        webhooks=told,
+        webhooks=destinations,
         deliveries=delivered,
     )

@@ -137,7 +137,7 @@ def _check_request(plan: Plan, request: PromotionRequest) -> None:
         raise PlanExpired("The plan has expired.", next_action="Plan again.")
     if (request.confirm_deletes or 0) != plan.removals:
         raise ConfirmDeletesMismatch(
-            f"The plan gives up {plan.removals} resource{'' if plan.removals == 1 else 's'}.",
+            f"The plan removes {plan.removals} resource{'' if plan.removals == 1 else 's'}.",
             next_action=f"Send confirm_deletes: {plan.removals} if that is meant.",
             removals=plan.removals,
         )

@@ -106,7 +106,7 @@ class PromotionReply(Reply):
     ]
     error: Annotated[
         StepErrorReply | None,
-        Field(description="Why it was given up, though nothing may be wrong with its steps: `ending_failed`."),
+        Field(description="Why it was abandoned, even if all its steps succeeded: `ending_failed`."),
     ]
     next_actions: Annotated[
         list[NextAction], Field(description="Empty when the promotion has its full effect; an open set.")

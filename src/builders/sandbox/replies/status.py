@@ -77,7 +77,7 @@ class LimitsReply(Reply):
 
 
 class SupportedReply(Reply):
-    """What a manifest may hold, and what is told of it."""
+    """What a manifest can contain, and the events of it."""
 
     api_versions: Annotated[list[str], Field(description="Values of `api_version` of a manifest.")]
     kinds: Annotated[list[str], Field(description="Kinds of resources of a manifest.")]

@@ -90,7 +90,7 @@ class Mask:
         return f"{parts.scheme}://{parts.hostname or ''}/***#{self._hash(url)}"
 
     def _hash(self, text: str) -> str:
-        # Without the secret nobody tries addresses against it; 32 bits tell the few of a plan apart.
+        # The secret prevents guessing addresses; 32 bits distinguish the few of a plan.
         return self._keyring.hash_token("plan mask", f"{self._account_id} {text}").hex()[:8]
 
 

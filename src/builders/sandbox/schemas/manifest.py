@@ -91,7 +91,7 @@ class SandboxManifest(StrictBody):
     metadata: Annotated[ManifestMetadata, Field(description="Name and labels of the manifest.")]
     project: Annotated[ProjectReference | None, Field(description="Of the aliases that name none.")] = None
     prune: Annotated[
-        StrictBool, Field(description="Give up what this manifest made or took over, and no longer has.")
+        StrictBool, Field(description="Delete what this manifest created or adopted, and no longer has.")
     ] = False
     on_conflict: Annotated[OnConflict, Field(description="For what the account has, but not by this one.")] = (
         OnConflict.FAIL

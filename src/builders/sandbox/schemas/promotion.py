@@ -25,7 +25,7 @@ class SandboxPromoteRequest(StrictBody):
     plan_id: Annotated[IdText, Field(description="The plan to execute.")]
     digest: Annotated[str, Field(description="The plan's digest, which binds what was reviewed.")]
     confirm_deletes: Annotated[
-        Count | None, Field(description="How many resources of all kinds the plan gives up.")
+        Count | None, Field(description="Number of resources of all kinds that the plan deletes or replaces.")
     ] = None
     max_total: Annotated[Money | None, Field(description="Refuse when more than this is due now.")] = None
     on_error: Annotated[

@@ -24,26 +24,19 @@ def diff(manifest: Manifest, resolved: Sequence[ResolvedAlias], live: LiveState,
     pruned = [alias for alias in left if not alias.is_blocked] if manifest.prune else []
     going = {alias.name for alias in (*replaced.values(), *pruned) if not alias.is_blocked}
 
-    routes = {
-        name: on
-        for name, on in loops.list_routes([*live.aliases, *live.forwarded], domains).items()
-        if name not in going
-    }
+    routes = loops.list_routes([*live.aliases, *live.forwarded], domains)
+    routes = {name: forwards for name, forwards in routes.items() if name not in going}
     errors = list(find_errors(desired, routes, live.standings))
     wrong = {error.address for error in errors}
-    planned: list[Action] = []
-    for each in desired:
-        old = replaced.get(each.desired.key)
-        if each.mine is not None:
-            outcome = plan_change(manifest, each, each.mine, old)
-        elif each.address in wrong:
-            continue
-        else:
-            outcome = plan_claim(each, old, live)
-        if isinstance(outcome, Action):
-            planned.append(outcome)
-        else:
-            errors.append(outcome)
+    outcomes = [
+        plan_claim(each, replaced.get(each.desired.key), live)
+        if each.mine is None
+        else plan_change(manifest, each, each.mine, replaced.get(each.desired.key))
+        for each in desired
+        if each.mine is not None or each.address not in wrong
+    ]
+    planned = [each for each in outcomes if isinstance(each, Action)]
+    errors += [each for each in outcomes if isinstance(each, Finding)]
     projects = {each.address: each.project for each in desired if each.project}
     errors += limits.refusals(planned, projects, live.sizes)
     errors += limits.refuse_overdue(planned, live.overdue)
