@@ -11,8 +11,8 @@ from hypothesis import given, strategies
 from builders.kit.db.connections import Database
 from builders.kit.outbound.client import Outbound
 from builders.kit.values import clock
-from builders.portfolio.domains import rdap, service as domains
-from builders.portfolio.domains.rdap import RdapUnreadable
+from builders.portfolio.domains import rdap, registries, service as domains
+from builders.portfolio.domains.rdap import RdapUnreadable, RegistryFacts, read_domain
 from builders.portfolio.domains.records import DomainChange, DomainPatch
 from tests.cast import Person
 from tests.kit.outbound.receivers import Reader, Receiver, Writer, calling, receiving
@@ -196,6 +196,60 @@ async def test_a_cleared_expiry_is_asked_for_at_once(
     assert await refresh() == 1
     assert (await alice.get(path)).json()["expiry_source"] == "rdap"
     assert await refresh() == 0
+
+
+async def test_redirects_are_followed_a_few_times(
+    alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh
+) -> None:
+    fake, _ = registry
+    moved = {
+        "/domain/harbour.com": f"{fake.url}second/harbour.com",
+        "/second/harbour.com": "/third/harbour.com",
+        "/third/harbour.com": "../found/harbour.com",
+        "/domain/loop.com": "/domain/loop.com",
+        "/domain/away.com": "ftp://registry.example/domain/away.com",
+        "/domain/odd.com": "http://[",
+        "/domain/nowhere.com": "",
+    }
+    for path, location in moved.items():
+        fake.answers[path] = (302, f"Location: {location}\r\n" if location else "", {})
+    fake.answers["/found/harbour.com"] = (200, "", OBJECT)
+    for name in ("harbour.com", "loop.com", "away.com", "odd.com", "nowhere.com"):
+        await add(alice, name)
+    await refresh()
+    assert (await alice.get(f"{DOMAINS}/harbour.com")).json()["expires_at"] == "2190-03-01T00:00:00Z"
+    assert fake.asked.count("/domain/loop.com") == 4
+    assert fake.asked.count("/domain/away.com") == 1
+    with clock.moved(timedelta(hours=2)):  # what is unreadable is asked for later, and later each time
+        await refresh()
+    with clock.moved(timedelta(hours=3.5)):
+        await refresh()
+    assert fake.asked.count("/domain/away.com") == 2
+
+
+async def test_an_error_about_one_domain_stops_no_other(
+    alice: Person, registry: tuple[Registry, Outbound], refresh: Refresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake, _ = registry
+    fake.answers["/dns.json"] = (200, "", {"services": [[["com"], [fake.url]], [["net"], [f"{fake.url}net/"]]]})
+    for name in ("broken.com", "harbour.com", "pier.net"):
+        await add(alice, name)
+        fake.knows(name)
+    fake.answers["/net/domain/pier.net"] = fake.answers["/domain/pier.net"]
+
+    def broken(body: bytes, *, domain: str) -> RegistryFacts:
+        if domain == "broken.com":
+            raise ZeroDivisionError
+        return read_domain(body, domain=domain)
+
+    monkeypatch.setattr(registries, "read_domain", broken)
+    await refresh()
+    for name in ("harbour.com", "pier.net"):
+        assert (await alice.get(f"{DOMAINS}/{name}")).json()["expiry_source"] == "rdap"
+    monkeypatch.undo()
+    with clock.moved(timedelta(minutes=61)):
+        await refresh()
+    assert (await alice.get(f"{DOMAINS}/broken.com")).json()["expiry_source"] == "rdap"
 
 
 async def test_a_registry_that_refuses_is_left_alone(

@@ -2,13 +2,15 @@
 
 Servers come from IANA's list (RFC 9224), fetched once a day. A server that answers 429 or 503 is left alone for as
 long as it says, and longer each time. Own requests and parser: whoisit, the package for this, brings two more HTTP
-clients and a parser of dates that guesses.
+clients and a parser of dates that guesses. A few redirects are followed, within
+https, as RFC 7480 asks.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
+from urllib.parse import urljoin, urlsplit
 
 from builders.identity import service as identity
 from builders.kit.db.connections import Database
@@ -32,8 +34,16 @@ SOON, LATE = timedelta(days=1), timedelta(days=7)  # until the next question, ne
 NEAR = timedelta(days=60)
 FIRST_RETRY = timedelta(hours=1)  # doubled each time, up to LATE
 UNKNOWN_SERVER = timedelta(days=30)
+MAX_REDIRECTS = 3
 MAX_LIST_BYTES, MAX_ANSWER_BYTES = 2 * 2**20, 256 * 1024
 _REFUSED = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+_REDIRECTS = {
+    HTTPStatus.MOVED_PERMANENTLY,
+    HTTPStatus.FOUND,
+    HTTPStatus.SEE_OTHER,
+    HTTPStatus.TEMPORARY_REDIRECT,
+    HTTPStatus.PERMANENT_REDIRECT,
+}
 _ACCEPT = {"Accept": "application/rdap+json, application/json"}
 
 _log = log.get_logger()
@@ -44,9 +54,13 @@ async def refresh_rdap(database: Database, *, outbound: Outbound, url: str, paus
     await _refresh_services(database, outbound, url)
     by_server = await _claim(database)
     answered = await asyncio.gather(
-        *(_ask_server(database, outbound, server, due, pause_s) for server, due in by_server.items())
+        *(_ask_server(database, outbound, server, due, pause_s) for server, due in by_server.items()),
+        return_exceptions=True,
     )
-    return sum(answered)
+    for each in answered:
+        if isinstance(each, BaseException):
+            raise each
+    return sum(each for each in answered if isinstance(each, int))
 
 
 async def _refresh_services(database: Database, outbound: Outbound, url: str) -> None:
@@ -57,7 +71,7 @@ async def _refresh_services(database: Database, outbound: Outbound, url: str) ->
     if fetched_at is not None and now - fetched_at < LIST_AGE:
         return
     try:
-        services = read_services(_body(await outbound.request("GET", url, max_bytes=MAX_LIST_BYTES)))
+        services = read_services(_body(await _fetch(outbound, url, max_bytes=MAX_LIST_BYTES)))
     except (OutboundFailed, RdapUnreadable) as error:
         _log.warning("rdap_servers_not_fetched", error=str(error))
         return
@@ -108,7 +122,7 @@ async def _ask_server(
             await asyncio.sleep(pause_s)
         try:
             url = f"{server}domain/{domain.domain}"
-            response = await outbound.request("GET", url, headers=_ACCEPT, max_bytes=MAX_ANSWER_BYTES)
+            response = await _fetch(outbound, url, max_bytes=MAX_ANSWER_BYTES)
             if response.status in _REFUSED:
                 await _block(database, server, response, due[at:])
                 return at
@@ -116,10 +130,31 @@ async def _ask_server(
         except (OutboundFailed, RdapUnreadable) as error:
             _log.info("rdap_unanswered", domain=domain.domain, server=server, error=str(error))
             await _retry(database, domain)
+        except Exception:  # noqa: BLE001 - whatever is wrong with one domain, the others are due, too
+            _log.exception("rdap_failed", domain=domain.domain, server=server)
+            await _retry(database, domain)
     if due:
         async with database.transaction() as conn:
             await rdap.unblock(conn, url=server)
     return len(due)
+
+
+async def _fetch(outbound: Outbound, url: str, *, max_bytes: int) -> Response:
+    """Return the response after redirects, which never leave https. Raises OutboundFailed, RdapUnreadable."""
+    for _ in range(1 + MAX_REDIRECTS):
+        response = await outbound.request("GET", url, headers=_ACCEPT, max_bytes=max_bytes)
+        if response.status not in _REDIRECTS:
+            return response
+        location = response.headers.get("Location", "")
+        try:
+            target = urljoin(url, location)
+            is_allowed = bool(location) and urlsplit(target).scheme in {"https", urlsplit(url).scheme}
+        except ValueError:
+            is_allowed = False
+        if not is_allowed:
+            raise RdapUnreadable(f"The response redirects to {location[:200]!r}.")
+        url = target
+    raise RdapUnreadable(f"The response redirects more than {MAX_REDIRECTS} times.")
 
 
 def _read(response: Response, domain: DueDomain) -> RegistryFacts | None:
