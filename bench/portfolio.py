@@ -149,7 +149,8 @@ def _domain(n: int) -> NewDomain:
 
 def _entry(domain_id: UUID, year: int) -> NewEntry:
     kind = EntryKind.RENEWAL if year else EntryKind.ACQUISITION
-    day = datetime(2016 + year, 3, 1, tzinfo=UTC).date()
+    # One entry of each domain in each of the last years, on any day of it.
+    day = clock.now().date() - timedelta(days=365 * (YEARS - 1 - year) + domain_id.int % 365)
     return NewEntry(
         domain_id=domain_id,
         kind=kind,

@@ -7,10 +7,11 @@ from uuid import UUID
 import pytest
 
 from builders.identity.records import Preset
-from builders.kit.db.connections import Database
-from builders.kit.values import clock
+from builders.kit.db.connections import Conn, Database
+from builders.kit.values import clock, ids
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
+from builders.portfolio.ledger.store import sums
 from tests.cast import Client, Person
 from tests.conftest import MakePerson
 from tests.portfolio.finance.make import DOMAINS, usd
@@ -131,3 +132,11 @@ async def test_a_period_has_bounds(owner: Person, months: str) -> None:
     answer = await owner.get(SUMMARY, params={"months": months})
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"] == ["query", "months"]
+
+
+async def test_a_period_is_read_from_an_index(conn: Conn) -> None:
+    row = {"account_id": ids.NIL, "base_currency": "USD", "since": "2024-01-01", "until": "2024-12-31"}
+    async with conn.transaction():
+        await conn.execute("SET LOCAL enable_seqscan = off")
+        plan = await (await conn.execute(f"EXPLAIN {sums.SUM_BY_MONTH}", row)).fetchall()
+    assert any("portfolio_ledger_entries_period" in line for (line,) in plan), plan
