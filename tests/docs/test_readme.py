@@ -21,6 +21,7 @@ PORTFOLIO_PAGES = (
     "set-up-renewal-notices",
     "decide-renewals",
     "move-a-domain-to-another-registrar",
+    "compare-with-registrars",
 )
 PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE\n"
 

@@ -85,6 +85,21 @@ async def test_a_failed_or_old_listing_is_not_compared(alice: Person) -> None:
     assert reasons == [("manual:epik", "stale"), ("ovh", "disabled"), ("porkbun", "failed")]
 
 
+async def test_the_connection_of_a_domain_counts_where_several_hold_it(alice: Person) -> None:
+    porkbun, godaddy = await connect(alice), await connect(alice, "godaddy")
+    await own(alice, "tied.com", connection_id=porkbun)
+    await own(alice, "loose.com", registrar=None)
+    for connection, days in ((porkbun, 365), (godaddy, 300)):
+        await hold(alice, connection, "tied.com", expires_at=ahead(days))
+    await hold(alice, godaddy, "loose.com", expires_at=ahead(300))
+    found = await report(alice)
+    assert named(found) == [
+        ("high", "expiry_mismatch", "loose.com"),
+        ("warn", "duplicate_across_registrars", "tied.com"),
+    ]
+    assert found["summary"]["compared"] == 2
+
+
 async def test_a_name_that_no_portfolio_can_have_has_no_suggestion(alice: Person) -> None:
     await hold(alice, await connect(alice), "xn--ls8h.la")  # an emoji, which IDNA 2008 does not allow
     assert finding(await report(alice), "missing_in_portfolio")["suggested_action"] is None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -14,8 +15,9 @@ from builders.demo.registrars.namesilo import FakeNameSilo
 from builders.demo.registrars.porkbun import FakePorkbun
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock, ids
 from builders.portfolio.registrars import service as registrars
-from builders.portfolio.renewals import pushes, service as renewals
+from builders.portfolio.renewals import pushes, service as renewals, store
 from builders.portfolio.renewals.records import DecisionPatch, RenewalDecision
 from tests.cast import Person
 from tests.portfolio.parking.make import database_of
@@ -161,6 +163,29 @@ async def test_a_job_sends_what_the_request_could_not(
     await renewals.push_waiting(database_of(alice), **target)
     assert settings(fake) == {"a.com": False, "b.com": False}
     assert states(await push(alice, *rows)) == ["unchanged", "unchanged"]
+
+
+async def test_of_two_decisions_the_last_one_is_sent_last(
+    alice: Person, fakes: FakeServer, outbound: Outbound
+) -> None:
+    fake = await held_at(alice, fakes, FakeGoDaddy, "a.com")
+    claim: dict[str, Any] = {"claim": ids.new(), "claimed_until": ahead(1), "now": clock.now()}
+    [row] = (await decide(alice, {"items": [{"domain_id": "a.com", "decision": "drop"}]}))["results"]
+    domain_id, account_id = UUID(row["id"]), alice.account.id
+    async with database_of(alice).transaction() as conn:  # another worker is about to send the first one
+        await store.upsert_pushes(conn, account_id=account_id, settings={domain_id: True}, **claim)
+    assert states(await push(alice, {"domain_id": "a.com", "decision": "drop"})) == ["queued"]
+    target: dict[str, Any] = {"account_id": account_id, "outbound": outbound, "keyring": keyring_of(alice)}
+    with pytest.raises(pushes.PushesWaiting):
+        await renewals.push_waiting(database_of(alice), **target)
+    assert fake.account.requests == 0
+    async with database_of(alice).transaction() as conn:
+        waiting = await store.end_pushes(
+            conn, account_id=account_id, claim=claim["claim"], ended={domain_id: True}, failed=()
+        )
+    assert waiting == 1
+    await renewals.push_waiting(database_of(alice), **target)
+    assert settings(fake) == {"a.com": False}
 
 
 async def test_a_setting_that_keeps_failing_is_abandoned_and_reported(

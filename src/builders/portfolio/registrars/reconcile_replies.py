@@ -132,7 +132,10 @@ class ReconcileSummary(Reply):
     by_severity: Annotated[dict[FindingSeverity, int], Field(description="Findings by severity, without zeros.")]
     by_provider: Annotated[dict[str, int], Field(description="Findings by registrar, without zeros.")]
     compared: Annotated[int, Field(description="Domains that the portfolio and a registrar both have.")]
-    ok: Annotated[bool, Field(description="Whether nothing was found, and everything was compared.")]
+    ok: Annotated[
+        bool,
+        Field(description="Whether registrars are connected, everything was compared, and nothing was found."),
+    ]
 
 
 class ReconcileReport(Reply):
@@ -181,7 +184,7 @@ def _summary(report: Report) -> ReconcileSummary:
         by_severity=dict(by_severity),
         by_provider=dict(by_provider),
         compared=report.compared,
-        ok=not report.counts and not report.not_checked,
+        ok=bool(report.snapshots) and not report.counts and not report.not_checked,
     )
 
 

@@ -15,19 +15,32 @@ PRESENT = """
           AND missing_since IS NULL AND status <> 'gone'
     )
 """
-# Each domain of the portfolio with what its registrar says. If several hold it, the connection of the domain
-# counts, then the one that was seen last.
+# Each domain of the portfolio with what its registrars say.
 COMPARED = f"""
     {PRESENT}, compared AS (
-        SELECT DISTINCT ON (present.domain) present.*, own.id AS domain_id, own.status AS own_status,
+        SELECT present.*, own.id AS domain_id, own.connection_id AS own_connection, own.status AS own_status,
             own.status NOT IN ('sold', 'dropped', 'transferred_out') AS is_held, own.registrar AS own_registrar,
             own.expires_at AS own_expires_at, own.auto_renew AS own_auto_renew, own.locked AS own_locked,
             own.privacy AS own_privacy, own.renewal_price AS own_price, own.renewal_currency AS own_currency,
-            length(substring(own.tld FROM '[^.]+$')) > 2 AND own.tld NOT LIKE '%%xn--%%' AS is_generic
+            length(substring(own.tld FROM '[^.]+$')) > 2 AND own.tld NOT LIKE 'xn--%%' AS is_generic
         FROM present JOIN portfolio_domains AS own
           ON own.account_id = %(account_id)s AND own.domain = present.domain
-        ORDER BY present.domain, (present.connection_id = own.connection_id) DESC NULLS LAST,
-            present.last_seen_at DESC, present.connection_id
+    )
+"""
+# If several connections hold a domain, that of the domain counts, then the one that was seen last. Only what
+# differs is checked for it: to choose first takes six times as long.
+COUNTS = """
+    AND NOT EXISTS (
+        SELECT FROM portfolio_registrars_holdings AS other
+        WHERE other.account_id = %(account_id)s AND other.domain = compared.domain
+          AND other.connection_id = ANY(%(connections)s::uuid[]) AND other.missing_since IS NULL
+          AND other.status <> 'gone' AND (
+            coalesce(other.connection_id = compared.own_connection, false), other.last_seen_at,
+            other.connection_id
+          ) > (
+            coalesce(compared.connection_id = compared.own_connection, false), compared.last_seen_at,
+            compared.connection_id
+          )
     )
 """
 # What suggestions need besides the values.
@@ -62,6 +75,7 @@ PENDING_TRANSFER_OUT_UNEXPECTED = f"""
             WHERE departure.account_id = %(account_id)s AND departure.domain = compared.domain
               AND departure.expected_until > %(now)s
         )
+        {COUNTS}
     )
     {PAGE}
 """
@@ -71,6 +85,7 @@ REDEMPTION = f"""
         SELECT 0 AS severity, domain, domain_id, connection_id, to_jsonb(own_status) AS portfolio_value,
                to_jsonb(status) AS registrar_value, NULL::int AS delta_days, {FACTS}
         FROM compared WHERE is_held AND status IN ('redemption', 'pending_delete')
+        {COUNTS}
     )
     {PAGE}
 """
@@ -86,6 +101,7 @@ EXPIRED_AT_REGISTRAR = f"""
             status IN ('active', 'pending', 'suspended', 'unknown')
             AND expires_at < last_seen_at - %(tolerance)s::interval
         ))
+        {COUNTS}
     )
     {PAGE}
 """
@@ -129,6 +145,7 @@ EXPIRY_MISMATCH = f"""
         FROM compared
         WHERE is_held AND expires_at NOT BETWEEN own_expires_at - %(tolerance)s::interval
             AND own_expires_at + %(tolerance)s::interval
+        {COUNTS}
     )
     {PAGE}
 """
@@ -141,6 +158,7 @@ AUTO_RENEW_MISMATCH = f"""
                NULL::int AS delta_days, {FACTS}
         FROM compared
         WHERE is_held AND auto_renew <> own_auto_renew AND status NOT IN ('redemption', 'pending_delete')
+        {COUNTS}
     )
     {PAGE}
 """
@@ -153,6 +171,7 @@ DROPPED_BUT_ACTIVE = f"""
         FROM compared
         WHERE own_status = 'dropped' AND status IN ('active', 'suspended', 'unknown')
           AND auto_renew IS DISTINCT FROM false AND coalesce(expires_at > last_seen_at, true)
+        {COUNTS}
     )
     {PAGE}
 """
@@ -163,6 +182,7 @@ SOLD_BUT_STILL_HELD = f"""
                to_jsonb(status) AS registrar_value, NULL::int AS delta_days, {FACTS}
         FROM compared
         WHERE own_status IN ('sold', 'transferred_out') AND status IN ('active', 'suspended', 'unknown')
+        {COUNTS}
     )
     {PAGE}
 """
@@ -194,6 +214,7 @@ REGISTRAR_MISMATCH = f"""
             SELECT FROM present JOIN accepted USING (connection_id)
             WHERE present.domain = compared.domain AND accepted.registrar = lower(compared.own_registrar)
           )
+        {COUNTS}
     )
     {PAGE}
 """
@@ -236,6 +257,7 @@ PRICE_CHANGED = f"""
                jsonb_build_object('amount', renewal_price::text, 'currency', renewal_currency) AS registrar_value,
                NULL::int AS delta_days, {FACTS}
         FROM compared WHERE is_held AND renewal_price <> own_price AND renewal_currency = own_currency
+        {COUNTS}
     )
     {PAGE}
 """
@@ -246,6 +268,7 @@ LOCK_OFF = f"""
                to_jsonb(locked) AS registrar_value, NULL::int AS delta_days, {FACTS}
         FROM compared
         WHERE is_held AND NOT locked AND (own_locked OR is_generic) AND status IN ('active', 'unknown')
+        {COUNTS}
     )
     {PAGE}
 """
@@ -256,6 +279,7 @@ PRIVACY_OFF = f"""
                to_jsonb(privacy) AS registrar_value, NULL::int AS delta_days, {FACTS}
         FROM compared
         WHERE is_held AND NOT privacy AND (own_privacy OR is_generic) AND status IN ('active', 'unknown')
+        {COUNTS}
     )
     {PAGE}
 """
