@@ -32,7 +32,7 @@ from builders.kit.process import log, secret_keys
 from builders.kit.process.settings import Settings
 from builders.leads import api as leads_api
 from builders.mail import api as mail_api
-from builders.portfolio.billing.api import charges as portfolio_charges_api
+from builders.portfolio.billing.api import charges as portfolio_charges_api, syncs as portfolio_charge_syncs_api
 from builders.portfolio.domains import api as portfolio_domains_api
 from builders.portfolio.finance import api as portfolio_finance_api
 from builders.portfolio.imports import api as portfolio_imports_api
@@ -94,6 +94,7 @@ ROUTERS = [
         portfolio_imports_api.router,
         registrar_reconcile_api.router,
         portfolio_charges_api.router,
+        portfolio_charge_syncs_api.router,
     ),
 ]
 # The areas of the document, in the order in which a newcomer reads them.

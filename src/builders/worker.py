@@ -16,6 +16,7 @@ from builders.kit.process import log
 from builders.kit.process.settings import Settings
 from builders.leads import jobs as leads_jobs
 from builders.mail import jobs as mail_jobs
+from builders.portfolio.billing import jobs as portfolio_billing_jobs
 from builders.portfolio.domains import jobs as portfolio_domains_jobs
 from builders.portfolio.imports import jobs as portfolio_imports_jobs
 from builders.portfolio.ledger import jobs as portfolio_ledger_jobs
@@ -49,6 +50,7 @@ JOBS = [
     portfolio_domains_jobs,
     portfolio_ledger_jobs,
     portfolio_imports_jobs,
+    portfolio_billing_jobs,
     portfolio_registrars_jobs,
     portfolio_renewals_jobs,
     portfolio_transfers_jobs,

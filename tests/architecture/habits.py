@@ -16,6 +16,7 @@ MAY_CATCH_ALL: Mapping[str, str] = {
     "builders/sandbox/jobs.py:finish": "an end that always fails would do so too, and is abandoned",
     "builders/sandbox/promotion/complete.py:abandon": "the promotion ends, whatever fails in one part",
     "builders/kit/events/dispatcher.py:_run_batch_subscriber": "jobs repeat a failed batch one event at a time",
+    "builders/portfolio/billing/jobs.py:sync_registrar_charges": "a sync that always fails must end",
     "builders/portfolio/imports/jobs.py:run_import": "an import that always fails must end, to be undone",
     "builders/portfolio/registrars/jobs.py:sync_registrar": "a sync that always fails must end, for the next one",
     "builders/webhooks/sender.py:_send": "a delivery that cannot be sent must not stop the loop",

@@ -2,8 +2,6 @@
 
 PENDING = frozenset(
     {
-        "POST /v1/portfolio/registrars/billing/sync",
-        "POST /v1/portfolio/registrars/billing/ensure",
         "POST /v1/portfolio/registrars/inventory/import",
         "PUT /v1/portfolio/registrars/{provider}",
         "DELETE /v1/portfolio/registrars/{provider}",

@@ -110,7 +110,7 @@ async def _publish(conn: Conn, *, account_id: UUID, origin: Origin, recorded: Se
             event=BILLING_IMPORTED,
             origin=origin,
             fetched=len(recorded),
-            duplicate=sum(each.duplicates for each in recorded),
+            charges=sum(len(each.new) + each.duplicates for each in recorded),
         )
 
 

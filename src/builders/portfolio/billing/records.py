@@ -171,6 +171,16 @@ class RunSummary:
     unmatched_domain_count: int
     refunded_domain_count: int
 
+    def counts(self, charges: int) -> Mapping[str, int]:
+        """Return the counts of a run that read so many charges, new ones and others."""
+        return {
+            "new": self.new,
+            "duplicate": max(0, charges - self.new),
+            "matched": self.matched,
+            "unmatched": self.unmatched,
+            "refunds": self.refunds,
+        }
+
 
 class ApplyOutcome(StrEnum):
     """What was done with an examined charge."""

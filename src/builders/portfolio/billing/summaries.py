@@ -21,9 +21,11 @@ from builders.portfolio.billing.store import lists as store
 
 
 async def publish_run(
-    conn: Conn, *, account_id: UUID, event: Event, origin: Origin, fetched: int, duplicate: int
+    conn: Conn, *, account_id: UUID, event: Event | None, origin: Origin, fetched: int, charges: int
 ) -> RunSummary:
-    """Publish what a sync or an import did, when it did anything, and return it.
+    """Publish what a sync or an import did, and return it; without `event` only what became of its charges.
+
+    `charges` is the number of charges that were read, new ones and others.
 
     The numbers are those of the recorded charges, so that a run that was continued after a failure counts all.
     """
@@ -40,23 +42,24 @@ async def publish_run(
         connection_id=origin.connection_id,
         fetched=fetched,
         new=summary.new,
-        duplicate=duplicate,
+        duplicate=max(0, charges - summary.new),
         matched=summary.matched,
         applied=summary.applied,
         unmatched=summary.unmatched,
         refunds=summary.refunds,
     )
-    await outbox.publish(conn, event, account_id=account_id, data=data)
-    for kind, charges, domains, count in (
+    if event is not None:
+        await outbox.publish(conn, event, account_id=account_id, data=data)
+    for kind, number, domains, count in (
         (CHARGES_MATCHED, summary.matched, summary.matched_domains, summary.matched_domain_count),
         (CHARGES_UNMATCHED, summary.unmatched, summary.unmatched_domains, summary.unmatched_domain_count),
         (REFUNDS_DETECTED, summary.refunds, summary.refunded_domains, summary.refunded_domain_count),
     ):
-        if charges:
+        if number:
             said = ChargesData(
                 run_id=origin.run_id,
                 providers=[origin.provider],
-                charges=charges,
+                charges=number,
                 domain=domains[0] if count == 1 and domains else None,
                 domains=list(domains),
                 domain_count=count,

@@ -2,6 +2,7 @@
 
 from datetime import date
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstraints, model_validator
 from pydantic.config import JsonDict
@@ -14,6 +15,7 @@ from builders.kit.values.patches import Patch
 from builders.portfolio.billing import templates
 from builders.portfolio.billing.importing import NewImport
 from builders.portfolio.billing.sheets import MAX_ROWS, SheetOptions
+from builders.portfolio.billing.sync_records import SyncOptions
 
 _IMPORT: JsonDict = {
     "csv": "Date,Order ID,Domain,Type,Years,Amount,Currency\n2026-03-01,1001,harbour.com,renewal,1,10.98,USD\n",
@@ -144,6 +146,16 @@ class BillingSync(Body):
         StrictBool, Field(description="Book the charges whose domain is certain; else they are only matched.")
     ] = True
     dry_run: Annotated[StrictBool, Field(description="Report what would be done, and record nothing.")] = False
+
+    def sync_options(self, member_id: UUID) -> SyncOptions:
+        """Return the record."""
+        return SyncOptions(
+            since=self.since,
+            until=self.until,
+            applies=self.apply,
+            dry_run=self.dry_run,
+            member_id=member_id,
+        )
 
 
 class BillingEnsure(Body):

@@ -9,6 +9,7 @@ from psycopg.rows import class_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values import ids
+from builders.kit.values.money import Money
 from builders.portfolio.billing.records import Charge, ChargeFilters, ChargeState, RunSummary, StateSum
 from builders.portfolio.billing.store.charges import COLUMNS
 
@@ -27,6 +28,10 @@ SUM = f"""
     SELECT state, currency, count(*) AS count, sum(total) AS total FROM portfolio_billing_charges
     WHERE {WANTED} GROUP BY state, currency ORDER BY currency, state
 """  # noqa: S608 - of constants
+SUM_RUN = """
+    SELECT currency, sum(total) AS total FROM portfolio_billing_charges
+    WHERE account_id = %(account_id)s AND run_id = %(run_id)s GROUP BY currency ORDER BY currency
+"""
 # The names of a few domains are enough for an event.
 SUMMARIZE_RUN = """
     SELECT count(*) AS new, count(*) FILTER (WHERE is_matched) AS matched,
@@ -79,6 +84,12 @@ async def list_sums(conn: Conn, *, account_id: UUID, filters: ChargeFilters) -> 
     async with conn.cursor(row_factory=class_row(StateSum)) as cursor:
         await cursor.execute(SUM, _wanted(account_id, filters), prepare=False)
         return await cursor.fetchall()
+
+
+async def list_run_totals(conn: Conn, *, account_id: UUID, run_id: UUID) -> Sequence[Money]:
+    """Return the sum of the charges of a run in each currency."""
+    found = await conn.execute(SUM_RUN, {"account_id": account_id, "run_id": run_id})
+    return [Money(total, currency).quantized() for currency, total in await found.fetchall()]
 
 
 async def summarize_run(

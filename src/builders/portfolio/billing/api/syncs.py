@@ -1,0 +1,96 @@
+"""/v1/portfolio/registrars/billing/sync and /ensure."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import Query
+
+from builders.kit.db.connections import Pool
+from builders.kit.errors import problems
+from builders.kit.http.callers import Caller, needs
+from builders.kit.http.idempotency import InFlight
+from builders.kit.http.routes import Router
+from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.portfolio.billing import service as billing
+from builders.portfolio.billing.schemas import requests, syncs
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Permission
+
+router = Router(prefix="/v1/portfolio/registrars/billing", tags=["portfolio"])
+Writer = Annotated[Caller, needs("registrars:write")]
+Wait = Annotated[float, Query(ge=0, le=30, description="Seconds to wait for its end.")]
+BILLING_SYNCS = declare(
+    Policy(name="portfolio_billing_syncs", quota=120, window_s=3_600, by="account", counts="Syncs of charges.")
+)
+_REFUSALS = (*team.ACCESS_REFUSALS, registrars.ProviderNotFound, registrars.NotConnected, InFlight)
+
+
+@router.post(
+    "/sync",
+    response_model=syncs.BillingRun,
+    responses=problems(*_REFUSALS),
+    dependencies=[rate_limit(BILLING_SYNCS)],
+)
+async def sync_billing_charges(
+    caller: Writer,
+    database: Pool,
+    body: requests.BillingSync | None = None,
+    wait: Wait = 15,
+    portfolio: team.PortfolioAccount = None,
+) -> syncs.BillingRun:
+    """Fetch what registrars charged since the last sync, match it with the portfolio, and book it.
+
+    Each connection is read by a job of its own: one that fails, hangs or is rate-limited affects no other. A
+    charge is recorded once, however often it is fetched. A registrar whose API has no billing is `unsupported`:
+    `template_path` has a CSV file to fill in. The reply is the run as it is after `wait` seconds;
+    `GET /v1/portfolio/registrars/runs/{run_id}` reads it later. After the first sync, charges are fetched with
+    each scheduled sync of the domains.
+    """
+    wanted = body or requests.BillingSync()
+    async with database.transaction() as conn:
+        access = await team.get_access(
+            conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
+        )
+        run = await billing.sync_providers(
+            conn,
+            account_id=access.portfolio_id,
+            providers=wanted.providers,
+            options=wanted.sync_options(access.member_id),
+        )
+    return syncs.run_reply(await billing.wait_for_sync(database, run=run, timeout_s=wait))
+
+
+@router.post(
+    "/ensure",
+    response_model=syncs.BillingEnsured,
+    responses=problems(*_REFUSALS),
+    dependencies=[rate_limit(BILLING_SYNCS)],
+)
+async def ensure_billing_charges(
+    caller: Writer,
+    database: Pool,
+    body: requests.BillingEnsure | None = None,
+    wait: Wait = 15,
+    portfolio: team.PortfolioAccount = None,
+) -> syncs.BillingEnsured:
+    """Refresh domains and charges of the registrars, where they are older than `max_age_hours` or with `force`.
+
+    What was refreshed within 5 minutes is not refreshed again. The domains are refreshed only for a role that may
+    sync them.
+    """
+    wanted = body or requests.BillingEnsure()
+    async with database.transaction() as conn:
+        access = await team.get_access(
+            conn, caller=caller, portfolio=portfolio, permission=Permission.EDIT_FINANCE
+        )
+        started = await billing.ensure_fresh(
+            conn,
+            account_id=access.portfolio_id,
+            providers=wanted.providers,
+            max_age=timedelta(hours=wanted.max_age_hours),
+            is_forced=wanted.force,
+            refreshes_inventory=Permission.EDIT in team.list_permissions(access.role),
+            member_id=access.member_id,
+        )
+    return syncs.ensured_reply(await billing.wait_for_refresh(database, refresh=started, timeout_s=wait))

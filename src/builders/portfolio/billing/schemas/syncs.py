@@ -1,0 +1,196 @@
+"""Replies about syncs of charges."""
+
+from datetime import date, datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from builders.kit.http.bodies import Reply, WriteReply, by_example
+from builders.kit.http.fields import CreatedAt
+from builders.kit.values.money import Money
+from builders.portfolio.billing.sync_records import Freshness, FreshnessReason, Refreshed, SyncedRun
+from builders.portfolio.registrars.service import PartState, Run, RunPart, RunState
+
+_TEMPLATES = "/v1/portfolio/registrars/billing/templates"
+_NAMES = ("fetched", "new", "duplicate", "matched", "unmatched", "refunds")
+_COUNTS: JsonDict = {"fetched": 12, "new": 3, "duplicate": 9, "matched": 2, "unmatched": 1, "refunds": 0}
+_RUN_ID = "0193a1b2-0000-7000-8000-000000000050"
+_RUN: JsonDict = {
+    "run_id": _RUN_ID,
+    "state": "completed",
+    "dry_run": False,
+    "providers": [
+        {
+            "provider": "namesilo",
+            "connection_id": "0193a1b2-0000-7000-8000-000000000041",
+            "state": "completed",
+            **_COUNTS,
+            "next_since": "2026-01-29",
+            "template_path": None,
+            "error": None,
+        }
+    ],
+    "totals": {"by_currency": [{"amount": "32.94", "currency": "USD"}]},
+    "summary": _COUNTS,
+    "created_at": "2026-02-05T09:30:00Z",
+    "finished_at": "2026-02-05T09:30:04Z",
+}
+_ENSURED: JsonDict = {
+    "providers": [
+        {
+            "provider": "namesilo",
+            "connection_id": "0193a1b2-0000-7000-8000-000000000041",
+            "stale": True,
+            "age_hours": 31.5,
+            "refreshed": True,
+            "reason": "stale",
+        }
+    ],
+    "inventory": {"run_id": "0193a1b2-0000-7000-8000-000000000045", "state": "completed", "failed": []},
+    "billing": _RUN,
+}
+
+
+class BillingPartError(Reply):
+    """Why the charges of a connection were not fetched."""
+
+    code: Annotated[str, Field(description="Stable code, such as `provider_auth_failed`.")]
+    message: Annotated[str, Field(description="The same in a sentence.")]
+    hint: Annotated[str | None, Field(description="What can be done; null without a hint.")]
+    retry_at: Annotated[datetime | None, Field(description="When the registrar accepts requests again, if known.")]
+    run_id: Annotated[UUID | None, Field(description="The run that fetches the charges already, if one does.")]
+
+
+class BillingCounts(Reply):
+    """Numbers of lines and charges."""
+
+    fetched: Annotated[int, Field(description="Lines of bills that were read.")]
+    new: Annotated[int, Field(description="Charges that were recorded: one for each domain of a line.")]
+    duplicate: Annotated[int, Field(description="Charges that were recorded before.")]
+    matched: Annotated[int, Field(description="New charges whose domain was found.")]
+    unmatched: Annotated[int, Field(description="New charges that need a decision.")]
+    refunds: Annotated[int, Field(description="New charges that are refunds.")]
+
+
+class BillingRunProvider(BillingCounts):
+    """What a sync did with one connection."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    state: Annotated[
+        PartState, Field(description="`unsupported`: the registrar's API has no billing; see `template_path`.")
+    ]
+    next_since: Annotated[date | None, Field(description="First day that the next sync reads.")]
+    template_path: Annotated[str | None, Field(description="The CSV template to import instead, if unsupported.")]
+    error: Annotated[BillingPartError | None, Field(description="Why nothing was fetched; null without an error.")]
+
+
+class BillingRunTotals(Reply):
+    """Sums of the new charges."""
+
+    by_currency: Annotated[list[Money], Field(description="The sum of each currency, less refunds.")]
+
+
+class BillingRun(WriteReply):
+    """A sync of charges."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_RUN}))
+
+    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    state: Annotated[RunState, Field(description="Where the run is; `failed`: nothing could be fetched.")]
+    dry_run: Annotated[bool, Field(description="Nothing is recorded.")]
+    providers: Annotated[list[BillingRunProvider], Field(description="A part for each connection.")]
+    totals: Annotated[BillingRunTotals, Field(description="What the new charges come to; none in a dry run.")]
+    summary: Annotated[BillingCounts, Field(description="Numbers of all connections together.")]
+    created_at: CreatedAt
+    finished_at: Annotated[datetime | None, Field(description="When it ended; null before.")]
+
+
+class ConnectionFreshness(Reply):
+    """How old the data of a connection was, and whether it is refreshed."""
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection_id: Annotated[UUID, Field(description="Identifier of the connection.")]
+    stale: Annotated[bool, Field(description="Older than `max_age_hours`, or never fetched.")]
+    age_hours: Annotated[float | None, Field(description="Age of the oldest data; null when never fetched.")]
+    refreshed: Annotated[bool, Field(description="Whether it is refreshed.")]
+    reason: Annotated[FreshnessReason, Field(description="Why it is refreshed, or not.")]
+
+
+class InventoryRun(Reply):
+    """The sync of the domains; `GET /v1/portfolio/registrars/runs/{run_id}` has its changes."""
+
+    run_id: Annotated[UUID, Field(description="Identifier of the run.")]
+    state: Annotated[RunState, Field(description="Where the run is.")]
+    failed: Annotated[list[str], Field(description="Registrars that could not be listed.")]
+
+
+class BillingEnsured(WriteReply):
+    """What was stale, and the runs that refresh it."""
+
+    model_config = ConfigDict(json_schema_extra=by_example({"warnings": [], **_ENSURED}))
+
+    providers: Annotated[list[ConnectionFreshness], Field(description="Each connection with an API.")]
+    inventory: Annotated[InventoryRun | None, Field(description="The sync of domains; null when none is needed.")]
+    billing: Annotated[BillingRun | None, Field(description="The sync of charges; null when none is needed.")]
+
+
+def run_reply(synced: SyncedRun) -> BillingRun:
+    """Return a sync of charges."""
+    run = synced.run
+    counts = [_counts(each) for each in run.parts]
+    return BillingRun(
+        run_id=run.id,
+        state=run.state,
+        dry_run=bool(run.options.get("dry_run")),
+        providers=[_provider(each, synced.next_since.get(each.connection_id)) for each in run.parts],
+        totals=BillingRunTotals(by_currency=list(synced.totals)),
+        summary=BillingCounts(**{name: sum(each[name] for each in counts) for name in _NAMES}),
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+    )
+
+
+def _counts(part: RunPart) -> dict[str, int]:
+    return {name: part.counts.get(name, 0) for name in _NAMES}
+
+
+def _provider(part: RunPart, next_since: date | None) -> BillingRunProvider:
+    is_unsupported = part.state is PartState.UNSUPPORTED
+    return BillingRunProvider(
+        provider=part.provider,
+        connection_id=part.connection_id,
+        state=part.state,
+        next_since=None if is_unsupported else next_since,
+        template_path=f"{_TEMPLATES}?provider={part.provider}" if is_unsupported else None,
+        error=None if part.error is None else BillingPartError.model_validate(part.error),
+        **_counts(part),
+    )
+
+
+def ensured_reply(refreshed: Refreshed) -> BillingEnsured:
+    """Return what was stale, and the runs."""
+    return BillingEnsured(
+        providers=[_freshness(each) for each in refreshed.connections],
+        inventory=None if refreshed.inventory is None else _inventory(refreshed.inventory),
+        billing=None if refreshed.billing is None else run_reply(refreshed.billing),
+    )
+
+
+def _freshness(found: Freshness) -> ConnectionFreshness:
+    hours = None if found.age is None else round(found.age / timedelta(hours=1), 2)
+    return ConnectionFreshness(
+        provider=found.provider,
+        connection_id=found.connection_id,
+        stale=found.is_stale,
+        age_hours=hours,
+        refreshed=found.is_refreshed,
+        reason=found.reason,
+    )
+
+
+def _inventory(run: Run) -> InventoryRun:
+    failed = sorted({each.provider for each in run.parts if each.state is PartState.FAILED})
+    return InventoryRun(run_id=run.id, state=run.state, failed=failed)
