@@ -46,7 +46,10 @@ def test_what_is_kept_for_good_is_sealed_with_the_first_secret_key(
     builders: Cli, sealed: UUID, plain_environment: pytest.MonkeyPatch, conninfo: str, old: str
 ) -> None:
     plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{NEW},{old}")
-    for renewed in ({"webhook_secrets": 1, "mail_optouts": 2}, {"webhook_secrets": 0, "mail_optouts": 0}):
+    for renewed in (
+        {"webhook_secrets": 1, "registrar_credentials": 0, "mail_optouts": 2},
+        {"webhook_secrets": 0, "registrar_credentials": 0, "mail_optouts": 0},
+    ):
         result = builders("secrets", "reseal", "--json")
         assert result.exit_code == 0, result.stderr
         assert {name: each["renewed"] for name, each in json.loads(result.stdout).items()} == renewed
@@ -64,7 +67,7 @@ def test_for_people_it_is_a_line_each(builders: Cli, plain_environment: pytest.M
     plain_environment.setenv("BUILDERS_SECRET_KEYS", f"{NEW},{old}")
     lines = builders("secrets", "reseal").stdout.splitlines()
     assert lines[0].startswith("Signing secrets of webhooks: 1 sealed anew")
-    assert lines[1].startswith("Opt-outs of mail: 2 sealed anew")
+    assert lines[2].startswith("Opt-outs of mail: 2 sealed anew")
 
 
 @pytest.mark.usefixtures("sealed")

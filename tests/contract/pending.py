@@ -3,7 +3,5 @@
 PENDING = frozenset(
     {
         "POST /v1/portfolio/registrars/inventory/import",
-        "PUT /v1/portfolio/registrars/{provider}",
-        "DELETE /v1/portfolio/registrars/{provider}",
     }
 )

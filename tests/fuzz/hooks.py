@@ -19,7 +19,11 @@ NOBODYS_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 # Types of 422 for rules that a JSON schema has no words for. All other refusals of what the document allows fail.
 BEYOND_A_SCHEMA = {
     "address_form",  # either address, or local_part and domain
+    "base_url_not_allowed",  # with a test key only
+    "base_url_required",  # of a registrar without a sandbox
     "country",  # of a closed list
+    "credential_form",  # what a header can carry
+    "credential_required",  # each registrar has its own
     "cursor_invalid",  # signed by us
     "destination_loop",  # not to the domain itself
     "destination_missing",  # of a catch-all
@@ -28,6 +32,7 @@ BEYOND_A_SCHEMA = {
     "domain_unknown",  # one of the catalog
     "duplicate_key",  # unique among the items of a list
     "entity_tag",  # quotes, and commas between
+    "environment_not_allowed",  # one that the registrar has
     "event_form",  # either kind or events
     "event_unknown",  # of an open list
     "expires_at_past",  # a time that moves

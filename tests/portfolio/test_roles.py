@@ -107,6 +107,7 @@ async def _subjects(alice: Person, actor: str) -> Mapping[str, str]:
         "import_id": imported["import_id"],
         "invite_id": invited["id"],
         "webhook_id": str(ids.new()),
+        "provider": "manual:park.io",
     }
 
 

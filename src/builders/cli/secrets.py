@@ -7,6 +7,7 @@ from builders.kit.db.connections import Database
 from builders.kit.process.secret_keys import Resealed, keyring_of
 from builders.kit.process.settings import Settings
 from builders.mail import service as mail
+from builders.portfolio.registrars import service as registrars
 from builders.webhooks import service as webhooks
 
 
@@ -20,8 +21,8 @@ def secrets() -> None:
 def reseal(*, as_json: bool) -> None:
     """Seal anew, with the first secret key, what is kept for good.
 
-    That is the signing secrets of webhook destinations and the list of who wants no mail. It can be repeated, and
-    run while the service does.
+    That is the signing secrets of webhook destinations, the credentials of registrars and the list of who wants no
+    mail. It can be repeated, and run while the service does.
     """
 
     async def work(database: Database, settings: Settings) -> dict[str, Resealed]:
@@ -31,11 +32,16 @@ def reseal(*, as_json: bool) -> None:
             fail(str(error))
         return {
             "webhook_secrets": await webhooks.reseal_secrets(database, keyring=keyring),
+            "registrar_credentials": await registrars.reseal_credentials(database, keyring=keyring),
             "mail_optouts": await mail.rehash_optouts(database, keyring=keyring),
         }
 
     done = run(work)
-    named = {"Signing secrets of webhooks": done["webhook_secrets"], "Opt-outs of mail": done["mail_optouts"]}
+    named = {
+        "Signing secrets of webhooks": done["webhook_secrets"],
+        "Credentials of registrars": done["registrar_credentials"],
+        "Opt-outs of mail": done["mail_optouts"],
+    }
     show(done, as_json=as_json, text="\n".join(_line(name, each) for name, each in named.items()))
 
 

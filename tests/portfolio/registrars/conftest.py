@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import stamina
 
+from builders.app import Service
 from builders.demo.registrars.fake import FakeServer
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
@@ -34,3 +35,12 @@ def no_waits() -> Iterator[None]:
     """Try again at once."""
     with stamina.set_testing(True, attempts=3, cap=True):
         yield
+
+
+@pytest.fixture
+def calls_fakes(service: Service, outbound: Outbound) -> Iterator[None]:
+    """Let the service under test call the fakes."""
+    state = service.api.state
+    before, state.outbound = state.outbound, outbound
+    yield
+    state.outbound = before

@@ -37,11 +37,14 @@ async def connect(
     *,
     name: str = DEFAULT_CONNECTION,
     is_sandbox: bool = False,
+    keyring: Keyring | None = None,
 ) -> Connection:
     """Connect the person's portfolio to a fake, without a request to it."""
     account_id = person.account.sandbox_id if is_sandbox else person.account.id
     connection_id = ids.new()
-    sealed = sealing.seal(keyring_of(person), fake.credentials, account_id=account_id, connection_id=connection_id)
+    sealed = sealing.seal(
+        keyring or keyring_of(person), fake.credentials, account_id=account_id, connection_id=connection_id
+    )
     hints = sealing.make_hints(
         get_profile(fake.provider), before=(), old={}, new=fake.credentials, now=clock.now()
     )
@@ -67,11 +70,11 @@ async def connect(
     return made
 
 
-async def events_of(person: Person) -> list[str]:
+async def events_of(person: Person, *, is_sandbox: bool = False) -> list[str]:
     """Return the names of the person's events about registrars, the oldest first."""
     async with database_of(person).connection() as conn:
         rows = await conn.execute(
             "SELECT name FROM kit_outbox WHERE account_id = %s AND name LIKE 'portfolio.registrar.%%' ORDER BY id",
-            [person.account.id],
+            [person.account.sandbox_id if is_sandbox else person.account.id],
         )
         return [name.removeprefix("portfolio.registrar.") for (name,) in await rows.fetchall()]

@@ -12,7 +12,7 @@ from builders.kit.values import clock, ids
 from builders.portfolio.registrars import credentials, providers
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.api_client import ApiClient, Pace
-from builders.portfolio.registrars.errors import DEFAULT_WAIT_S, NotConnected
+from builders.portfolio.registrars.errors import DEFAULT_WAIT_S, ConnectionAmbiguous, NotConnected
 from builders.portfolio.registrars.events import (
     REGISTRAR_CONNECTED,
     REGISTRAR_CREDENTIALS_INVALID,
@@ -43,7 +43,7 @@ _STATUSES: Mapping[RegistrarFailure, ConnectionStatus] = {
 }
 # They are about one request and say nothing of the connection.
 _OF_REQUEST = {RegistrarFailure.NOT_FOUND, RegistrarFailure.UNSUPPORTED}
-_PUBLISHED = {
+PUBLISHED = {
     ConnectionStatus.AUTH_FAILED: REGISTRAR_CREDENTIALS_INVALID,
     ConnectionStatus.RESTRICTED: REGISTRAR_RESTRICTED,
 }
@@ -71,6 +71,27 @@ async def find_connection(conn: Conn, *, account_id: UUID, provider: str, name: 
     """Return the connection of a name to a registrar; None when it is not connected."""
     found = await store.find_by_name(conn, account_id=account_id, provider=provider, name=name, now=clock.now())
     return None if found is None or found.disconnected_at is not None else found
+
+
+async def find_named(conn: Conn, *, account_id: UUID, provider: str, name: str | None) -> Connection | None:
+    """Return the connection of a name, also a disconnected one; for None the only one.
+
+    Raises ConnectionAmbiguous.
+    """
+    if name is None:
+        found = await list_connections(conn, account_id=account_id, providers=[provider])
+        if len(found) > 1:
+            names = [each.name for each in found]
+            raise ConnectionAmbiguous(
+                f"There are several connections to {provider}: {', '.join(names)}.",
+                connections=names,
+                next_action="Name one of them in the query: ?connection=NAME.",
+            )
+        if found:
+            return found[0]
+    return await store.find_by_name(
+        conn, account_id=account_id, provider=provider, name=name or DEFAULT_CONNECTION, now=clock.now()
+    )
 
 
 async def ensure_manual_connection(conn: Conn, *, account_id: UUID, provider: str) -> Connection:
@@ -153,20 +174,24 @@ async def open_adapter(
     if wait is not None and wait > timedelta():
         raise RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=wait.total_seconds())
     profile = providers.get_profile(connection.provider)
-    pace = SharedPace(
+    opened = credentials.unseal(keyring, sealed, account_id=connection.account_id, connection_id=connection.id)
+    return make_adapter(
+        profile,
+        outbound=outbound,
+        pace=pace_of(database, connection, profile, max_wait_s=max_wait_s),
+        base_url=connection.base_url or profile.base_urls[connection.environment],
+        credentials=opened,
+    )
+
+
+def pace_of(database: Database, connection: Connection, profile: Profile, *, max_wait_s: float) -> Pace:
+    """Return the rate limit of a connection."""
+    return SharedPace(
         database,
         account_id=connection.account_id,
         connection_id=connection.id,
         quota=profile.quota if connection.base_url is None else STAND_IN_QUOTA,
         max_wait_s=max_wait_s,
-    )
-    opened = credentials.unseal(keyring, sealed, account_id=connection.account_id, connection_id=connection.id)
-    return make_adapter(
-        profile,
-        outbound=outbound,
-        pace=pace,
-        base_url=connection.base_url or profile.base_urls[connection.environment],
-        credentials=opened,
     )
 
 
@@ -208,8 +233,14 @@ async def record_outcome(
         billing_synced_at=billing_synced_at,
         now=now,
     )
-    if status is not before and status in _PUBLISHED:
-        await outbox.publish(conn, _PUBLISHED[status], account_id=account_id, data=registrar_data(recorded))
+    if status is not before and status in PUBLISHED:
+        await outbox.publish(conn, PUBLISHED[status], account_id=account_id, data=registrar_data(recorded))
+
+
+def stored_status(connection: Connection) -> ConnectionStatus:
+    """Return the status without the age of the last sync."""
+    is_aged = connection.status in {ConnectionStatus.STALE, ConnectionStatus.NEVER_SYNCED}
+    return ConnectionStatus.OK if is_aged else connection.status
 
 
 def status_after(before: ConnectionStatus, failure: RegistrarFailed | None) -> ConnectionStatus:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 
 from builders.portfolio.registrars.adapter import Adapter
 from builders.portfolio.registrars.adapters.cloudflare import Cloudflare
@@ -17,7 +18,7 @@ from builders.portfolio.registrars.adapters.porkbun import Porkbun
 from builders.portfolio.registrars.adapters.route53 import Route53
 from builders.portfolio.registrars.adapters.spaceship import Spaceship
 from builders.portfolio.registrars.errors import ProviderNotFound
-from builders.portfolio.registrars.records import MANUAL, Capabilities, Profile, Quota
+from builders.portfolio.registrars.records import MANUAL, Capabilities, Environment, Profile, Quota
 
 ADAPTERS: Mapping[str, type[Adapter]] = {
     each.profile.provider: each
@@ -36,6 +37,8 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
     )
 }
 
+# Where the registrars' production APIs are.
+LIVE_HOSTS = frozenset(urlsplit(each.profile.base_urls[Environment.LIVE]).hostname for each in ADAPTERS.values())
 _MANUAL_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _LONGEST = 80  # characters of a name for which a similar one is looked for
 
@@ -48,10 +51,9 @@ def get_profile(provider: str) -> Profile:
     if name.startswith(MANUAL) and _MANUAL_NAME.fullmatch(name.removeprefix(MANUAL)):
         return _manual_profile(name)
     similar = get_close_matches(name[:_LONGEST], ADAPTERS, n=1)
-    raise ProviderNotFound(
-        "There is no such registrar." + (f" Did you mean {similar[0]}?" if similar else ""),
-        did_you_mean=similar[0] if similar else None,
-    )
+    if similar:
+        raise ProviderNotFound(f"There is no such registrar. Did you mean {similar[0]}?", did_you_mean=similar[0])
+    raise ProviderNotFound("There is no such registrar.")
 
 
 def _manual_profile(provider: str) -> Profile:

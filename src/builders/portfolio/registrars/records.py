@@ -3,14 +3,15 @@
 None in a row means that the registrar does not say; it never overwrites what is known.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
 from builders.kit.values.money import Money
+from builders.kit.values.patches import Patch
 
 DEFAULT_CONNECTION = "default"  # the name of a connection that is given none
 DEFAULT_SYNC_HOURS, MAX_SYNC_HOURS = 24, 24 * 30
@@ -247,3 +248,48 @@ class RegistrarItem:
     connection: Connection | None
     hints: Sequence[CredentialHint]  # none for a role that does not manage registrars
     domains_count: int  # of the portfolio that the connection keeps up to date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionPatch:
+    """What a request sets of a connection; the rest stays as it is."""
+
+    credentials: Mapping[str, str | None] = field(repr=False)  # None: cleared
+    label: Patch[str | None]
+    environment: Patch[Environment]
+    base_url: Patch[str | None]
+    is_enabled: Patch[bool]
+    sync_interval_hours: Patch[int]
+    verify: bool  # send a request to the registrar first
+    require_valid: bool  # save nothing when that fails
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What the registrar said to the credentials."""
+
+    ok: bool
+    code: str | None  # the kind of failure; None without one
+    message: str
+    hint: str | None  # what the user can do
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedConnection:
+    """A connection as saved."""
+
+    item: RegistrarItem
+    verification: Verification | None  # None: not asked for
+    unknown: Mapping[str, str | None]  # credentials that the registrar does not have; for each a similar name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnection:
+    """What a disconnection did."""
+
+    provider: str
+    connection: str | None
+    is_disconnected: bool  # False: there was no such connection
+    is_inventory_kept: bool
+    domains_affected: int

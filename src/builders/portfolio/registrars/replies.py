@@ -2,21 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from builders.kit.http.bodies import Reply, by_example
+from builders.kit.http.bodies import Reply, UnknownField, WriteReply, by_example
+from builders.portfolio.registrars.failures import RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCodeDelivery,
     Connection,
     ConnectionStatus,
+    Disconnection,
     Environment,
     RegistrarItem,
+    SavedConnection,
 )
 
+MAX_SHOWN = 80  # characters of an unknown name
 _REGISTRAR: JsonDict = {
     "provider": "porkbun",
     "title": "Porkbun",
@@ -58,6 +62,23 @@ _REGISTRAR: JsonDict = {
     "next_allowed_at": None,
     "created_at": "2026-01-05T09:30:00Z",
     "updated_at": "2026-01-05T09:30:00Z",
+}
+
+
+_VERIFICATION: JsonDict = {
+    "ok": True,
+    "code": None,
+    "message": "The registrar accepts the credentials.",
+    "hint": None,
+    "checked_at": "2026-01-05T09:30:00Z",
+}
+_DISCONNECTED: JsonDict = {
+    "provider": "porkbun",
+    "connection": "default",
+    "disconnected": True,
+    "credentials_erased": True,
+    "inventory_kept": True,
+    "domains_affected": 128,
 }
 
 
@@ -133,6 +154,46 @@ class RegistrarReply(Reply):
     updated_at: Annotated[datetime | None, Field(description="When the connection was last changed.")]
 
 
+class RegistrarVerification(Reply):
+    """What the registrar said to the credentials."""
+
+    ok: Annotated[bool, Field(description="Whether it accepts them.")]
+    code: Annotated[RegistrarFailure | None, Field(description="The kind of failure; null when it accepts them.")]
+    message: Annotated[str, Field(description="The same in a sentence.")]
+    hint: Annotated[str | None, Field(description="What to do; null without one.")]
+    checked_at: Annotated[datetime, Field(description="When it was asked.")]
+
+
+class RegistrarWritten(RegistrarReply, WriteReply):
+    """A connection as it was saved."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example({**_REGISTRAR, "verification": _VERIFICATION, "warnings": []})
+    )
+
+    verification: Annotated[
+        RegistrarVerification | None,
+        Field(description="Null with `verify` false, and for a registrar without API."),
+    ]
+
+
+class RegistrarDisconnected(Reply):
+    """What a disconnection did."""
+
+    model_config = ConfigDict(json_schema_extra=by_example(_DISCONNECTED))
+
+    provider: Annotated[str, Field(description="The registrar.")]
+    connection: Annotated[
+        str | None, Field(description="Name of the connection; null when none was named or found.")
+    ]
+    disconnected: Annotated[
+        bool, Field(description="False when there was no such connection, as in a repetition.")
+    ]
+    credentials_erased: Annotated[Literal[True], Field(description="Always true: no credentials are left.")]
+    inventory_kept: Annotated[bool, Field(description="Whether what the registrar held stays readable.")]
+    domains_affected: Annotated[int, Field(description="Domains that the connection no longer keeps up to date.")]
+
+
 class RegistrarList(Reply):
     """All registrars."""
 
@@ -167,6 +228,35 @@ def registrar_list(items: Sequence[RegistrarItem]) -> RegistrarList:
     """Return the list."""
     found = [_registrar_reply(each) for each in items]
     return RegistrarList(items=found, next_cursor=None, count=len(found))
+
+
+def written_reply(saved: SavedConnection) -> RegistrarWritten:
+    """Return a connection as it was saved."""
+    connection = saved.item.connection
+    warnings = [
+        UnknownField(
+            field=f"credentials.{name[:MAX_SHOWN]}",
+            did_you_mean=similar,
+            message=f"{saved.item.profile.label} has no such credential; ignored.",
+        )
+        for name, similar in saved.unknown.items()
+    ]
+    computed = {**_computed(saved.item), "verification": saved.verification, "warnings": warnings}
+    return RegistrarWritten.from_record(
+        connection, **computed, **({} if connection is None else _named(connection))
+    )
+
+
+def disconnected_reply(ended: Disconnection) -> RegistrarDisconnected:
+    """Return what a disconnection did."""
+    return RegistrarDisconnected(
+        provider=ended.provider,
+        connection=ended.connection,
+        disconnected=ended.is_disconnected,
+        credentials_erased=True,
+        inventory_kept=ended.is_inventory_kept,
+        domains_affected=ended.domains_affected,
+    )
 
 
 def _registrar_reply(item: RegistrarItem) -> RegistrarReply:

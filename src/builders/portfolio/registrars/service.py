@@ -9,6 +9,10 @@ from builders.portfolio.registrars.auto_renew import (
     plan_auto_renew as plan_auto_renew,
     set_auto_renew as set_auto_renew,
 )
+from builders.portfolio.registrars.changes import (
+    disconnect as disconnect,
+    save_connection as save_connection,
+)
 from builders.portfolio.registrars.connections import (
     ensure_manual_connection as ensure_manual_connection,
     find_connection as find_connection,
@@ -24,6 +28,7 @@ from builders.portfolio.registrars.drift import (
 )
 from builders.portfolio.registrars.errors import (
     PROVIDER_REFUSALS as PROVIDER_REFUSALS,
+    ConnectionAmbiguous as ConnectionAmbiguous,
     NotConnected as NotConnected,
     ProviderNotFound as ProviderNotFound,
     RunNotFound as RunNotFound,

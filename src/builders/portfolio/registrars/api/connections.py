@@ -1,17 +1,51 @@
 """/v1/portfolio/registrars: connections."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from builders.kit.db.connections import Reads
-from builders.kit.errors import problems
+from fastapi import Path, Query
+
+from builders.kit.db.connections import Pool, Reads, Tx
+from builders.kit.errors import Problem, problems
 from builders.kit.http.callers import Caller, needs
+from builders.kit.http.dependencies import KeyringDep, OutboundDep
 from builders.kit.http.routes import Router
-from builders.portfolio.registrars import replies, service as registrars
+from builders.kit.limits.policies import Policy, declare, rate_limit
+from builders.portfolio.registrars import replies, schemas, service as registrars
+from builders.portfolio.registrars.errors import ConnectionAmbiguous, ConnectionChanged, ConnectionLimit
 from builders.portfolio.team import service as team
 from builders.portfolio.team.records import Permission
 
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
 Reader = Annotated[Caller, needs("registrars:read")]
+Writer = Annotated[Caller, needs("registrars:write")]
+Provider = Annotated[str, Path(max_length=80, description="The registrar; `manual:NAME` for one without an API.")]
+ConnectionName = Annotated[
+    str | None,
+    Query(
+        alias="connection",
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
+        description="Which of several connections to the registrar; a new name adds one. Left out: the only one.",
+    ),
+]
+MANAGE = Permission.MANAGE_REGISTRARS
+SAVES = declare(
+    Policy(
+        name="registrar_connections",
+        quota=60,
+        window_s=3600,
+        by="account",
+        counts="Changes of registrar connections, each of which asks the registrar.",
+    )
+)
+_SAVED: Sequence[type[Problem]] = (
+    *team.ACCESS_REFUSALS,
+    registrars.ProviderNotFound,
+    ConnectionAmbiguous,
+    ConnectionChanged,
+    ConnectionLimit,
+    *registrars.PROVIDER_REFUSALS,
+)
 
 
 @router.get("", response_model=replies.RegistrarList, responses=problems(*team.ACCESS_REFUSALS))
@@ -21,3 +55,61 @@ async def list_registrars(
     """List the registrars: each connection of the portfolio, and the registrars that can be connected."""
     access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=Permission.VIEW)
     return replies.registrar_list(await registrars.list_registrars(conn, access=access))
+
+
+@router.put(
+    "/{provider}",
+    response_model=replies.RegistrarWritten,
+    responses=problems(*_SAVED),
+    dependencies=[rate_limit(SAVES)],
+)
+async def connect_registrar(
+    provider: Provider,
+    body: schemas.RegistrarConnect,
+    caller: Writer,
+    database: Pool,
+    keyring: KeyringDep,
+    outbound: OutboundDep,
+    connection: ConnectionName = None,
+    portfolio: team.PortfolioAccount = None,
+) -> replies.RegistrarWritten:
+    """Connect a registrar or change the connection. The registrar checks the credentials first."""
+    async with database.connection() as conn:
+        access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
+    saved = await registrars.save_connection(
+        database,
+        outbound=outbound,
+        keyring=keyring,
+        access=access,
+        actor=caller.actor,
+        provider=provider,
+        name=connection,
+        patch=body.patch(),
+    )
+    return replies.written_reply(saved)
+
+
+@router.delete(
+    "/{provider}",
+    response_model=replies.RegistrarDisconnected,
+    responses=problems(*team.ACCESS_REFUSALS, registrars.ProviderNotFound, ConnectionAmbiguous),
+)
+async def disconnect_registrar(
+    provider: Provider,
+    caller: Writer,
+    conn: Tx,
+    connection: ConnectionName = None,
+    keep_inventory: Annotated[bool, Query(description="False: delete what the registrar held, too.")] = True,
+    portfolio: team.PortfolioAccount = None,
+) -> replies.RegistrarDisconnected:
+    """Disconnect a registrar and erase its credentials. Repeated, it changes nothing."""
+    access = await team.get_access(conn, caller=caller, portfolio=portfolio, permission=MANAGE)
+    ended = await registrars.disconnect(
+        conn,
+        access=access,
+        actor=caller.actor,
+        provider=provider,
+        name=connection,
+        keeps_inventory=keep_inventory,
+    )
+    return replies.disconnected_reply(ended)
