@@ -16,7 +16,7 @@ from builders.profile import onboarding, service as profiles
 from builders.profile.records import Proof, Role, StepKey
 
 LOOKED_BACK = timedelta(days=1)  # longer than two revisions run side by side
-# Some are of rooms to come: a room that declares such an event need not know of onboarding.
+# A package that declares such an event need not know of onboarding.
 PROOFS: Mapping[str, Proof] = {
     "email.verified": Proof(StepKey.VERIFY_EMAIL),
     "project.created": Proof(StepKey.CREATE_PROJECT, Role.BUILDER),

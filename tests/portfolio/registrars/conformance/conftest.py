@@ -1,9 +1,8 @@
 """An adapter that talks to the fake of its registrar."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
-import stamina
 
 from builders.demo.registrars.fake import FakeRegistrar, FakeServer
 from builders.kit.outbound.client import Outbound
@@ -18,18 +17,6 @@ Connect = Callable[..., Adapter]
 class NoPace:
     async def acquire(self) -> None:
         return
-
-
-@pytest.fixture(autouse=True)
-def no_waits() -> Iterator[None]:
-    with stamina.set_testing(True, attempts=3, cap=True):
-        yield
-
-
-@pytest.fixture(scope="module")
-def fakes() -> Iterator[FakeServer]:
-    with FakeServer() as server:
-        yield server
 
 
 @pytest.fixture
