@@ -11,12 +11,6 @@ from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 
 
-@pytest.fixture(autouse=True)
-def no_waits() -> Iterator[None]:
-    with stamina.set_testing(True, attempts=3, cap=True):
-        yield
-
-
 @pytest.fixture(scope="module")
 def fakes() -> Iterator[FakeServer]:
     with FakeServer() as server:
