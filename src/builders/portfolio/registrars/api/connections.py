@@ -19,7 +19,7 @@ from builders.portfolio.team.records import Permission
 router = Router(prefix="/v1/portfolio/registrars", tags=["portfolio"])
 Reader = Annotated[Caller, needs("registrars:read")]
 Writer = Annotated[Caller, needs("registrars:write")]
-Provider = Annotated[str, Path(max_length=80, description="The registrar; `manual:NAME` for one without an API.")]
+Provider = Annotated[str, Path(description="The registrar; `manual:NAME` for one without an API.")]
 ConnectionName = Annotated[
     str | None,
     Query(
