@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, strategies as st
 
-from builders.kit.values import ids
+from builders.kit.values import clock, ids
 from builders.kit.values.money import Money
 from builders.portfolio.domains import service as domains
 from builders.portfolio.parking import exports, revenue
@@ -257,3 +257,21 @@ async def test_revenue_is_voided_by_its_day_alone(alice: Person) -> None:
     assert (await alice.get("/v1/portfolio/domains/harbour.com/finance")).json()["income"]["parking"][
         "amount"
     ] == "0.00"
+
+
+async def test_advice_knows_whether_a_domain_had_visits(alice: Person) -> None:
+    """Unknown before parking counts visits; a corrected count changes the reason, in finance and in the report."""
+    expires_at = (clock.now() + timedelta(days=20)).isoformat()
+    added = await alice.post("/v1/portfolio/domains", json={"domain": "pier.com", "expires_at": expires_at})
+    assert added.status_code == 201, added.text
+
+    async def has_reason() -> bool:
+        found = (await alice.get("/v1/portfolio/domains/pier.com/finance")).json()["recommendation"]["reasons"]
+        (due,) = (await alice.get("/v1/portfolio/renewals")).json()["items"]
+        assert ("no_traffic" in due["recommendation"]["reasons"]) is ("no_traffic" in found)
+        return "no_traffic" in found
+
+    row = {"domain": "pier.com", "date": day(3), "amount": "0.00", "currency": "USD"}
+    for visits, expected in ((None, False), (0, True), (7, False), (0, True)):
+        assert "error" not in outcomes(await record(alice, {"rows": [{**row, "visits": visits}]}))
+        assert await has_reason() is expected

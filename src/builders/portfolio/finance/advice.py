@@ -9,9 +9,11 @@ from uuid import UUID
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
 from builders.portfolio.domains.records import Domain
+from builders.portfolio.finance import store
 from builders.portfolio.finance.calculation import BASIS_KINDS, YEAR
 from builders.portfolio.finance.overview import own_share
 from builders.portfolio.finance.recommendation import Recommendation, RecommendationInputs, recommend
+from builders.portfolio.finance.records import Traffic
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryGroup, EntryKind, KindTotal, group_of
 
@@ -36,6 +38,7 @@ async def list_recommendations(
     )
     for each in found:
         totals[each.domain_id].append(each)
+    traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=ids)
     prices = {each.id: each.estimated_value or each.asking_price for each in domains}
     given = [money for money in (*prices.values(), *renewal_prices.values()) if money is not None]
     rates = await ledger.list_rates(
@@ -53,14 +56,25 @@ async def list_recommendations(
                 totals[each.id],
                 renewal_price=convert(renewal_prices.get(each.id)),
                 price=convert(prices[each.id]),
+                has_traffic=traffic[each.id].is_present(as_of) if each.id in traffic else None,
             )
         )
         for each in domains
     }
 
 
+async def record_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffic]) -> None:
+    """Record the visits of domains that parking providers have counted, on which advice depends."""
+    await store.save_traffic(conn, account_id=account_id, traffic=traffic)
+
+
 def _inputs(
-    domain: Domain, totals: Iterable[KindTotal], *, renewal_price: Decimal | None, price: Decimal | None
+    domain: Domain,
+    totals: Iterable[KindTotal],
+    *,
+    renewal_price: Decimal | None,
+    price: Decimal | None,
+    has_traffic: bool | None,
 ) -> RecommendationInputs:
     cost_basis = income_12m = Decimal(0)
     is_premium = False
@@ -76,6 +90,7 @@ def _inputs(
         price=price,
         income_12m=income_12m,
         cost_basis=cost_basis,
+        has_traffic=has_traffic,
         is_pinned=domain.pinned,
         is_premium=is_premium,
         own_share=own_share(domain),

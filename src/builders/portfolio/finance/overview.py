@@ -60,7 +60,7 @@ async def read_finance(
     commission_rate: Decimal = Decimal(0),
 ) -> DomainFinance:
     """Return the finance of a domain that has been read."""
-    sale = await store.find_sale(conn, account_id=account_id, domain_id=domain.id)
+    sale, traffic = await store.find_sale_and_traffic(conn, account_id=account_id, domain_id=domain.id)
     statement = await ledger.get_statement(
         conn,
         account_id=account_id,
@@ -69,7 +69,10 @@ async def read_finance(
         prices=[domain.estimated_value, domain.asking_price, domain.renewal_price],
         on=as_of,
     )
-    return _finance(domain, sale, statement, as_of=as_of, commission_rate=commission_rate)
+    if sale is not None and sale.commission_rate is not None:
+        commission_rate = sale.commission_rate
+    has_traffic = traffic.is_present(as_of)
+    return _finance(domain, sale, statement, as_of=as_of, commission_rate=commission_rate, has_traffic=has_traffic)
 
 
 def own_share(domain: Domain) -> Decimal:
@@ -80,10 +83,14 @@ def own_share(domain: Domain) -> Decimal:
 
 
 def _finance(
-    domain: Domain, sale: Sale | None, statement: Statement, *, as_of: date, commission_rate: Decimal
+    domain: Domain,
+    sale: Sale | None,
+    statement: Statement,
+    *,
+    as_of: date,
+    commission_rate: Decimal,
+    has_traffic: bool | None,
 ) -> DomainFinance:
-    if sale is not None and sale.commission_rate is not None:
-        commission_rate = sale.commission_rate
     estimated_value, asking_price, renewal_price = statement.prices
     facts = Facts(
         acquired_on=domain.acquired_on,
@@ -110,7 +117,7 @@ def _finance(
         sale=sale,
         terms=None if sale is None else terms_of(sale, statement.entries),
         next_renewal=_next_renewal(domain, last) if is_held else None,
-        recommendation=_recommend(domain, figures, facts, statement.entries, price, renewal_price)
+        recommendation=_recommend(domain, figures, facts, statement.entries, price, renewal_price, has_traffic)
         if is_held
         else None,
     )
@@ -123,6 +130,7 @@ def _recommend(
     entries: Iterable[Entry],
     price: Decimal | None,
     renewal_price: Decimal | None,
+    has_traffic: bool | None,
 ) -> Recommendation:
     return recommend(
         RecommendationInputs(
@@ -130,6 +138,7 @@ def _recommend(
             price=price,
             income_12m=figures.income_12m,
             cost_basis=figures.cost_basis,
+            has_traffic=has_traffic,
             is_pinned=domain.pinned,
             is_premium=any(each.kind is EntryKind.PREMIUM_FEE and not each.is_void for each in entries),
             commission_rate=facts.commission_rate,

@@ -29,7 +29,6 @@ class AdviceReason(StrEnum):
 
     USER_PINNED = "user_pinned"
     INCOME_COVERS_RENEWAL = "income_covers_renewal"
-    RECENT_OFFERS = "recent_offers"
     NO_INCOME = "no_income"
     NO_TRAFFIC = "no_traffic"
     RENEWAL_ABOVE_VALUE = "renewal_above_value"
@@ -46,8 +45,7 @@ class RecommendationInputs:
     price: Decimal | None  # at which it can be sold: the estimated value, else the asking price
     income_12m: Decimal  # parking, lease and other income of the last 12 months
     cost_basis: Decimal = Decimal(0)
-    visits_12m: int | None = None
-    offers_12m: int | None = None
+    has_traffic: bool | None = None  # visits that parking providers counted in the last 12 months
     is_pinned: bool = False
     is_premium: bool = False  # the registry charges a premium fee
     commission_rate: Decimal = Decimal(0)
@@ -95,10 +93,7 @@ def _advice(score: int, reasons: Sequence[AdviceReason]) -> RenewalAdvice:
         or score >= CLEAR_SCORE
     ):
         return RenewalAdvice.KEEP
-    if score <= -CLEAR_SCORE and not {
-        AdviceReason.MISSING_INPUTS,
-        AdviceReason.RECENT_OFFERS,
-    }.intersection(reasons):
+    if score <= -CLEAR_SCORE and AdviceReason.MISSING_INPUTS not in reasons:
         return RenewalAdvice.DROP
     return RenewalAdvice.REVIEW
 
@@ -109,11 +104,9 @@ def _reasons(inputs: RecommendationInputs) -> Iterator[AdviceReason]:
         yield AdviceReason.USER_PINNED
     if renewal_price is not None and 0 < inputs.income_12m >= renewal_price:
         yield AdviceReason.INCOME_COVERS_RENEWAL
-    if inputs.offers_12m:
-        yield AdviceReason.RECENT_OFFERS
     if inputs.income_12m <= 0:
         yield AdviceReason.NO_INCOME
-    if inputs.visits_12m == 0:
+    if inputs.has_traffic is False:
         yield AdviceReason.NO_TRAFFIC
     if renewal_price is not None and price is not None and renewal_price > price:
         yield AdviceReason.RENEWAL_ABOVE_VALUE

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -258,3 +258,19 @@ class PortfolioSummary:
     by_currency: Mapping[str, Totals]  # each in its own currency
     by_tld: Sequence[LabelledTotals]
     by_tag: Sequence[LabelledTotals]  # a domain with several tags counts in each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """The visits of a domain that parking providers have counted."""
+
+    domain_id: UUID
+    reported_on: date | None  # the last day with a count; None: no recent one
+    visited_on: date | None  # the last day with a visit; None: no recent one
+
+    def is_present(self, as_of: date) -> bool | None:
+        """Return whether the domain was visited in the 12 months before a day; None when nobody counted."""
+        since = as_of - timedelta(days=365)
+        if self.reported_on is None or self.reported_on <= since:
+            return None
+        return self.visited_on is not None and self.visited_on > since

@@ -1,6 +1,9 @@
 """The public interface of finance."""
 
-from builders.portfolio.finance.advice import list_recommendations as list_recommendations
+from builders.portfolio.finance.advice import (
+    list_recommendations as list_recommendations,
+    record_traffic as record_traffic,
+)
 from builders.portfolio.finance.changes import change_finance as change_finance
 from builders.portfolio.finance.overview import get_finance as get_finance
 from builders.portfolio.finance.recommendation import (

@@ -1,13 +1,14 @@
 """SQL of finance: the sales of domains. All other amounts are in the ledger."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, dict_row
 
 from builders.kit.db.connections import Conn
-from builders.portfolio.finance.records import Sale
+from builders.portfolio.finance.records import Sale, Traffic
 
 COLUMNS = "id, domain_id, sold_on, commission_rate, venue, buyer_ref, own_share, status_before, created_at"
 FIND_SALE = f"""
@@ -24,6 +25,27 @@ SAVE_SALE = f"""
     SET sold_on = excluded.sold_on, commission_rate = excluded.commission_rate, venue = excluded.venue,
         buyer_ref = excluded.buyer_ref
 """  # noqa: S608 - of constants
+FIND_SALE_AND_TRAFFIC = f"""
+    SELECT sale.*, reported_on, visited_on
+    FROM (SELECT) AS one
+    LEFT JOIN (
+        SELECT {COLUMNS} FROM portfolio_finance_sales
+        WHERE account_id = %(account_id)s AND domain_id = %(domain_id)s AND voided_at IS NULL
+    ) AS sale ON true
+    LEFT JOIN portfolio_finance_traffic AS traffic
+      ON traffic.account_id = %(account_id)s AND traffic.domain_id = %(domain_id)s
+"""  # noqa: S608 - of constants
+LIST_TRAFFIC = """
+    SELECT domain_id, reported_on, visited_on FROM portfolio_finance_traffic
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[])
+"""
+SAVE_TRAFFIC = """
+    INSERT INTO portfolio_finance_traffic (account_id, domain_id, reported_on, visited_on)
+    SELECT %(account_id)s, new.*
+    FROM unnest(%(domain_ids)s::uuid[], %(reported)s::date[], %(visited)s::date[]) AS new
+    ON CONFLICT (account_id, domain_id) DO UPDATE
+    SET reported_on = excluded.reported_on, visited_on = excluded.visited_on
+"""
 VOID_SALE = """
     UPDATE portfolio_finance_sales SET voided_at = %(now)s WHERE account_id = %(account_id)s AND id = %(id)s
 """
@@ -34,6 +56,34 @@ async def find_sale(conn: Conn, *, account_id: UUID, domain_id: UUID) -> Sale | 
     async with conn.cursor(row_factory=class_row(Sale)) as cursor:
         await cursor.execute(FIND_SALE, {"account_id": account_id, "domain_id": domain_id})
         return await cursor.fetchone()
+
+
+async def find_sale_and_traffic(conn: Conn, *, account_id: UUID, domain_id: UUID) -> tuple[Sale | None, Traffic]:
+    """Return the sale of a domain that is not void, and its traffic, in one statement."""
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(FIND_SALE_AND_TRAFFIC, {"account_id": account_id, "domain_id": domain_id})
+        [row] = await cursor.fetchall()
+    days = {name: row.pop(name) for name in ("reported_on", "visited_on")}
+    sale = None if row["id"] is None else Sale(**row)
+    return sale, Traffic(domain_id=domain_id, **days)
+
+
+async def list_traffic(conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID]) -> Mapping[UUID, Traffic]:
+    """Return the traffic of the domains that have any record of it, by domain."""
+    async with conn.cursor(row_factory=class_row(Traffic)) as cursor:
+        await cursor.execute(LIST_TRAFFIC, {"account_id": account_id, "domain_ids": list(domain_ids)})
+        return {each.domain_id: each async for each in cursor}
+
+
+async def save_traffic(conn: Conn, *, account_id: UUID, traffic: Sequence[Traffic]) -> None:
+    """Write the traffic of domains."""
+    row = {
+        "account_id": account_id,
+        "domain_ids": [each.domain_id for each in traffic],
+        "reported": [each.reported_on for each in traffic],
+        "visited": [each.visited_on for each in traffic],
+    }
+    await conn.execute(SAVE_TRAFFIC, row)
 
 
 async def save_sale(conn: Conn, *, account_id: UUID, sale: Sale, created_by: UUID | None) -> None:

@@ -16,6 +16,7 @@ from builders.kit.values.domain_names import find_a_label
 from builders.kit.values.money import Money, decimals_of
 from builders.portfolio.domains import service as domains
 from builders.portfolio.domains.records import Domain
+from builders.portfolio.finance import service as finance
 from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import store
@@ -30,6 +31,7 @@ from builders.portfolio.parking.records import (
 )
 from builders.portfolio.parking.rows import ReadRow, read_rows
 
+TRAFFIC_PERIOD = timedelta(days=366)
 BATCH = 2_000  # days of a statement
 _REPLACED = "The parking provider reported another amount."
 
@@ -68,6 +70,7 @@ async def record_revenue(
         await ledger.lock_base_currency(conn, account_id=account_id)
         for batch in _batches(changed):
             await _write(conn, account_id, batch, stored, member_id)
+        await _record_traffic(conn, account_id, {each.domain_id for each in changed})
         await _publish(conn, account_id, changed, stored, plan.names)
     return [
         result or _result(row, days, stored, plan.names)
@@ -206,6 +209,13 @@ async def _write(
     if changed:
         rows = [StoredRevenue(revenue=each, entry_id=entry_ids.get(each.key)) for each in changed]
         await store.upsert(conn, account_id=account_id, stored=rows, now=clock.now())
+
+
+async def _record_traffic(conn: Conn, account_id: UUID, domain_ids: Collection[UUID]) -> None:
+    """Record what advice on renewals has to know of visits."""
+    since = clock.now().date() - TRAFFIC_PERIOD
+    traffic = await store.list_traffic(conn, account_id=account_id, domain_ids=sorted(domain_ids), since=since)
+    await finance.record_traffic(conn, account_id=account_id, traffic=traffic)
 
 
 def _entry(day: DayRevenue, member_id: UUID | None) -> NewEntry:

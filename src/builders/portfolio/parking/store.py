@@ -10,6 +10,7 @@ from psycopg.rows import class_row, kwargs_row, scalar_row
 
 from builders.kit.db.connections import Conn
 from builders.kit.values.money import Money
+from builders.portfolio.finance.records import Traffic
 from builders.portfolio.parking.records import (
     DayRevenue,
     ExportLine,
@@ -42,6 +43,14 @@ UPSERT = """
     ON CONFLICT (account_id, domain_id, day, provider, reference) DO UPDATE
     SET amount = excluded.amount, currency = excluded.currency, visits = excluded.visits, clicks = excluded.clicks,
         entry_id = excluded.entry_id, updated_at = excluded.updated_at
+"""
+# Visits of earlier days play no part in advice.
+LIST_TRAFFIC = """
+    SELECT domain_id, max(day) FILTER (WHERE visits IS NOT NULL) AS reported_on,
+        max(day) FILTER (WHERE visits > 0) AS visited_on
+    FROM portfolio_parking_revenue
+    WHERE account_id = %(account_id)s AND domain_id = ANY(%(domain_ids)s::uuid[]) AND day > %(since)s
+    GROUP BY domain_id
 """
 # What a report contains. Filters that are absent are folded away when the statement is planned.
 REPORTED = """
@@ -213,4 +222,14 @@ async def export_groups(conn: Conn, *, selection: Selection) -> Sequence[ExportL
     }
     async with conn.cursor(row_factory=class_row(ExportLine)) as cursor:
         await cursor.execute(EXPORT_GROUPS, row, prepare=False)
+        return await cursor.fetchall()
+
+
+async def list_traffic(
+    conn: Conn, *, account_id: UUID, domain_ids: Sequence[UUID], since: date
+) -> Sequence[Traffic]:
+    """Return the last days on which visits of the domains were counted, and were more than none, after a day."""
+    async with conn.cursor(row_factory=class_row(Traffic)) as cursor:
+        row = {"account_id": account_id, "domain_ids": list(domain_ids), "since": since}
+        await cursor.execute(LIST_TRAFFIC, row)
         return await cursor.fetchall()
