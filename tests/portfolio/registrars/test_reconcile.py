@@ -179,7 +179,7 @@ async def test_a_finding_says_what_differs(alice: Person) -> None:
     assert finding(found, "duplicate_across_registrars")["registrar_value"] == ["godaddy", "porkbun"]
     assert finding(found, "registrar_mismatch")["registrar_value"] == "GoDaddy"
     stale = finding(found, "stale_snapshot")["suggested_action"]
-    assert (stale["path"], stale["body"]) == ("/v1/portfolio/registrars/sync", {"providers": ["dynadot"]})
+    assert (stale["path"], stale["body"]) == ("/v1/portfolio/registrars/sync?provider=dynadot", None)
 
 
 def _day(days: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from builders.portfolio.domains import service as domains
 from builders.portfolio.registrars.findings import (
@@ -62,7 +63,8 @@ def _holders(difference: Difference, snapshots: Snapshots) -> list[ListedConnect
 def _sync(*snapshots: ListedConnection) -> SuggestedAction | None:
     """Return the request that lists the domains again; None where there is no API to ask."""
     providers = sorted({each.provider for each in snapshots if not each.is_manual and each.is_enabled})
-    return SuggestedAction(method="POST", path=SYNC, body={"providers": providers}) if providers else None
+    query = urlencode([("provider", each) for each in providers])
+    return SuggestedAction(method="POST", path=f"{SYNC}?{query}", body=None) if providers else None
 
 
 def _patch(difference: Difference, body: Mapping[str, Any]) -> SuggestedAction:
