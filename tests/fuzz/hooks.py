@@ -63,6 +63,8 @@ BEYOND_A_SCHEMA = {
     "web_address",  # a host there can be
     "webhook_unknown",  # one of the account's
     "column_missing",  # of a file
+    "domain_column_missing",  # of a file
+    "mapping_invalid",  # to a column of the file
     "commission_twice",  # either an amount or a rate
     "currency_mixed",  # one for a sale
     "currency_unknown",  # one that there are rates for

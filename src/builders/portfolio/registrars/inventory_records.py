@@ -6,9 +6,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from builders.kit.http.bulk import RowResult
 from builders.kit.values.money import Money
+from builders.portfolio.domain_files.records import Detected, Options, Source
 from builders.portfolio.registrars.records import HeldStatus
 
+MAX_IMPORT_ROWS = 10_000
 FRESH_FOR = timedelta(hours=48)  # what was not seen for longer is stale
 
 
@@ -76,3 +79,40 @@ class InventoryFilters:
     provider: str | None = None
     matched: bool | None = None  # the portfolio has the domain
     stale: bool | None = None  # missing, or not seen for FRESH_FOR
+
+
+class ImportMode(StrEnum):
+    """What a file says of the domains that it does not have."""
+
+    MERGE = "merge"  # nothing
+    REPLACE_SNAPSHOT = "replace_snapshot"  # the registrar no longer holds them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewInventoryImport:
+    """A list of domains to import."""
+
+    provider: str
+    connection: str | None  # its name, among several to one registrar
+    source: Source
+    content: bytes
+    options: Options
+    mode: ImportMode
+    adds_to_portfolio: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryImport:
+    """What an import did, or in a dry run would do."""
+
+    id: UUID
+    provider: str
+    connection_id: UUID
+    mode: ImportMode
+    dry_run: bool
+    detected: Detected
+    results: Sequence[RowResult]
+    updated_domains: int  # of the portfolio
+    added_domains: int  # to the portfolio
+    missing: int  # that the registrar no longer holds
+    is_complete: bool

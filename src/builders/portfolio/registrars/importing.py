@@ -1,0 +1,250 @@
+"""Imports of the inventory: the list of domains of a registrar, from a file, rows or names."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, date, datetime, time
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from builders.kit.db.connections import Conn
+from builders.kit.errors import Invalid
+from builders.kit.http.bulk import RowOutcome, RowProblem, RowResult
+from builders.kit.values import clock, ids
+from builders.portfolio.domain_files import service as domain_files
+from builders.portfolio.domain_files.records import Detected, Draft
+from builders.portfolio.domains import service as domains
+from builders.portfolio.domains.records import DomainName, ExpirySource, NewDomain
+from builders.portfolio.registrars import matching
+from builders.portfolio.registrars.batches import ListedBatch, Listing, close_listing, take_batch
+from builders.portfolio.registrars.connections import ensure_manual_connection, list_connections, record_outcome
+from builders.portfolio.registrars.errors import ConnectionAmbiguous, NotConnected
+from builders.portfolio.registrars.inventory_records import (
+    MAX_IMPORT_ROWS,
+    Holding,
+    ImportMode,
+    InventoryImport,
+    InventorySource,
+    NewInventoryImport,
+)
+from builders.portfolio.registrars.providers import get_profile
+from builders.portfolio.registrars.records import Connection, HeldDomain, HeldStatus
+
+BATCH = 500
+_LOCKED = "clientTransferProhibited"
+_DUPLICATE = RowProblem(code="duplicate_row", message="An earlier row has the domain; the values are combined.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the file that can be read."""
+
+    name: DomainName
+    held: HeldDomain
+
+
+async def import_inventory(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> InventoryImport:
+    """Import the list of domains of a connection, in the transaction of the caller.
+
+    Raises Invalid when no row can be read, ProviderNotFound, NotConnected, ConnectionAmbiguous.
+    """
+    detected, drafts = await _read(new)
+    async with conn.transaction(force_rollback=new.options.dry_run):
+        connection = await _connection(conn, account_id=account_id, new=new)
+        listing = Listing(connection=connection, id=ids.new(), source=InventorySource.IMPORT, dry_run=False)
+        rows = _combine(drafts)
+        taken, added = await _take(conn, listing=listing, rows=rows, adds=new.adds_to_portfolio)
+        is_complete = new.mode is ImportMode.REPLACE_SNAPSHOT and not any(each.errors for each in drafts)
+        missing = 0
+        if is_complete or connection.is_manual:
+            missing = await close_listing(
+                conn, listing=listing, is_complete=is_complete, domains_seen=len(rows), known=0
+            )
+        if connection.is_manual:
+            await record_outcome(
+                conn, account_id=account_id, connection_id=connection.id, failure=None, synced_at=clock.now()
+            )
+        ids_found = await domains.find_domains(conn, account_id=account_id, names=list(rows))
+    shown = {} if new.options.dry_run else {name: each.id for name, each in ids_found.items()}
+    known = {name: each.id for batch in taken for name, each in batch.matched.items()}
+    return InventoryImport(
+        id=listing.id,
+        provider=connection.provider,
+        connection_id=connection.id,
+        mode=new.mode,
+        dry_run=new.options.dry_run,
+        detected=detected,
+        results=_results(drafts, rows, taken, ids=known | shown, has_lines=new.source.has_lines),
+        updated_domains=sum(len(batch.changes) for batch in taken),
+        added_domains=added,
+        missing=missing,
+        is_complete=is_complete,
+    )
+
+
+async def _read(new: NewInventoryImport) -> tuple[Detected, Sequence[Draft]]:
+    try:
+        reading = await asyncio.to_thread(domain_files.open_source, new.source, new.content, new.options)
+    except domain_files.FileRefused as refusal:
+        raise Invalid(("body", *refusal.member), str(refusal), refusal.code) from None
+    if reading.total > MAX_IMPORT_ROWS:
+        message = f"More than {MAX_IMPORT_ROWS:,} rows. Import them in parts, with the mode `merge`."
+        raise Invalid(("body",), message, "too_many_rows")
+    return reading.detected, await asyncio.to_thread(list, reading.drafts())
+
+
+async def _connection(conn: Conn, *, account_id: UUID, new: NewInventoryImport) -> Connection:
+    profile = get_profile(new.provider)
+    found = await list_connections(conn, account_id=account_id, providers=[profile.provider])
+    found = [each for each in found if new.connection in {None, each.name}]
+    if len(found) > 1:
+        raise ConnectionAmbiguous(next_action="Say which of them with `connection`.")
+    if found:
+        return found[0]
+    if profile.credential_fields:
+        raise NotConnected(
+            f"The portfolio is not connected to {profile.label}.",
+            next_action=f"Connect it, or import the file as `manual:{profile.provider}`.",
+        )
+    return await ensure_manual_connection(conn, account_id=account_id, provider=profile.provider)
+
+
+def _combine(drafts: Sequence[Draft]) -> Mapping[str, _Row]:
+    """Return the rows that can be read, by domain; a later row of a domain adds to the earlier one."""
+    rows: dict[str, _Row] = {}
+    for draft in drafts:
+        if draft.name is None or draft.errors:
+            continue
+        held, before = _held(draft.name.domain, draft.values), rows.get(draft.name.domain)
+        if before is not None:
+            said = {each.name: getattr(held, each.name) for each in fields(HeldDomain)}
+            held = replace(before.held, **{name: value for name, value in said.items() if value is not None})
+        rows[draft.name.domain] = _Row(draft.name, held)
+    return rows
+
+
+def _held(domain: str, values: Mapping[str, Any]) -> HeldDomain:
+    statuses = values.get("epp_statuses")
+    return HeldDomain(
+        domain=domain,
+        expires_at=_time(values.get("expires_at")),
+        created_at=_time(values.get("registered_on")),
+        auto_renew=values.get("auto_renew"),
+        locked=values.get("locked", _LOCKED in statuses if statuses else None),
+        privacy=values.get("privacy"),
+        status=HeldStatus.UNKNOWN,
+        nameservers=values.get("nameservers") or None,
+        renewal_price=values.get("renewal_price"),
+    )
+
+
+def _time(value: date | datetime | None) -> datetime | None:
+    if value is None or isinstance(value, datetime):
+        return value
+    return datetime.combine(value, time(tzinfo=UTC))
+
+
+async def _take(
+    conn: Conn, *, listing: Listing, rows: Mapping[str, _Row], adds: bool
+) -> tuple[Sequence[ListedBatch], int]:
+    """Write the rows; return what became of them, and how many domains were added to the portfolio."""
+    taken, added, names = [], 0, iter(rows)
+    while batch := list(islice(names, BATCH)):
+        held = matching.clean([rows[name].held for name in batch])
+        found = await take_batch(conn, listing=listing, held=held)
+        taken.append(found)
+        if adds:
+            new = [_new_domain(rows[name], listing) for name in held if name not in found.matched]
+            written = await domains.add_domains(conn, account_id=listing.connection.account_id, new=new)
+            added += sum(each.outcome is RowOutcome.CREATED for each in written)
+    return taken, added
+
+
+def _new_domain(row: _Row, listing: Listing) -> NewDomain:
+    held = row.held
+    return NewDomain(
+        name=row.name,
+        registrar=get_profile(listing.connection.provider).label,
+        connection_id=listing.connection.id,
+        registered_on=None if held.created_at is None else held.created_at.date(),
+        expires_at=held.expires_at,
+        expiry_source=None if held.expires_at is None else ExpirySource.REGISTRAR,
+        auto_renew=held.auto_renew,
+        locked=held.locked,
+        privacy=held.privacy,
+        nameservers=list(held.nameservers or ()),
+        renewal_price=held.renewal_price,
+    )
+
+
+def _results(
+    drafts: Sequence[Draft],
+    rows: Mapping[str, _Row],
+    taken: Sequence[ListedBatch],
+    *,
+    ids: Mapping[str, UUID],
+    has_lines: bool,
+) -> Sequence[RowResult]:
+    before = {name: each for batch in taken for name, each in batch.before.items()}
+    seen: set[str] = set()
+    return [_result(each, rows, before, seen, ids=ids, has_lines=has_lines) for each in drafts]
+
+
+def _result(
+    draft: Draft,
+    rows: Mapping[str, _Row],
+    before: Mapping[str, Holding],
+    seen: set[str],
+    *,
+    ids: Mapping[str, UUID],
+    has_lines: bool,
+) -> RowResult:
+    index, line = (None, draft.position) if has_lines else (draft.position, None)
+    if draft.name is None or draft.errors:
+        name = draft.written if draft.name is None else draft.name.domain
+        return RowResult(
+            outcome=RowOutcome.ERROR,
+            domain=name,
+            errors=draft.errors,
+            warnings=draft.warnings,
+            index=index,
+            line=line,
+        )
+    name = draft.name.domain
+    is_repeated = name in seen
+    seen.add(name)
+    return RowResult(
+        outcome=RowOutcome.UNCHANGED if is_repeated else _outcome(rows[name].held, before.get(name)),
+        domain=name,
+        id=ids.get(name),
+        warnings=[*draft.warnings, *([_DUPLICATE] if is_repeated else [])],
+        index=index,
+        line=line,
+    )
+
+
+def _outcome(held: HeldDomain, before: Holding | None) -> RowOutcome:
+    if before is None:
+        return RowOutcome.CREATED
+    said = matching.row_of(matching.clean([held])[held.domain])
+    known = matching.row_of(_as_held(before))
+    is_same = before.missing_since is None and all(
+        value in (None, HeldStatus.UNKNOWN.value) or value == known[name] for name, value in said.items()
+    )
+    return RowOutcome.UNCHANGED if is_same else RowOutcome.UPDATED
+
+
+def _as_held(holding: Holding) -> HeldDomain:
+    return HeldDomain(
+        domain=holding.domain,
+        expires_at=holding.expires_at,
+        created_at=holding.registered_at,
+        auto_renew=holding.auto_renew,
+        locked=holding.locked,
+        privacy=holding.privacy,
+        status=holding.status,
+        status_raw=holding.status_raw,
+        nameservers=holding.nameservers,
+        renewal_price=holding.renewal_price,
+    )

@@ -1,0 +1,110 @@
+"""Request bodies of the inventory."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError, to_json
+
+from builders.kit.http.bodies import Body, by_example
+from builders.portfolio.domain_files import records, service as domain_files
+from builders.portfolio.domain_files.records import AUTO, DateNotation, Options, Source
+from builders.portfolio.registrars.inventory_records import MAX_IMPORT_ROWS, ImportMode, NewInventoryImport
+
+_MEMBERS = {"csv": Source.FILE, "rows": Source.ROWS, "domains": Source.NAMES}
+
+
+def _check_format(name: str) -> str:
+    if name not in domain_files.list_ids():
+        raise PydanticCustomError("format_unknown", "Input should be one of: {known}", {"known": _FORMATS})
+    return name
+
+
+_FORMATS = ", ".join([AUTO, *domain_files.FORMATS])
+
+
+class InventoryImportCreate(Body):
+    """The list of domains of a registrar: exactly one of `csv`, `rows` and `domains`."""
+
+    model_config = ConfigDict(
+        json_schema_extra=by_example(
+            {
+                "provider": "manual:corner-registrar",
+                "csv": "domain,expires,auto renew\nharbour.com,2027-03-01,yes\n",
+                "mode": "replace_snapshot",
+                "add_to_portfolio": False,
+                "dry_run": True,
+            }
+        )
+    )
+
+    provider: Annotated[
+        str,
+        StringConstraints(max_length=80),
+        Field(description="The registrar. One without an API is `manual:NAME`, and needs no connection."),
+    ]
+    connection: Annotated[
+        str | None,
+        StringConstraints(max_length=80),
+        Field(description="Name of the connection, among several to one registrar."),
+    ] = None
+    csv: Annotated[str | None, Field(description="A CSV file as text, in any of the formats of an import.")] = None
+    rows: Annotated[
+        list[dict[str, Any]] | None,
+        Field(
+            max_length=MAX_IMPORT_ROWS, description="Rows as objects, named as the fields or headers of a file."
+        ),
+    ] = None
+    domains: Annotated[
+        list[Annotated[str, StringConstraints(max_length=2_048)]] | None,
+        Field(max_length=MAX_IMPORT_ROWS, description="Names of domains, in either form."),
+    ] = None
+    mode: Annotated[
+        ImportMode,
+        Field(
+            description="`merge`: domains that the list does not have stay. `replace_snapshot`: they are "
+            "missing, as the list is complete, unless a row is refused."
+        ),
+    ] = ImportMode.MERGE
+    add_to_portfolio: Annotated[
+        bool, Field(description="Whether to add domains that the portfolio does not have.")
+    ] = False
+    format: Annotated[
+        str,
+        AfterValidator(_check_format),
+        Field(description=f"Format of the file: `{AUTO}` recognizes it by the header, else one of {_FORMATS}."),
+    ] = AUTO
+    mapping: Annotated[
+        dict[records.Field, str],
+        Field(description="The column of a field, by field; for columns that are not recognized."),
+    ] = {}  # noqa: RUF012 - pydantic copies it
+    date_order: Annotated[
+        DateNotation,
+        Field(description="How dates of digits are written. `auto`: a date that proves it decides, else `mdy`."),
+    ] = DateNotation.AUTO
+    dry_run: Annotated[bool, Field(description="Whether to report what it would do, and do nothing.")] = False
+
+    @model_validator(mode="after")
+    def _require_one_source(self) -> Self:
+        if len([name for name in _MEMBERS if getattr(self, name) is not None]) != 1:
+            raise PydanticCustomError("source_count", "Send exactly one of csv, rows and domains")
+        return self
+
+    def new_import(self) -> NewInventoryImport:
+        """Return the import."""
+        name = next(each for each in _MEMBERS if getattr(self, each) is not None)
+        return NewInventoryImport(
+            provider=self.provider,
+            connection=self.connection,
+            source=_MEMBERS[name],
+            content=_content(getattr(self, name)),
+            options=Options(
+                format=self.format, mapping=self.mapping, date_order=self.date_order, dry_run=self.dry_run
+            ),
+            mode=self.mode,
+            adds_to_portfolio=self.add_to_portfolio,
+        )
+
+
+def _content(value: str | Sequence[Any]) -> bytes:
+    return value.encode() if isinstance(value, str) else to_json(value)

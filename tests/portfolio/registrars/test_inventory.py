@@ -1,0 +1,126 @@
+"""The inventory: listed with filters, and imported from files."""
+
+from builders.demo.registrars.fake import FakeServer
+from builders.identity.records import Preset
+from builders.kit.process.settings import Settings
+from tests.cast import Person
+from tests.conftest import MakePerson
+from tests.portfolio.domains.make import DOMAINS, add, names
+from tests.portfolio.registrars.make import REGISTRARS, connect
+from tests.portfolio.registrars.sync import INVENTORY, Json, fake_of, ok, sync
+from tests.portfolio.team.make import code, join, of
+
+IMPORT = f"{INVENTORY}/import"
+CORNER = "manual:corner"
+FILE = """domain,expires,auto renew,locked,renewal price
+a.com,2027-03-01,yes,no,12.50
+BÜCHER.com,2027-04-01,no,,
+nonsense,2027-04-01,,,
+a.com,,,yes,
+"""
+
+
+async def load(person: Person, **body: object) -> Json:
+    return ok(await person.post(IMPORT, json={"provider": CORNER, **body}))
+
+
+async def listed(person: Person, **query: str | bool) -> list[str]:
+    return [each["domain"] for each in ok(await person.get(INVENTORY, params=query))["items"]]
+
+
+async def test_lists_what_registrars_hold(alice: Person, bob: Person, fakes: FakeServer, worker: Settings) -> None:
+    await connect(alice, fake_of("porkbun", "a.com", "b.com"), fakes)
+    await connect(alice, fake_of("spaceship", "b.com", "xn--bcher-kva.com"), fakes)
+    domain = await add(alice, "b.com")
+    await sync(alice, worker)
+    page = ok(await alice.get(INVENTORY, params={"limit": 2}))
+    first, second = page["items"]
+    assert (first["domain"], first["in_portfolio"], first["domain_id"]) == ("a.com", False, None)
+    assert (second["domain"], second["provider"], second["domain_id"]) == ("b.com", "porkbun", domain["id"])
+    assert (second["expires_at"], second["status"], second["source"]) == ("2027-02-28T12:00:00Z", "active", "api")
+    rest = ok(await alice.get(INVENTORY, params={"limit": 2, "cursor": page["next_cursor"]}))
+    assert [(each["domain"], each["provider"]) for each in rest["items"]] == [
+        ("b.com", "spaceship"),
+        ("xn--bcher-kva.com", "spaceship"),
+    ]
+    assert (rest["items"][1]["unicode"], rest["next_cursor"]) == ("bücher.com", None)
+    assert await listed(alice, provider="Porkbun") == ["a.com", "b.com"]
+    assert await listed(alice, provider="porkbun", matched=True) == ["b.com"]
+    assert await listed(alice, matched=False) == ["a.com", "xn--bcher-kva.com"]
+    assert await listed(alice, stale=True) == []
+    assert await listed(bob) == []
+    snapshots = {each["provider"]: (each["complete"], each["domains"]) for each in page["snapshots"]}
+    assert snapshots == {"porkbun": (True, 2), "spaceship": (True, 2)}
+
+
+async def test_imports_a_file_of_a_registrar_without_an_api(alice: Person) -> None:
+    await add(alice, "a.com", expires_at="2026-01-01T00:00:00Z")
+    planned = await load(alice, csv=FILE, dry_run=True)
+    assert await listed(alice) == []
+    assert code(await alice.get(f"{REGISTRARS}/inventory", params={"cursor": "x"}))[0] == 422
+    done = await load(alice, csv=FILE)
+    assert done["summary"] == planned["summary"] == {
+        "total": 4, "created": 2, "updated": 0, "unchanged": 1, "skipped": 0, "errors": 1
+    }  # fmt: skip
+    assert (done["updated_domains"], done["added_domains"], done["complete"]) == (1, 0, False)
+    lines = {each["line"]: each for each in done["results"]}
+    assert (lines[2]["domain"], lines[2]["outcome"], lines[4]["errors"][0]["code"]) == (
+        *("a.com", "created"),
+        "domain_invalid",
+    )
+    assert (lines[5]["outcome"], lines[5]["warnings"][0]["code"]) == ("unchanged", "duplicate_row")
+    domain = ok(await alice.get(f"{DOMAINS}/a.com"))
+    assert (domain["expires_at"], domain["expiry_source"]) == ("2027-03-01T00:00:00Z", "registrar")
+    assert (domain["auto_renew"], domain["locked"], domain["registrar"]) == (True, True, "corner")
+    assert domain["renewal_price"] == {"amount": "12.50", "currency": "USD"}
+    assert await names(alice) == ["a.com"]
+    held = ok(await alice.get(INVENTORY, params={"provider": CORNER}))["items"]
+    assert [(each["domain"], each["source"], each["auto_renew"]) for each in held] == [
+        ("a.com", "import", True),
+        ("xn--bcher-kva.com", "import", False),
+    ]
+    again = await load(alice, csv=FILE)
+    assert (again["summary"]["unchanged"], again["updated_domains"]) == (3, 0)
+    assert again["connection_id"] == done["connection_id"]
+
+
+async def test_a_complete_list_marks_others_missing_and_adds_on_request(alice: Person) -> None:
+    rows = [{"domain": f"d{n}.com", "expires_at": f"2027-0{n}-01"} for n in range(1, 5)]
+    made = await load(alice, rows=rows, add_to_portfolio=True, mode="replace_snapshot")
+    assert (made["added_domains"], made["complete"], made["missing"]) == (4, True, 0)
+    assert all(each["id"] for each in made["results"])
+    assert sorted(await names(alice)) == ["d1.com", "d2.com", "d3.com", "d4.com"]
+    partial = await load(alice, domains=["d1.com", "not a name"], mode="replace_snapshot")
+    assert (partial["complete"], partial["missing"]) == (False, 0)  # the refused row may be any of the others
+    replaced = await load(alice, domains=["d1.com", "D2.com"], mode="replace_snapshot")
+    assert (replaced["missing"], replaced["updated_domains"]) == (2, 0)
+    assert await listed(alice, stale=True) == ["d3.com", "d4.com"]
+    assert ok(await alice.get(f"{DOMAINS}/d1.com"))["expires_at"] == "2027-01-01T00:00:00Z"
+    back = await load(alice, domains=["d3.com"])
+    assert back["results"][0]["outcome"] == "updated"
+    assert await listed(alice, stale=True) == ["d4.com"]
+
+
+async def test_refuses_what_it_cannot_import(alice: Person, fakes: FakeServer) -> None:
+    async def refusal(**body: object) -> tuple[int, str]:
+        return code(await alice.post(IMPORT, json={"provider": CORNER, **body}))
+
+    assert await refusal() == (422, "source_count")
+    assert await refusal(csv="a", domains=["a.com"]) == (422, "source_count")
+    assert await refusal(csv="expires,locked\n2027-01-01,yes\n") == (422, "domain_column_missing")
+    assert await refusal(domains=["a.com"], provider="porkbun") == (409, "not_connected")
+    assert await refusal(domains=["a.com"], provider="nobody") == (404, "provider_not_found")
+    for name in ("one", "two"):
+        await connect(alice, fake_of("porkbun"), fakes, name=name)
+    assert await refusal(domains=["a.com"], provider="porkbun") == (409, "connection_ambiguous")
+    assert (await load(alice, domains=["a.com"], provider="porkbun", connection="two"))["summary"]["created"] == 1
+
+
+async def test_a_viewer_sees_no_prices(alice: Person, people: MakePerson) -> None:
+    viewer = await people("viewer", preset=Preset.DOMAINER_FULL)
+    await join(alice, viewer, "viewer")
+    await add(alice, "a.com")
+    await load(alice, rows=[{"domain": "a.com", "renewal_price": "12.50"}])
+    seen = ok(await viewer.get(INVENTORY, headers=of(alice)))
+    assert (seen["items"][0]["renewal_price"], seen["redacted"]) == (None, ["finance"])
+    assert ok(await alice.get(INVENTORY))["items"][0]["renewal_price"]["amount"] == "12.50"
