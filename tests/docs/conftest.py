@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fakes import make_fakes
+from builders.kit.values import clock
+
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
@@ -19,11 +23,24 @@ _KEY = re.compile(r"(\w+_full) +(live|test) +(svc_\w+)")
 
 
 @pytest.fixture(scope="session")
-def demo() -> Iterator[Mapping[str, str]]:
+def registrars() -> Iterator[str]:
+    """Run what `builders demo registrars` runs, and yield its address."""
+    with FakeServer() as server:
+        for fake in make_fakes(clock.now().date()):
+            server.add(fake)
+        yield server.address
+
+
+@pytest.fixture(scope="session")
+def demo(registrars: str) -> Iterator[Mapping[str, str]]:
     """Yield what a reader of the pages fills in, by the placeholder in their text."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # as root, PostgreSQL's own user must be able to reach its folder in it
-        settings = {"BUILDERS_DATA_DIR": f"{folder}/data", "PYTHONPATH": str(ROOT / "src")}
+        settings = {
+            "BUILDERS_DATA_DIR": f"{folder}/data",
+            "BUILDERS_OUTBOUND_ALLOW": registrars,
+            "PYTHONPATH": str(ROOT / "src"),
+        }
         unset = [word for name in ("BUILDERS_DATABASE_URL", "DATABASE_URL") for word in ("-u", name)]
         builders = ["env", *unset, *(f"{name}={value}" for name, value in settings.items()), sys.executable]
         builders += ["-m", "builders"]
@@ -31,7 +48,7 @@ def demo() -> Iterator[Mapping[str, str]]:
         with subprocess.Popen(serve, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
             try:
                 filled_in = {"script/builders": shlex.join(builders), ".data": f"{folder}/data"}
-                yield {**_announced(process), **filled_in}
+                yield {**_announced(process), **filled_in, "127.0.0.1:8100": registrars}
             finally:
                 process.terminate()
                 process.wait(STOPPED_WITHIN_S)
@@ -57,4 +74,5 @@ def _announced(process: "subprocess.Popen[str]") -> Mapping[str, str]:
         "svc_live_…": keys["developer_full", "live"],
         "svc_test_…": keys["developer_full", "test"],
         "DOMAINER_LIVE": keys["domainer_full", "live"],
+        "DOMAINER_TEST": keys["domainer_full", "test"],
     }

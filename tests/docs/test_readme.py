@@ -23,6 +23,9 @@ PORTFOLIO_PAGES = (
     "move-a-domain-to-another-registrar",
     "compare-with-registrars",
 )
+# Pages about registrar connections: their readers copy the first line from the output of the demo's registrars.
+REGISTRAR_PAGES = ("tutorial/registrars", "how-to/connect-a-registrar")
+REGISTRAR_START = "export API=http://127.0.0.1:8000/v1 TEST=DOMAINER_TEST\n"
 PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE\n"
 
 tools = pytest.mark.skipif(
@@ -62,6 +65,12 @@ def test_a_tutorial_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, 
 @pytest.mark.parametrize("name", PORTFOLIO_PAGES)
 def test_a_page_about_the_portfolio_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, name: str) -> None:
     assert len(typed(ROOT / "docs" / "how-to" / f"{name}.md", demo, tmp_path, start=PORTFOLIO_START)) > 3
+
+
+@tools
+@pytest.mark.parametrize("name", REGISTRAR_PAGES)
+def test_a_page_about_registrars_answers_as_it_says(demo: Mapping[str, str], tmp_path: Path, name: str) -> None:
+    assert len(typed(ROOT / "docs" / f"{name}.md", demo, tmp_path, start=REGISTRAR_START)) > 3
 
 
 def test_the_readme_is_six_lines_from_a_key_to_an_alias() -> None:
