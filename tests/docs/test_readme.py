@@ -18,6 +18,7 @@ PORTFOLIO_PAGES = (
     "import-a-portfolio",
     "record-parking-revenue",
     "track-cost-and-profit",
+    "book-registrar-charges",
     "set-up-renewal-notices",
     "decide-renewals",
     "move-a-domain-to-another-registrar",
@@ -26,7 +27,7 @@ PORTFOLIO_PAGES = (
 # Pages about registrar connections: their readers copy the first line from the output of the demo's registrars.
 REGISTRAR_PAGES = ("tutorial/registrars", "how-to/connect-a-registrar")
 REGISTRAR_START = "export API=http://127.0.0.1:8000/v1 TEST=DOMAINER_TEST\n"
-PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE\n"
+PORTFOLIO_START = "export API=http://127.0.0.1:8000/v1 LIVE=DOMAINER_LIVE TEST=DOMAINER_TEST\n"
 
 tools = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("bash")), reason="the pages are typed with bash and curl"
