@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import httpx
 
@@ -9,9 +10,11 @@ from builders.demo.registrars.account import FakeAccount, FakeDomain
 from builders.demo.registrars.fake import FakeRegistrar
 from builders.demo.registrars.fakes import FAKES
 from builders.kit.jobs import queue
+from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
+from builders.portfolio.registrars import service as registrars
 from tests.cast import Client, Person
-from tests.portfolio.registrars.make import REGISTRARS, database_of
+from tests.portfolio.registrars.make import REGISTRARS, database_of, keyring_of
 
 SYNC = f"{REGISTRARS}/sync"
 INVENTORY = f"{REGISTRARS}/inventory"
@@ -59,3 +62,16 @@ async def sync(person: Person, settings: Settings, **query: Any) -> Json:
 
 def by_provider(run: Json) -> dict[str, Json]:
     return {each["provider"]: each for each in run["providers"]}
+
+
+async def run_parts(person: Person, run: Json, outbound: Outbound) -> None:
+    """Do what the jobs of a run do."""
+    for each in run["providers"]:
+        await registrars.sync_part(
+            database_of(person),
+            account_id=person.account.id,
+            run_id=UUID(run["run_id"]),
+            connection_id=UUID(each["connection_id"]),
+            outbound=outbound,
+            keyring=keyring_of(person),
+        )

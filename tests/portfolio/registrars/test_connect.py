@@ -230,7 +230,7 @@ async def test_a_disconnection_erases_the_credentials(alice: Person) -> None:
     assert refused.status_code == 422  # nothing is left of the credentials
     assert (await put(alice, "porkbun", body))["connection_id"] == made["connection_id"]
     await delete(alice, "porkbun", keep_inventory=False)
-    assert await stored(alice) == []
+    assert await stored(alice) == [(None, [])]
     assert await events_of(alice) == ["connected", "disconnected", "connected", "disconnected"]
     assert [each["change"] for each in await audit(alice)] == ["connected", "disconnected"] * 2
 

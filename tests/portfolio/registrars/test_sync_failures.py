@@ -19,11 +19,18 @@ from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
-from builders.portfolio.registrars import api_client, batches, jobs, runs, service as registrars, syncing
+from builders.portfolio.registrars import (
+    api_client,
+    connections,
+    jobs,
+    runs,
+    service as registrars,
+    syncing,
+)
 from tests.cast import Person
 from tests.conftest import MakePerson
 from tests.portfolio.domains.make import DOMAINS, add
-from tests.portfolio.registrars.make import REGISTRARS, connect, database_of, keyring_of
+from tests.portfolio.registrars.make import REGISTRARS, connect, database_of
 from tests.portfolio.registrars.sync import (
     INVENTORY,
     SYNC,
@@ -33,6 +40,7 @@ from tests.portfolio.registrars.sync import (
     held,
     ok,
     read,
+    run_parts,
     start,
     sync,
     work,
@@ -180,19 +188,6 @@ def kill_at(patch: pytest.MonkeyPatch, module: ModuleType, name: str, call: int,
     patch.setattr(module, name, killed)
 
 
-async def run_parts(person: Person, run: Json, outbound: Outbound) -> None:
-    """Do what the jobs of a run do."""
-    for each in run["providers"]:
-        await registrars.sync_part(
-            database_of(person),
-            account_id=person.account.id,
-            run_id=UUID(run["run_id"]),
-            connection_id=UUID(each["connection_id"]),
-            outbound=outbound,
-            keyring=keyring_of(person),
-        )
-
-
 async def test_a_sync_that_is_killed_anywhere_and_continued_ends_the_same(
     people: MakePerson, fakes: FakeServer, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,16 +212,16 @@ async def test_a_slow_worker_writes_nothing_after_another_one_has_taken_over(
     await connect(alice, fake, fakes)
     await add(alice, "a.com")
     run = await start(alice)
-    real = batches.take_batch
+    real = connections.lock_connected
 
     async def slow(*arguments: Any, **options: Any) -> Any:
-        monkeypatch.setattr(syncing, "take_batch", real)
+        monkeypatch.setattr(syncing, "lock_connected", real)
         fake.account.domains[0].auto_renew = False
         # In a context of its own, for there a transaction is open.
         await asyncio.create_task(run_parts(alice, run, outbound), context=contextvars.Context())
         return await real(*arguments, **options)
 
-    monkeypatch.setattr(syncing, "take_batch", slow)
+    monkeypatch.setattr(syncing, "lock_connected", slow)
     await run_parts(alice, run, outbound)
     assert ok(await alice.get(f"{DOMAINS}/a.com"))["auto_renew"] is False
     assert (await read(alice, run))["summary"]["seen"] == 1

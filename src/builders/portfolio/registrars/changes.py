@@ -276,7 +276,7 @@ async def disconnect(
             about={**_about(access, ended), "change": "disconnected"},
         )
     if found is not None and not keeps_inventory:
-        await store.delete(conn, account_id=account_id, connection_id=found.id)
+        await store.delete_inventory(conn, account_id=account_id, connection_id=found.id)
     return Disconnection(
         provider=profile.provider,
         connection=found.name if found else name,

@@ -67,6 +67,14 @@ async def get_connection(conn: Conn, *, account_id: UUID, connection_id: UUID) -
     return found
 
 
+async def lock_connected(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
+    """Return whether a connection exists, and keep it until the transaction ends.
+
+    Call it before a statement that locks domains, as a disconnection does.
+    """
+    return await store.lock_status(conn, account_id=account_id, connection_id=connection_id) is not None
+
+
 async def find_connection(conn: Conn, *, account_id: UUID, provider: str, name: str) -> Connection | None:
     """Return the connection of a name to a registrar; None when it is not connected."""
     found = await store.find_by_name(conn, account_id=account_id, provider=provider, name=name, now=clock.now())

@@ -20,6 +20,7 @@ from builders.portfolio.registrars.batches import Listing, close_listing, take_b
 from builders.portfolio.registrars.connections import (
     get_connection,
     list_connections,
+    lock_connected,
     open_adapter,
     record_outcome,
 )
@@ -127,6 +128,9 @@ def _batches(held: Mapping[str, HeldDomain]) -> Iterator[Mapping[str, HeldDomain
 
 
 async def _take(conn: Conn, *, progress: _Progress, held: Mapping[str, HeldDomain]) -> None:
+    part = progress.part
+    if not await lock_connected(conn, account_id=part.account_id, connection_id=part.connection_id):
+        raise RegistrarFailed(RegistrarFailure.AUTH_FAILED, hint="The registrar was disconnected meanwhile.")
     taken = await take_batch(conn, listing=progress.listing, held=held)
     first = held.keys() - taken.repeated
     counts = {
@@ -144,7 +148,8 @@ async def _finish(conn: Conn, *, progress: _Progress, failure: RegistrarFailed |
     part, connection = progress.part, progress.listing.connection
     is_complete = failure is None
     seen, known = part.counts.get("seen", 0), part.counts.get("known", 0)
-    if is_complete or seen:
+    is_connected = await lock_connected(conn, account_id=part.account_id, connection_id=part.connection_id)
+    if is_connected and (is_complete or seen):
         missing = await close_listing(
             conn, listing=progress.listing, is_complete=is_complete, domains_seen=seen, known=known
         )

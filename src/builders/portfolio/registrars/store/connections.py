@@ -67,7 +67,13 @@ DISCONNECT = f"""
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL
     RETURNING {COLUMNS}
 """  # noqa: S608 - of constants
-DELETE = "DELETE FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s"
+# The row of the connection stays, without credentials: runs and events refer to it.
+DELETE_INVENTORY = """
+    WITH snapshot AS (
+        DELETE FROM portfolio_registrars_snapshots WHERE account_id = %(account_id)s AND connection_id = %(id)s
+    )
+    DELETE FROM portfolio_registrars_holdings WHERE account_id = %(account_id)s AND connection_id = %(id)s
+"""
 LOCK_STATUS = """
     SELECT status FROM portfolio_registrars_connections
     WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR UPDATE
@@ -147,9 +153,9 @@ async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID, now: 
     return await (await _cursor(conn, now).execute(DISCONNECT, row)).fetchone()
 
 
-async def delete(conn: Conn, *, account_id: UUID, connection_id: UUID) -> None:
-    """Delete a connection with all that it held."""
-    await conn.execute(DELETE, {"account_id": account_id, "id": connection_id})
+async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID) -> None:
+    """Delete the domains that a connection held, and its snapshot."""
+    await conn.execute(DELETE_INVENTORY, {"account_id": account_id, "id": connection_id})
 
 
 async def lock_status(conn: Conn, *, account_id: UUID, connection_id: UUID) -> ConnectionStatus | None:
