@@ -26,6 +26,8 @@ COUNTS = """
 COUNT_PORTFOLIO = """
     SELECT (SELECT count(*) FROM portfolio_domains), (SELECT count(*) FROM portfolio_notifications_notices)
 """
+LIST_TEAM = "SELECT role FROM portfolio_team_members ORDER BY role"
+COUNT_DECISIONS = "SELECT decision, count(*) FROM portfolio_renewals_decisions GROUP BY decision ORDER BY decision"
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,13 @@ async def counts(database: Database) -> tuple[int, ...]:
         row = await (await conn.execute(COUNTS)).fetchone()
     assert row is not None
     return row
+
+
+async def _list_people(database: Database) -> tuple[list[tuple[str]], list[tuple[str, int]]]:
+    """The roles in teams, and the numbers of renewal decisions."""
+    async with database.connection() as conn:
+        roles = await (await conn.execute(LIST_TEAM)).fetchall()
+        return roles, await (await conn.execute(COUNT_DECISIONS)).fetchall()
 
 
 def names(folder: Path) -> set[str]:
@@ -145,12 +154,16 @@ async def test_a_first_start_makes_all_and_another_database_gets_keys_of_its_own
         async with first.connection() as conn:
             day = await demo.find_day(first)
             held, notices = await (await conn.execute(COUNT_PORTFOLIO)).fetchone() or (0, 0)
+        people = [await _list_people(first)]
+        await demo.set_up(first, data_dir=folder)
+        people.append(await _list_people(first))
         await first.close()
     others = await demo.set_up(database, data_dir=folder)
 
     assert working == [(await caller(database, key)).mode for key in others] == ["live", "test"] * 2
     assert {key.key for key in others}.isdisjoint(key.key for key in made)
-    assert (domains, accounts) == (len(list_titles()), 4)
+    assert (domains, accounts) == (len(list_titles()), 8)  # two have keys, two are in a team
+    assert people == [([("accountant",), ("manager",)], [("drop", 2), ("renew", 3), ("undecided", 1)])] * 2
     assert held == 200 * 2  # of the account and of its sandbox account
     assert day == clock.now().date()
     assert none is None

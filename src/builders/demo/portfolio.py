@@ -22,11 +22,23 @@ from builders.portfolio.ledger import service as ledger
 from builders.portfolio.ledger.records import EntryKind, EntrySource, NewEntry
 from builders.portfolio.parking import service as parking
 from builders.portfolio.parking.records import RevenueDefaults, SentRevenue, SentSheet, SheetFormat
+from builders.portfolio.renewals import service as renewals
+from builders.portfolio.renewals.records import BulkOptions, DecisionPatch, DecisionRow, RenewalDecision
+from builders.portfolio.team.records import Access, TeamRole
 
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)
 PAID_BEFORE = timedelta(days=9)  # the expiry: a renewal
 DAILY_REVENUE = 60  # days whose parking revenue is recorded one by one; that of earlier days, by month
 HISTORY = 36  # months
+SNOOZED = timedelta(days=14)
+DECISIONS: Mapping[str, DecisionPatch] = {
+    "meadow-keeper.org": DecisionPatch(decision=RenewalDecision.RENEW, years=2, note="Two buyers have asked."),
+    "hazellibrary.net": DecisionPatch(decision=RenewalDecision.RENEW, years=1),
+    "sageferry.com": DecisionPatch(decision=RenewalDecision.RENEW, years=1),
+    "frostcanvas.eu": DecisionPatch(decision=RenewalDecision.DROP, note="No visits in a year."),
+    "lantern-ferry.net": DecisionPatch(decision=RenewalDecision.DROP, note="Costs more than it is worth."),
+}
+SNOOZES = {"oakenfield.net": "Wait for the answer to the offer."}
 _PARKING_HEADER = ("domain", "date", "revenue", "currency", "visits", "clicks", "provider")
 
 
@@ -116,6 +128,19 @@ async def add_portfolio(conn: Conn, *, account_id: UUID, has_costs: bool = True)
                 conn, account_id=account_id, key=row.name, change=change, member_id=account_id
             )
     return True
+
+
+async def add_decisions(conn: Conn, *, account_id: UUID) -> None:
+    """Decide about some renewals of the demo portfolio; needs a transaction."""
+    until = clock.now().date() + SNOOZED
+    snoozes = {name: DecisionPatch(note=note, snooze_until=until) for name, note in SNOOZES.items()}
+    rows = [
+        DecisionRow(index=at, domain=name, patch=patch)
+        for at, (name, patch) in enumerate({**DECISIONS, **snoozes}.items())
+    ]
+    access = Access(portfolio_id=account_id, owner_id=account_id, member_id=account_id, role=TeamRole.OWNER)
+    options = BulkOptions(dry_run=False, push_to_registrar=False)
+    await renewals.decide_and_plan(conn, access=access, rows=rows, options=options)
 
 
 async def find_start(conn: Conn, *, account_id: UUID) -> date | None:

@@ -8,11 +8,12 @@ from dataclasses import asdict
 from datetime import date
 from importlib.resources import as_file
 from pathlib import Path
+from uuid import UUID
 
 from builders.catalog import service as catalog
 from builders.demo import images
 from builders.demo.catalog import demo_csv, list_titles
-from builders.demo.portfolio import add_portfolio, find_start
+from builders.demo.portfolio import add_decisions, add_portfolio, find_start
 from builders.demo.records import DemoKey
 from builders.identity import service as identity
 from builders.identity.records import KeyKind, Preset
@@ -20,10 +21,15 @@ from builders.kit.db.connections import Conn, Database
 from builders.kit.http.callers import OPERATOR
 from builders.kit.http.credentials import Credential, CredentialsInvalid
 from builders.portfolio.notifications import service as notifications
+from builders.portfolio.team import service as team
+from builders.portfolio.team.records import Access, TeamRole
 
 _KEYS = "demo-keys.json"
 DOMAINER = "domainer@builders.example"
 ACCOUNTS = {"developer@builders.example": Preset.DEVELOPER_FULL, DOMAINER: Preset.DOMAINER_FULL}
+
+# Of the domainer's team. They have no keys: `builders keys create` makes one.
+MEMBERS = {"manager@builders.example": TeamRole.MANAGER, "accountant@builders.example": TeamRole.ACCOUNTANT}
 
 
 async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
@@ -47,9 +53,20 @@ async def set_up(database: Database, *, data_dir: Path) -> Sequence[DemoKey]:
         domainer = await identity.ensure_account(conn, email=DOMAINER, verified=True)
         is_added = await add_portfolio(conn, account_id=domainer.id)
         await add_portfolio(conn, account_id=domainer.sandbox_id, has_costs=False)
+        if is_added:
+            await add_decisions(conn, account_id=domainer.id)
+            await _add_members(conn, account_id=domainer.id)
     if is_added:  # the daily job makes the notices of later days
         await notifications.run(database, account_id=domainer.id)
     return keys
+
+
+async def _add_members(conn: Conn, *, account_id: UUID) -> None:
+    """Add the members of the team of a live portfolio, unless they are members."""
+    for email, role in MEMBERS.items():
+        member = await identity.ensure_account(conn, email=email, verified=True)
+        access = Access(portfolio_id=account_id, owner_id=account_id, member_id=member.id, role=role)
+        await team.add_member(conn, access=access)
 
 
 async def find_day(database: Database) -> date | None:

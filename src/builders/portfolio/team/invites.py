@@ -15,7 +15,7 @@ from builders.kit.process.settings import Settings
 from builders.kit.values import clock, ids
 from builders.mail import service as mail
 from builders.mail.records import TeamInvite
-from builders.portfolio.team import store
+from builders.portfolio.team import members, store
 from builders.portfolio.team.errors import (
     AlreadyMember,
     InviteEnded,
@@ -28,9 +28,7 @@ from builders.portfolio.team.errors import (
 from builders.portfolio.team.events import (
     TEAM_INVITE_REVOKED,
     TEAM_INVITED,
-    TEAM_JOINED,
     InviteData,
-    MemberData,
 )
 from builders.portfolio.team.records import (
     MAX_MEMBERS,
@@ -226,18 +224,13 @@ async def accept(conn: Conn, *, keyring: Keyring, caller: Caller, token: str) ->
 
 
 async def _join(conn: Conn, access: Access, found: Invite) -> None:
-    own = {"account_id": access.portfolio_id, "member_id": access.member_id}
-    if access.member_id == access.owner_id or await store.find_role(conn, **own) is not None:
+    if not await members.add_member(conn, access=access):
         raise AlreadyMember(
             "You are a member of this team already.", next_action="Read it: GET /v1/portfolio/team."
         )
-    now = clock.now()
     await store.accept_invite(
-        conn, account_id=access.portfolio_id, invite_id=found.id, accepted_by=access.member_id, now=now
+        conn, account_id=access.portfolio_id, invite_id=found.id, accepted_by=access.member_id, now=clock.now()
     )
-    await store.insert_member(conn, **own, role=access.role, now=now)
-    data = MemberData(account_id=access.member_id, role=access.role)
-    await outbox.publish(conn, TEAM_JOINED, account_id=access.portfolio_id, data=data)
 
 
 async def _get_member(conn: Conn, access: Access) -> ShownMember:

@@ -12,7 +12,7 @@ from builders.kit.values import clock
 from builders.kit.values.patches import patched
 from builders.portfolio.team import store
 from builders.portfolio.team.errors import MemberNotFound, OwnerKept, RoleForbidden
-from builders.portfolio.team.events import TEAM_MEMBER_REMOVED, TEAM_ROLE_CHANGED, MemberData
+from builders.portfolio.team.events import TEAM_JOINED, TEAM_MEMBER_REMOVED, TEAM_ROLE_CHANGED, MemberData
 from builders.portfolio.team.records import (
     Access,
     Invite,
@@ -26,6 +26,18 @@ from builders.portfolio.team.records import (
     TeamRole,
 )
 from builders.portfolio.team.roles import PERMISSIONS, may_assign
+
+
+async def add_member(conn: Conn, *, access: Access) -> bool:
+    """Add the account of an access with its role; return False for a member. Publishes portfolio.team.joined."""
+    own = {"account_id": access.portfolio_id, "member_id": access.member_id}
+    await store.lock_team(conn, account_id=access.portfolio_id)
+    if access.member_id == access.owner_id or await store.find_role(conn, **own) is not None:
+        return False
+    await store.insert_member(conn, **own, role=access.role, now=clock.now())
+    data = MemberData(account_id=access.member_id, role=access.role)
+    await outbox.publish(conn, TEAM_JOINED, account_id=access.portfolio_id, data=data)
+    return True
 
 
 async def get_team(conn: Conn, *, access: Access) -> Team:

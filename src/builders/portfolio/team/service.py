@@ -19,6 +19,7 @@ from builders.portfolio.team.invites import (
     revoke_invite as revoke_invite,
 )
 from builders.portfolio.team.members import (
+    add_member as add_member,
     change_member as change_member,
     get_team as get_team,
     list_roles as list_roles,
