@@ -1,8 +1,10 @@
 """Lines of bills as charges: one for each domain, with the key that identifies it."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
@@ -11,8 +13,12 @@ from builders.kit.values.money import Money
 from builders.portfolio.billing import names
 from builders.portfolio.billing.records import MAX_DESCRIPTION, MAX_TEXT, MAX_YEARS, NameOrigin, NewCharge
 from builders.portfolio.billing.splitting import split
+from builders.portfolio.registrars import service as registrars
 from builders.portfolio.registrars.records import BilledLine, ChargeKind
 
+FIRST_DAY, LAST_DAY = date(1985, 1, 1), date(2999, 12, 31)  # of charges; no domain was sold before
+AMOUNT_LIMIT = Decimal(10) ** 15  # amounts are less
+_CURRENCY = re.compile(r"[A-Z]{3}")
 Prices = Mapping[str, Money]  # of a year, by domain
 Paid = Mapping[str, Mapping[str, Decimal]]  # by order, by domain
 
@@ -67,6 +73,15 @@ def charges_of(
             fees=fees[at],
             currency=line.currency,
         )
+
+
+def require_storable(line: BilledLine) -> BilledLine:
+    """Return the line of a registrar. Raises RegistrarFailed for a currency, amount or day that no charge has."""
+    amounts = (line.total, line.tax, line.fees)
+    is_exact = all(each.is_finite() and abs(each) < AMOUNT_LIMIT for each in amounts)
+    if not (is_exact and _CURRENCY.fullmatch(line.currency) and FIRST_DAY <= line.charged_on <= LAST_DAY):
+        raise registrars.RegistrarFailed(registrars.RegistrarFailure.MALFORMED)
+    return line
 
 
 def number_repeats(lines: Sequence[BilledLine]) -> Iterator[BilledLine]:

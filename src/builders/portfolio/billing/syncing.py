@@ -19,6 +19,7 @@ from builders.kit.values import clock
 from builders.portfolio.billing import summaries
 from builders.portfolio.billing.applying import Booking
 from builders.portfolio.billing.events import BILLING_SYNCED
+from builders.portfolio.billing.lines import FIRST_DAY, require_storable
 from builders.portfolio.billing.recording import BATCH, Origin, record_lines
 from builders.portfolio.billing.records import MIN_CONFIDENCE, ChargeSource
 from builders.portfolio.billing.store import lists
@@ -95,12 +96,13 @@ class _Progress:
     @property
     def since(self) -> date:
         """Return the first day that is read."""
-        return self.options.since or next_since(self.connection)
+        return max(self.options.since or next_since(self.connection), FIRST_DAY)
 
     @property
     def until(self) -> date:
         """Return the last day that is read."""
-        return self.options.until or self.began_at.date() + _AHEAD
+        last = self.began_at.date() + _AHEAD
+        return min(self.options.until or last, last)
 
     @property
     def is_complete(self) -> bool:
@@ -172,7 +174,7 @@ async def _record(database: Database, *, work: _Progress, outbound: Outbound, ke
     adapter = await registrars.open_adapter(
         database, outbound=outbound, keyring=keyring, connection=work.connection
     )
-    pages = adapter.list_charges(since=work.since, until=work.until)
+    pages = registrars.bounded(adapter.list_charges(since=work.since, until=work.until))
     async with aclosing(_batches(pages)) as batches:
         async for batch in batches:
             async with database.transaction() as conn:
@@ -194,6 +196,7 @@ async def _batches(pages: AsyncIterator[Sequence[BilledLine]]) -> AsyncGenerator
 async def _record_batch(conn: Conn, *, work: _Progress, lines: Sequence[BilledLine]) -> None:
     account_id, options = work.part.account_id, work.options
     booking = Booking(min_confidence=MIN_CONFIDENCE, applies=options.applies, member_id=options.member_id)
+    lines = [require_storable(each) for each in lines]
     async with conn.transaction(force_rollback=options.dry_run):
         recorded = await record_lines(
             conn, account_id=account_id, lines=lines, origin=work.origin, booking=booking

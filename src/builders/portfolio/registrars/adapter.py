@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from builders.kit.values import domain_names
-from builders.portfolio.registrars.api_client import ApiClient
+from builders.portfolio.registrars.api_client import ApiClient, T
 from builders.portfolio.registrars.failures import RegistrarFailed, RegistrarFailure
 from builders.portfolio.registrars.records import (
     AuthCode,
@@ -20,6 +20,8 @@ from builders.portfolio.registrars.records import (
     HeldTransfer,
     Profile,
 )
+
+MAX_ROWS, MAX_PAGES = 1_000_000, 100_000  # of a list
 
 
 class Adapter(ABC):
@@ -80,6 +82,18 @@ class Adapter(ABC):
         raise RegistrarFailed(RegistrarFailure.UNSUPPORTED)
 
 
+async def bounded(pages: AsyncIterator[Sequence[T]]) -> AsyncIterator[Sequence[T]]:
+    """Yield the pages of a list. Raise RegistrarFailed for one that does not end, or has the same page twice."""
+    before: Sequence[T] = ()
+    rows = count = 0
+    async for page in pages:
+        rows, count = rows + len(page), count + 1
+        if rows > MAX_ROWS or count > MAX_PAGES or (page and page == before):
+            raise RegistrarFailed(RegistrarFailure.MALFORMED)
+        before = page
+        yield page
+
+
 class Row(BaseModel):
     """A part of a response whose members are in camel case; unknown members are ignored."""
 
@@ -101,9 +115,9 @@ def read_time(text: str | None) -> datetime | None:
     """Return the UTC time of an ISO 8601 text; without a zone it is UTC. None for an empty or invalid text."""
     try:
         found = datetime.fromisoformat((text or "").strip())
-    except ValueError:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def read_flag(value: object) -> bool | None:

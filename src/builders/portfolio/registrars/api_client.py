@@ -68,7 +68,7 @@ def read(form: TypeAdapter[T], value: object) -> T:
     """Return a part of a response as a model. Raise RegistrarFailed when it has another shape."""
     try:
         return form.validate_python(value)
-    except ValidationError:
+    except (ValidationError, ArithmeticError):  # also a time or an amount that is too large
         # Without the cause: it quotes the input, which can hold personal data.
         raise RegistrarFailed(RegistrarFailure.MALFORMED) from None
 
@@ -182,5 +182,5 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
         return float(text)
     try:
         return max(0.0, (parsedate_to_datetime(text) - clock.now()).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

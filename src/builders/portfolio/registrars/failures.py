@@ -31,6 +31,9 @@ _MESSAGES = {
 _LATER = {RegistrarFailure.RATE_LIMITED, RegistrarFailure.UNAVAILABLE, RegistrarFailure.MALFORMED}
 
 
+MAX_RETRY_AFTER_S = 86_400.0  # a registrar that names a longer time is asked again after this one
+
+
 class RegistrarFailed(Exception):
     """A request to a registrar that failed; message and hint hold no credentials."""
 
@@ -46,9 +49,14 @@ class RegistrarFailed(Exception):
         self.kind = kind
         self.hint = hint  # what the user can do
         self.code = code  # the registrar's own code
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = None if retry_after_s is None else _bounded(retry_after_s)
 
     @property
     def is_temporary(self) -> bool:
         """Return whether the same request can succeed later."""
         return self.kind in _LATER
+
+
+def _bounded(seconds: float) -> float | None:
+    """Return a time that a registrar names, up to a day; None for one that is no number of seconds."""
+    return min(seconds, MAX_RETRY_AFTER_S) if seconds >= 0 else None

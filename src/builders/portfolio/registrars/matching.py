@@ -8,6 +8,7 @@ registrar does not say changes nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -18,10 +19,12 @@ from builders.kit.values.money import Money
 from builders.kit.values.patches import set_members
 from builders.portfolio.domains.records import MAX_NAMESERVERS, Domain, DomainPatch, ExpirySource
 from builders.portfolio.registrars.inventory_records import Holding
-from builders.portfolio.registrars.records import HeldDomain, HeldStatus
+from builders.portfolio.registrars.records import HeldDomain, HeldStatus, HeldTransfer
 
 MAX_NAME = 255  # characters of a name that is kept
 MAX_STATUS = 200
+FIRST_YEAR, LAST_YEAR = 1985, 2999  # of times of domains; the first ones were registered in 1985
+AMOUNT_LIMIT = Decimal(10) ** 15  # beyond all prices and charges
 # The fields whose changes are reported.
 REPORTED = (
     "expires_at",
@@ -39,24 +42,42 @@ _MIDNIGHT = time(tzinfo=UTC)
 def clean(page: Sequence[HeldDomain]) -> Mapping[str, HeldDomain]:
     """Return the rows of a page by domain, as they can be stored; of a repeated domain the last one."""
     return {
-        each.domain: _cleaned(each)
-        for each in page
-        if 0 < len(each.domain) <= MAX_NAME and "\0" not in each.domain
+        each.domain: cleaned(each) for each in page if 0 < len(each.domain) <= MAX_NAME and "\0" not in each.domain
     }
 
 
-def _cleaned(held: HeldDomain) -> HeldDomain:
-    status = held.status_raw
+def cleaned_transfer(transfer: HeldTransfer) -> HeldTransfer:
+    """Return a transfer as it can be stored."""
+    message = transfer.message
+    return replace(
+        transfer,
+        status_raw=transfer.status_raw.replace("\0", "")[:MAX_STATUS],
+        started_at=_plausible(transfer.started_at),
+        completed_at=_plausible(transfer.completed_at),
+        message=None if message is None else message.replace("\0", "")[:MAX_STATUS],
+    )
+
+
+def cleaned(held: HeldDomain) -> HeldDomain:
+    """Return a row as it can be stored."""
+    status, price = held.status_raw, held.renewal_price
     nameservers = held.nameservers
     if nameservers is not None:
         hosts = dict.fromkeys(filter(None, map(domain_names.find_a_label, nameservers)))
         nameservers = list(hosts)[:MAX_NAMESERVERS] or None
     return replace(
         held,
+        expires_at=_plausible(held.expires_at),
+        created_at=_plausible(held.created_at),
         status_raw=None if status is None else status.replace("\0", "")[:MAX_STATUS],
         nameservers=nameservers,
-        renewal_price=None if held.renewal_price is None else held.renewal_price.quantized(),
+        renewal_price=None if price is None or abs(price.amount) >= AMOUNT_LIMIT else price.quantized(),
     )
+
+
+def _plausible(at: datetime | None) -> datetime | None:
+    """Return a time of a domain; None for a year that stands for no time, such as 1 and 9999."""
+    return at if at is not None and FIRST_YEAR <= at.year <= LAST_YEAR else None
 
 
 def row_of(held: HeldDomain) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """The public interface of registrars."""
 
 from builders.portfolio.registrars.adapter import (
+    bounded as bounded,
     classify as classify,
 )
 from builders.portfolio.registrars.auto_renew import (
@@ -52,6 +53,7 @@ from builders.portfolio.registrars.inventory_records import (
     Snapshot as Snapshot,
 )
 from builders.portfolio.registrars.listing import list_registrars as list_registrars
+from builders.portfolio.registrars.matching import cleaned as cleaned, cleaned_transfer as cleaned_transfer
 from builders.portfolio.registrars.providers import get_profile as get_profile
 from builders.portfolio.registrars.reconcile import get_reconcile_report as get_reconcile_report
 from builders.portfolio.registrars.run_records import (

@@ -16,6 +16,7 @@ from builders.kit.process import log
 from builders.kit.process.secret_keys import Keyring
 from builders.kit.values import clock
 from builders.portfolio.registrars import matching, runs
+from builders.portfolio.registrars.adapter import bounded
 from builders.portfolio.registrars.batches import Listing, close_listing, take_batch
 from builders.portfolio.registrars.connections import (
     get_connection,
@@ -115,7 +116,7 @@ async def _list_domains(database: Database, *, progress: _Progress, outbound: Ou
     adapter = await open_adapter(
         database, outbound=outbound, keyring=keyring, connection=progress.listing.connection
     )
-    async for page in adapter.list_domains():
+    async for page in bounded(adapter.list_domains()):
         for batch in _batches(matching.clean(page)):
             async with database.transaction() as conn:
                 await _take(conn, progress=progress, held=batch)

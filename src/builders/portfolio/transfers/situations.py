@@ -156,9 +156,9 @@ async def ask(
             return Answer(
                 provider=connection.provider,
                 at=at,
-                held=held,
+                held=None if held is None else registrars.cleaned(held),
                 is_gone=is_gone,
-                transfer=transfer,
+                transfer=None if transfer is None else registrars.cleaned_transfer(transfer),
                 is_asked=is_asked,
             )
     except RegistrarFailed as failed:

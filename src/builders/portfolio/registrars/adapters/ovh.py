@@ -31,7 +31,7 @@ _HINT = "Check the three keys, that the consumer key is validated, and its acces
 _PER_PAGE = 20  # names whose details are read before a page is given on
 _STATUSES = {"ok": HeldStatus.ACTIVE, "expired": HeldStatus.EXPIRED, "unPaid": HeldStatus.EXPIRED}
 _LOCKS = {"locked": True, "locking": True, "unlocked": False, "unlocking": False}
-_Exact = Annotated[Decimal, BeforeValidator(lambda value: Decimal(str(value)))]  # prices are floats
+_Exact = Annotated[Decimal, BeforeValidator(str)]  # prices are floats
 
 
 class _Renew(Row):

@@ -51,7 +51,7 @@ _KEY_REFUSED = {
     *("MissingAuthenticationToken", "SignatureDoesNotMatch", "UnrecognizedClientException"),
 }
 _NOT_FOUND = "not found"  # within the message of InvalidInput
-_Exact = Annotated[Decimal, BeforeValidator(lambda value: Decimal(str(value)))]  # prices are floats
+_Exact = Annotated[Decimal, BeforeValidator(str)]  # prices are floats
 _Instant = Annotated[datetime, AfterValidator(lambda value: value.astimezone(UTC))]  # epoch seconds
 
 

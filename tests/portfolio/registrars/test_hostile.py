@@ -1,0 +1,153 @@
+"""Registrars whose answers make no sense or never end."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from builders.demo.registrars.account import FakeAccount
+from builders.demo.registrars.fake import FakeServer
+from builders.demo.registrars.fakes import FAKES
+from builders.kit.process.settings import Settings
+from builders.kit.values import clock
+from builders.kit.values.money import Money
+from builders.portfolio.billing.lines import require_storable
+from builders.portfolio.registrars import adapter, matching
+from builders.portfolio.registrars.adapters import dynadot, ovh
+from builders.portfolio.registrars.api_client import read
+from builders.portfolio.registrars.connections import next_allowed_at
+from builders.portfolio.registrars.failures import MAX_RETRY_AFTER_S, RegistrarFailed, RegistrarFailure
+from builders.portfolio.registrars.records import HeldDomain, HeldTransfer, TransferDirection, TransferState
+from tests.cast import Person
+from tests.portfolio.billing.make import BILLING, charges, line
+from tests.portfolio.billing.test_sync import purchase
+from tests.portfolio.domains.make import DOMAINS, add
+from tests.portfolio.registrars.make import connect
+from tests.portfolio.registrars.sync import (
+    EXPIRES,
+    fake_of,
+    held,
+    ok,
+    read as read_run,
+    sync,
+    work,
+)
+
+NO_TIMES = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
+
+
+def test_times_and_prices_that_no_domain_has_are_not_taken() -> None:
+    assert adapter.read_time("0001-01-01T00:00:00+14:00") is None
+    assert adapter.read_time("9999-12-31T23:59:59-12:00") is None
+    price = Money(Decimal(10) ** 400, "USD")
+    for at in NO_TIMES:
+        rows = [HeldDomain(domain="pier.com", expires_at=at, created_at=at, renewal_price=price)]
+        assert matching.clean(rows) == {"pier.com": HeldDomain(domain="pier.com")}
+
+
+def test_transfers_have_times_and_texts_that_can_be_stored() -> None:
+    for at in NO_TIMES:
+        said = HeldTransfer(
+            direction=TransferDirection.OUT,
+            state=TransferState.PENDING,
+            status_raw="p\0" * 500,
+            message="m\0",
+            started_at=at,
+            completed_at=at,
+        )
+        kept = matching.cleaned_transfer(said)
+        assert (kept.started_at, kept.completed_at, kept.message) == (None, None, "m")
+        assert kept.status_raw == "p" * matching.MAX_STATUS
+
+
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [
+        (TypeAdapter(ovh._Exact), "free"),
+        (TypeAdapter(ovh._Exact), float("nan")),
+        (TypeAdapter(dynadot._Millis), "9" * 400),
+        (TypeAdapter(dynadot._Millis), "9" * 25),
+    ],
+)
+def test_values_beyond_their_types_are_malformed(form: TypeAdapter[Any], value: object) -> None:
+    with pytest.raises(RegistrarFailed) as failed:
+        read(form, value)
+    assert failed.value.kind is RegistrarFailure.MALFORMED
+
+
+@pytest.mark.parametrize("said", [1e18, float("inf"), float("nan"), -5.0, 7.0])
+def test_a_registrar_defers_the_next_request_by_a_day_at_most(said: float) -> None:
+    failure = RegistrarFailed(RegistrarFailure.RATE_LIMITED, retry_after_s=said)
+    until = next_allowed_at(failure, now := clock.now())
+    assert until is not None
+    assert now < until <= now + timedelta(seconds=MAX_RETRY_AFTER_S)
+
+
+async def test_a_list_that_repeats_a_page_or_never_ends_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "MAX_ROWS", 50)
+    monkeypatch.setattr(adapter, "MAX_PAGES", 20)
+
+    async def forever(*pages: Sequence[str]) -> AsyncIterator[Sequence[str]]:
+        while True:
+            for page in pages:
+                yield page
+
+    lists: list[list[list[str]]] = [[["a", "b"]], [[]], [["a", "b", "c"], ["d", "e", "f"]]]
+    for pages in lists:
+        with pytest.raises(RegistrarFailed) as failed:
+            async for _ in adapter.bounded(forever(*pages)):
+                pass
+        assert failed.value.kind is RegistrarFailure.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"currency": "Dollar"},
+        {"total": Decimal("NaN")},
+        {"tax": Decimal("Infinity")},
+        {"total": Decimal(10) ** 40},
+        {"charged_on": date(1, 1, 1)},
+        {"charged_on": date(9999, 12, 31)},
+    ],
+)
+def test_lines_that_no_bill_has_are_malformed(wrong: dict[str, Any]) -> None:
+    with pytest.raises(RegistrarFailed):
+        require_storable(replace(line("10.98", "pier.com"), **wrong))
+
+
+async def test_years_of_no_meaning_do_not_replace_a_known_expiry(
+    alice: Person, fakes: FakeServer, worker: Settings
+) -> None:
+    made = await add(alice, domain="pier.com", expires_at=EXPIRES.isoformat())
+    await connect(alice, fake_of("porkbun", held("pier.com", expires_at=NO_TIMES[0])), fakes)
+    assert (await sync(alice, worker))["state"] == "completed"
+    shown = ok(await alice.get(f"{DOMAINS}/{made['id']}"))
+    assert shown["expires_at"] == "2027-02-28T12:00:00Z"
+
+
+async def test_a_billing_run_takes_any_period(alice: Person, fakes: FakeServer, worker: Settings) -> None:
+    await connect(alice, FAKES["godaddy"](FakeAccount(orders=[purchase("1", "pier.com")])), fakes)
+    period = {"since": "0001-01-01", "until": "9999-12-31"}
+    run = ok(await alice.post(f"{BILLING}/sync", json=period, params={"wait": 0}))
+    await work(alice, worker)
+    assert (await read_run(alice, run))["state"] == "completed"
+    assert (await charges(alice))["count"] == 1
+
+
+async def test_files_with_absurd_cells_are_refused_row_by_row(alice: Person) -> None:
+    rows: list[dict[str, Any]] = [
+        {"date": "0001-01-02", "domain": "pier.com", "type": "refund", "amount": "1"},
+        {"date": "2026-01-02", "domain": "pier.com", "amount": "9" * 40},
+        {"date": "2026-01-02", "domain": "pier.com", "amount": "NaN"},
+        {"date": "2026-01-02", "domain": "pier.com", "type": "refund", "amount": "1", "parent order": "a\0b"},
+        {"date": "2026-01-02", "domain": "p" * 300 + ".com", "amount": "1"},
+        {"date": "2026-01-02", "domain": "pier\0.com", "order id": "a\0b", "amount": "1"},
+    ]
+    for row in rows:
+        answer = await alice.post(f"{BILLING}/import", json={"rows": [row], "provider": "manual:dock"})
+        assert answer.status_code in {200, 422}, (row, answer.text)
