@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 from builders import worker
 from builders.app import create_app
 from builders.cli import main as cli
+from builders.demo.registrars import behaviors
 from builders.identity import service as identity
 from builders.identity.records import Preset
 from builders.kit import errors
@@ -106,11 +107,6 @@ def scopes() -> str:
         for each in identity.list_scopes()
     ]
     return table(("Scope", "Allows to", *(f"`{preset}`" for preset in Preset)), rows)
-
-
-def team_roles() -> str:
-    """Every permission of a portfolio's team, and which role holds it."""
-    return table(("Permission", "Allows to", *(f"`{role}`" for role in roles.PERMISSIONS)), roles.describe())
 
 
 def error_codes() -> str:
@@ -251,8 +247,11 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "jobs.md": job_list,
     "limits.md": rate_limits,
     "operations.md": operations,
+    "registrars.md": lambda: "\n\n".join(f"## {name}\n\n{table(*cells)}" for name, cells in behaviors.describe()),
     "scopes.md": scopes,
-    "team-roles.md": team_roles,
+    "team-roles.md": lambda: table(
+        ("Permission", "Allows to", *map("`{}`".format, roles.PERMISSIONS)), roles.describe()
+    ),
     "settings.md": settings,
     "transfer-rules.md": lambda: table(transfers.COLUMNS, transfers.describe_rules()),
 }

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from builders.demo.registrars.behaviors import Behavior
 from builders.identity.scopes import DESCRIPTIONS
 from builders.kit import errors
 from builders.kit.events import outbox
 from builders.kit.jobs import queue
 from builders.kit.process.settings import Settings
+from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.team.records import Permission, TeamRole
 from builders.portfolio.transfers.rule_records import RuleName
 from docs import generate
@@ -37,6 +39,7 @@ def test_the_published_document_is_the_one_in_the_docs() -> None:
         ("settings.md", [f"BUILDERS_{name.upper()}" for name in Settings.model_fields]),
         ("scopes.md", list(DESCRIPTIONS)),
         ("team-roles.md", [*Permission, *TeamRole]),
+        ("registrars.md", [*ADAPTERS, *Behavior]),
         ("transfer-rules.md", list(RuleName)),
         ("errors.md", [each.code for each in errors.list_problem_types()]),
         ("events.md", [each.name for each in outbox.list_events() if not each.internal]),

@@ -1,5 +1,6 @@
 """Every adapter against every behavior of its fake registrar."""
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -14,6 +15,7 @@ from builders.demo.registrars.account import (
     FakeTransfer,
     Fault,
 )
+from builders.demo.registrars.behaviors import FAULTS, NOT_OFFERED, TRANSFERS, Behavior, find_reason
 from builders.demo.registrars.fake import FakeRegistrar
 from builders.demo.registrars.fakes import FAKES
 from builders.portfolio.registrars.adapter import Adapter, a_label
@@ -32,6 +34,14 @@ CREATED = datetime(2020, 2, 29, 12, 0, 0, tzinfo=UTC)
 EXPIRES = datetime(2027, 2, 28, 12, 0, 0, tzinfo=UTC)
 IDN = "xn--bcher-kva.example"
 EACH = pytest.mark.parametrize("provider", sorted(ADAPTERS))
+PAGES = {Behavior.SHORT_PAGE: -1, Behavior.FULL_PAGE: 0, Behavior.TWO_PAGES: 1}
+PASSING = {Behavior.PASSING_SERVER_ERROR: Fault.SERVER_ERROR, Behavior.PASSING_HALF_BODY: Fault.MALFORMED}
+plays = pytest.mark.plays  # the behaviors that a test is about
+
+
+def one_of(behaviors: Iterable[Behavior]) -> pytest.MarkDecorator:
+    """Run a test for each of the behaviors."""
+    return pytest.mark.parametrize("behavior", list(behaviors), ids=lambda each: each.name.lower())
 
 
 def domain(name: str, **more: object) -> FakeDomain:
@@ -51,15 +61,16 @@ def test_every_adapter_has_a_fake() -> None:
 
 
 @EACH
-@pytest.mark.parametrize("beyond_page", [-1, 0, 1], ids=["short page", "full page", "two pages"])
-async def test_lists_every_domain_once(connect: Connect, provider: str, beyond_page: int) -> None:
-    size = FAKES[provider].page_size + beyond_page
+@one_of(PAGES)
+async def test_lists_every_domain_once(connect: Connect, provider: str, behavior: Behavior) -> None:
+    size = FAKES[provider].page_size + PAGES[behavior]
     fake = fake_of(provider, *(domain(f"d{n:04d}.example") for n in range(size)))
     adapter = connect(fake)
     assert [held.domain for held in await list_all(adapter)] == [f"d{n:04d}.example" for n in range(size)]
 
 
 @EACH
+@plays(Behavior.EMPTY_LIST)
 async def test_lists_nothing_of_an_empty_account(connect: Connect, provider: str) -> None:
     adapter = connect(fake_of(provider))
     assert await list_all(adapter) == []
@@ -67,24 +78,26 @@ async def test_lists_nothing_of_an_empty_account(connect: Connect, provider: str
 
 
 @EACH
+@plays(Behavior.AUTO_RENEW, Behavior.LOCK, Behavior.OTHER_SCRIPT, Behavior.NO_EXPIRY)
 async def test_reads_what_the_list_says(connect: Connect, provider: str) -> None:
     off = domain("off.example", auto_renew=False, locked=False, privacy=False)
     fake = fake_of(provider, domain("on.example"), off, domain(IDN), domain("never.example", expires_at=None))
     adapter = connect(fake)
     held = {each.domain: each for each in await list_all(adapter)}
     on, off_row, never = held["on.example"], held["off.example"], held["never.example"]
-    offers = adapter.profile.capabilities
     assert on.expires_at is not None
     assert abs(on.expires_at - EXPIRES) < timedelta(days=1)  # some registrars give a date only
     assert never.expires_at is None
     assert IDN in held
-    assert (on.auto_renew, off_row.auto_renew) == ((True, False) if offers.auto_renew else (None, None))
-    assert (on.locked, off_row.locked) == ((True, False) if offers.lock else (None, None))
+    renews, locks = (find_reason(each, provider) is None for each in (Behavior.AUTO_RENEW, Behavior.LOCK))
+    assert (on.auto_renew, off_row.auto_renew) == ((True, False) if renews else (None, None))
+    assert (on.locked, off_row.locked) == ((True, False) if locks else (None, None))
     assert on.privacy in {True, None}
     assert off_row.privacy in {False, None}
 
 
 @EACH
+@plays(Behavior.EXPIRED)
 async def test_reads_an_expired_domain(connect: Connect, provider: str) -> None:
     past = datetime(2026, 1, 1, tzinfo=UTC)
     adapter = connect(fake_of(provider, domain("old.example", state="expired", expires_at=past)))
@@ -95,6 +108,7 @@ async def test_reads_an_expired_domain(connect: Connect, provider: str) -> None:
 
 
 @EACH
+@plays(Behavior.ONE_DOMAIN, Behavior.OTHER_DOMAIN)
 async def test_finds_one_domain(connect: Connect, provider: str) -> None:
     fake = fake_of(provider, domain("one.example"), domain(IDN))
     adapter = connect(fake)
@@ -105,6 +119,7 @@ async def test_finds_one_domain(connect: Connect, provider: str) -> None:
 
 
 @EACH
+@plays(Behavior.WRONG_CREDENTIALS)
 async def test_refuses_wrong_credentials(connect: Connect, provider: str) -> None:
     wrong = {name: f"{value}-wrong" for name, value in FAKES[provider].credentials.items()}
     adapter = connect(fake_of(provider), wrong)
@@ -128,11 +143,11 @@ KINDS = {
 
 
 @EACH
-@pytest.mark.parametrize("fault", KINDS)
-async def test_maps_a_lasting_fault(connect: Connect, provider: str, fault: Fault) -> None:
-    fake = fake_of(provider, domain("one.example"))
-    if fault not in fake.faults:
-        pytest.skip(f"{provider} does not answer with {fault}")
+@one_of(FAULTS)
+async def test_maps_a_lasting_fault(connect: Connect, provider: str, behavior: Behavior) -> None:
+    fake, fault = fake_of(provider, domain("one.example")), FAULTS[behavior]
+    if reason := find_reason(behavior, provider):
+        pytest.skip(reason)
     fake.account.faults.extend([fault] * 5)
     adapter = connect(fake)
     with pytest.raises(RegistrarFailed) as failed:
@@ -143,36 +158,39 @@ async def test_maps_a_lasting_fault(connect: Connect, provider: str, fault: Faul
 
 
 @EACH
-@pytest.mark.parametrize("fault", [Fault.SERVER_ERROR, Fault.MALFORMED])
-async def test_repeats_a_read_after_a_passing_fault(connect: Connect, provider: str, fault: Fault) -> None:
+@one_of(PASSING)
+async def test_repeats_a_read_after_a_passing_fault(connect: Connect, provider: str, behavior: Behavior) -> None:
     fake = fake_of(provider, domain("one.example"))
-    fake.account.faults.append(fault)
+    fake.account.faults.append(PASSING[behavior])
     adapter = connect(fake)
     assert [held.domain for held in await list_all(adapter)] == ["one.example"]
 
 
 @EACH
+@plays(Behavior.AUTH_CODE)
 async def test_gives_the_auth_code_or_says_how_it_is_delivered(connect: Connect, provider: str) -> None:
     adapter = connect(fake_of(provider, domain("one.example")))
     given = await adapter.get_auth_code("one.example")
     assert given.delivery is adapter.profile.capabilities.auth_code
-    is_returned = given.delivery is AuthCodeDelivery.RETURNED
+    is_returned = find_reason(Behavior.AUTH_CODE, provider) is None
+    assert is_returned == (given.delivery is AuthCodeDelivery.RETURNED)
     assert given.code == ("Fake-Auth-Code-1" if is_returned else None)
     assert "Fake-Auth-Code-1" not in repr(given)
 
 
 @EACH
-@pytest.mark.parametrize("state", ["pending", "completed", "failed", "cancelled"])
-async def test_reads_an_incoming_transfer(connect: Connect, provider: str, state: str) -> None:
-    fake = fake_of(provider)
+@one_of(TRANSFERS)
+async def test_reads_an_incoming_transfer(connect: Connect, provider: str, behavior: Behavior) -> None:
+    fake, state = fake_of(provider), TRANSFERS[behavior]
     fake.account.transfers = [FakeTransfer(domain="in.example", direction="in", state=state, started_at=CREATED)]
     adapter = connect(fake)
-    if state not in fake.transfer_states:
-        pytest.skip(f"{provider} has no state for {state}")
-    if not adapter.profile.capabilities.transfer_status:
+    reason = find_reason(behavior, provider)
+    if reason == NOT_OFFERED:
         with pytest.raises(RegistrarFailed):
             await adapter.find_transfer("in.example")
         return
+    if reason is not None:
+        pytest.skip(reason)
     found = await adapter.find_transfer("in.example")
     assert await adapter.find_transfer("other.example") is None
     assert found is not None
@@ -209,11 +227,12 @@ ORDERS = [
 
 
 @EACH
+@plays(Behavior.CHARGES)
 async def test_reads_the_charges_of_a_period(connect: Connect, provider: str) -> None:
     fake = fake_of(provider, domain("one.example"), domain("two.example"), domain(IDN))
     fake.account.orders = list(ORDERS)
     adapter = connect(fake)
-    if not adapter.profile.capabilities.billing:
+    if find_reason(Behavior.CHARGES, provider):
         with pytest.raises(RegistrarFailed) as failed:
             adapter.list_charges(since=CHARGED_ON, until=date(2026, 3, 31))
         assert failed.value.kind is RegistrarFailure.UNSUPPORTED
@@ -233,10 +252,11 @@ async def test_reads_the_charges_of_a_period(connect: Connect, provider: str) ->
 
 
 @EACH
+@plays(Behavior.SET_AUTO_RENEW, Behavior.WRITE_ONCE)
 async def test_switches_auto_renew(connect: Connect, provider: str) -> None:
     fake = fake_of(provider, domain("one.example", auto_renew=False))
     adapter = connect(fake)
-    if not adapter.profile.capabilities.set_auto_renew:
+    if find_reason(Behavior.SET_AUTO_RENEW, provider):
         with pytest.raises(RegistrarFailed):
             await adapter.set_auto_renew("one.example", enabled=True)
         return

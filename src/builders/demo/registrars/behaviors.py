@@ -1,0 +1,145 @@
+"""What the conformance suite tests of each registrar, and why a behavior does not occur; in docs/reference too."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from builders.demo.registrars.account import Fault
+from builders.demo.registrars.fakes import FAKES
+from builders.portfolio.registrars import service as registrars
+from builders.portfolio.registrars.records import AuthCodeDelivery, Capabilities, Profile
+
+
+class Behavior(StrEnum):
+    """A behavior of a registrar's API that the suite tests."""
+
+    SHORT_PAGE = "A list that ends with a short page"
+    FULL_PAGE = "A list that ends with a full page"
+    TWO_PAGES = "A list of two pages"
+    EMPTY_LIST = "An account without domains"
+    AUTO_RENEW = "Auto-renew in the list"
+    LOCK = "Lock in the list"
+    OTHER_SCRIPT = "A name in another script"
+    NO_EXPIRY = "A domain without an expiry"
+    EXPIRED = "An expired domain"
+    ONE_DOMAIN = "One domain"
+    OTHER_DOMAIN = "A domain that the account does not hold"
+    WRONG_CREDENTIALS = "Wrong credentials"
+    KEY_REFUSED = "A key that is refused later"
+    RESTRICTED = "An account without access to the API"
+    ADDRESS_REFUSED = "An address that is not allowed"
+    RATE_LIMITED = "A rate limit with a time to wait"
+    RATE_LIMITED_SILENTLY = "A rate limit without a time"
+    SERVER_ERROR = "A lasting error of the server"
+    REQUEST_REFUSED = "A refused request"
+    HALF_BODY = "A lasting half of a body"
+    PASSING_SERVER_ERROR = "An error of the server that passes"
+    PASSING_HALF_BODY = "Half a body, once"
+    AUTH_CODE = "An auth code in the response"
+    TRANSFER_PENDING = "A pending transfer"
+    TRANSFER_COMPLETED = "A completed transfer"
+    TRANSFER_FAILED = "A failed transfer"
+    TRANSFER_CANCELLED = "A cancelled transfer"
+    CHARGES = "The charges of a period, with a refund"
+    SET_AUTO_RENEW = "A switch for auto-renew"
+    WRITE_ONCE = "A write that fails is not repeated"
+
+
+FAULTS: Mapping[Behavior, Fault] = {
+    Behavior.KEY_REFUSED: Fault.BAD_KEY,
+    Behavior.RESTRICTED: Fault.RESTRICTED,
+    Behavior.ADDRESS_REFUSED: Fault.IP_NOT_ALLOWED,
+    Behavior.RATE_LIMITED: Fault.RATE_LIMITED,
+    Behavior.RATE_LIMITED_SILENTLY: Fault.RATE_LIMITED_SILENTLY,
+    Behavior.SERVER_ERROR: Fault.SERVER_ERROR,
+    Behavior.REQUEST_REFUSED: Fault.REFUSED,
+    Behavior.HALF_BODY: Fault.MALFORMED,
+}
+TRANSFERS: Mapping[Behavior, str] = {
+    Behavior.TRANSFER_PENDING: "pending",
+    Behavior.TRANSFER_COMPLETED: "completed",
+    Behavior.TRANSFER_FAILED: "failed",
+    Behavior.TRANSFER_CANCELLED: "cancelled",
+}
+_VERIFIED = "API verified by vendor documentation"
+NOT_LISTED = "The list of domains does not say it."
+NOT_OFFERED = "The API does not offer it, or does not document it; the suite tests that the adapter says so."
+NO_STATE = "The registrar has no such state."
+_CODES = {
+    AuthCodeDelivery.EMAILED: "The registrar emails the code; the suite tests that the adapter says so.",
+    AuthCodeDelivery.DASHBOARD: "Only the website shows the code; the suite tests that the adapter says so.",
+    AuthCodeDelivery.UNSUPPORTED: NOT_OFFERED,
+}
+_FAULTS = {
+    Fault.RESTRICTED: "The registrar has no error of its own for such an account.",
+    Fault.IP_NOT_ALLOWED: "The registrar has no error of its own for addresses.",
+    Fault.RATE_LIMITED: "The registrar does not say how long to wait.",
+}
+
+
+def find_reason(behavior: Behavior, provider: str) -> str | None:
+    """Return why a behavior does not occur at a registrar; None when it does."""
+    offers, fake = registrars.get_profile(provider).capabilities, FAKES[provider]
+    if behavior in FAULTS:
+        fault = FAULTS[behavior]
+        return None if fault in fake.faults else _FAULTS[fault]
+    if behavior in TRANSFERS and offers.transfer_status:
+        return None if TRANSFERS[behavior] in fake.transfer_states else NO_STATE
+    if behavior is Behavior.AUTH_CODE:
+        return _CODES.get(offers.auth_code)
+    needs = {
+        Behavior.AUTO_RENEW: (offers.auto_renew, NOT_LISTED),
+        Behavior.LOCK: (offers.lock, NOT_LISTED),
+        Behavior.CHARGES: (offers.billing, NOT_OFFERED),
+        Behavior.SET_AUTO_RENEW: (offers.set_auto_renew, NOT_OFFERED),
+        Behavior.WRITE_ONCE: (offers.set_auto_renew, NOT_OFFERED),
+        **dict.fromkeys(TRANSFERS, (offers.transfer_status, NOT_OFFERED)),
+    }
+    is_offered, reason = needs.get(behavior, (True, None))
+    return None if is_offered else reason
+
+
+def describe() -> Sequence[tuple[str, tuple[Sequence[str], Sequence[Sequence[str]]]]]:
+    """Return the tables of docs/reference/registrars.md: the title, and the columns with the rows."""
+    columns = ("Registrar", "`provider`", "Credentials", "Offers", "Quota", "Sandbox", _VERIFIED)
+    labels = (registrars.get_profile(name).label for name in sorted(FAKES))
+    reasons = [(str(number), reason) for number, reason in enumerate(list_reasons(), 1)]
+    return (
+        ("Providers", (columns, [_provider_row(registrars.get_profile(name)) for name in sorted(FAKES)])),
+        ("Tested behaviors", (("Behavior", *labels), [*list_behaviors()])),
+        ("Why a behavior does not occur", (("Number", "Reason"), reasons)),
+    )
+
+
+def _provider_row(profile: Profile) -> Sequence[str]:
+    fields = (f"`{each.name}`" + " (optional)" * (not each.is_required) for each in profile.credential_fields)
+    return (
+        profile.label,
+        f"`{profile.provider}`",
+        ", ".join(fields),
+        ", ".join(_offers(profile.capabilities)),
+        f"{profile.quota.requests} requests in {profile.quota.window_s} s",
+        "yes" if profile.capabilities.sandbox else "no",
+        "yes" if profile.is_verified else "no",
+    )
+
+
+def _offers(offers: Capabilities) -> Iterator[str]:
+    """Yield the capabilities by their names in the API, and how an auth code is delivered."""
+    for name in ("list", "auto_renew", "lock", "set_auto_renew", "billing", "transfer_status", "parking"):
+        if getattr(offers, name):
+            yield f"`{name}`"
+    yield f"`auth_code`: {offers.auth_code}"
+
+
+def list_behaviors() -> Iterator[Sequence[str]]:
+    """Yield a row for each behavior: for each registrar "tested", or the number of a reason of `list_reasons`."""
+    numbers = {reason: number for number, reason in enumerate(list_reasons(), 1)}
+    for behavior in Behavior:
+        reasons = [find_reason(behavior, name) for name in sorted(FAKES)]
+        yield behavior, *("tested" if each is None else f"does not occur ({numbers[each]})" for each in reasons)
+
+
+def list_reasons() -> Sequence[str]:
+    """Return the reasons why a behavior does not occur, in the order of the behaviors."""
+    found = (find_reason(behavior, name) for behavior in Behavior for name in sorted(FAKES))
+    return list(dict.fromkeys(each for each in found if each is not None))

@@ -1,0 +1,36 @@
+"""The matrix of adapters and behaviors, which docs/reference shows, has no gap."""
+
+from collections import Counter
+
+from builders.demo.registrars.account import Fault
+from builders.demo.registrars.behaviors import FAULTS, Behavior, list_behaviors, list_reasons
+from builders.portfolio.registrars.providers import ADAPTERS
+from tests.portfolio.registrars.conformance import test_conformance
+
+
+def test_every_behavior_has_one_test() -> None:
+    tests = [
+        test
+        for name, test in vars(test_conformance).items()
+        if name.startswith("test_") and "connect" in test.__annotations__
+    ]
+    played = [
+        [*mark.args] if mark.name == "plays" else mark.args[1]
+        for test in tests
+        for mark in test.pytestmark
+        if mark.name == "plays" or mark.args[0] == "behavior"
+    ]
+    assert len(played) == len(tests)
+    assert Counter(each for behaviors in played for each in behaviors) == Counter(Behavior)
+
+
+def test_every_fault_but_silence_is_a_behavior() -> None:
+    assert {*FAULTS.values()} == {*Fault} - {Fault.HANG}
+
+
+def test_every_cell_says_tested_or_why_not() -> None:
+    rows = list(list_behaviors())
+    cells = {"tested", *(f"does not occur ({number})" for number in range(1, len(list_reasons()) + 1))}
+    assert [row[0] for row in rows] == list(Behavior)
+    assert {len(row) for row in rows} == {1 + len(ADAPTERS)}
+    assert {cell for _, *row in rows for cell in row} == cells
