@@ -1,26 +1,35 @@
-"""Credentials are in no row, response, log, event, job or repr."""
+"""Credentials and auth codes are in no row, response, log, event, job or repr."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from io import StringIO
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from builders.demo.registrars.account import FakeAccount, Fault
+from builders.demo.registrars.account import FakeAccount, FakeDomain, FakeLine, FakePurchase, Fault
 from builders.demo.registrars.fake import FakeRegistrar, FakeServer
 from builders.demo.registrars.fakes import FAKES
+from builders.kit.events import dispatcher
 from builders.kit.jobs import queue
 from builders.kit.outbound.client import Outbound
 from builders.kit.process import log
 from builders.kit.process.settings import Settings
+from builders.kit.values import clock
 from builders.portfolio.registrars import credentials as sealing, service as registrars
 from builders.portfolio.registrars.providers import ADAPTERS
 from builders.portfolio.registrars.schemas import RegistrarConnect
 from builders.portfolio.registrars.store import credentials as store
+from builders.portfolio.transfers.schemas.codes import AuthCodeReply
 from tests.cast import Person
+from tests.portfolio.domains.make import DOMAINS, add
 from tests.portfolio.registrars.leaks import forms_of, list_leaks
-from tests.portfolio.registrars.make import REGISTRARS, database_of, keyring_of
+from tests.portfolio.registrars.make import REGISTRARS, connect, database_of, keyring_of
+from tests.portfolio.registrars.sync import start, work
 
+CODE = "Planted-Auth-Code-4Kz"
 PLANTED, WRONG = "planted{name}0f1e2d3c4b5a", "wrong{name}9a8b7c6d5e4f"
 FAULTS = (Fault.RATE_LIMITED_SILENTLY, Fault.SERVER_ERROR, Fault.MALFORMED, Fault.REFUSED)
 pytestmark = pytest.mark.usefixtures("calls_fakes")
@@ -81,7 +90,7 @@ async def test_planted_credentials_are_found_nowhere(
     said.append((await alice.get("/v1/account/audit")).text)
 
     secrets = set().union(*map(secrets_of, ADAPTERS))
-    texts = "\n".join([*said, logged.getvalue(), *await reprs(alice, outbound)])
+    texts = "\n".join([*said, logged.getvalue(), *await reprs(alice, outbound, alice.account.sandbox_id)])
     assert [form for form in forms_of(secrets) if form in texts] == []
     async with database_of(alice).connection() as conn:
         assert await list_leaks(conn, secrets) == []
@@ -89,9 +98,67 @@ async def test_planted_credentials_are_found_nowhere(
         assert await list_leaks(conn, {"porkbun"}) != []
 
 
-async def reprs(person: Person, outbound: Outbound) -> list[str]:
+def holding(provider: str) -> FakeRegistrar:
+    """A registrar with planted credentials that holds a domain with a planted code and has billed it."""
+    now, name = clock.now(), f"{provider}.com"
+    fake = fake_with(provider, planted(provider, PLANTED))
+    expires_at = datetime(now.year + 1, 1, 1, tzinfo=UTC)
+    fake.account.domains.append(FakeDomain(domain=name, created_at=now, expires_at=expires_at, auth_code=CODE))
+    line = FakeLine(domains=[name], operation="renewal", total=Decimal("9.99"))
+    fake.account.orders.append(FakePurchase(order_id="1", charged_on=now.date(), lines=[line]))
+    return fake
+
+
+async def test_jobs_and_auth_codes_leave_no_secret_behind(
+    alice: Person, fakes: FakeServer, outbound: Outbound, worker: Settings, logged: StringIO
+) -> None:
+    secrets = {CODE}.union(*map(secrets_of, ADAPTERS))
+    held = {provider: holding(provider) for provider in sorted(ADAPTERS)}
+    for provider, fake in held.items():
+        await connect(alice, fake, fakes)
+        await add(alice, f"{provider}.com")
+    held["cloudflare"].account.faults.append(Fault.BAD_KEY)  # its sync fails
+    said = [str(await start(alice))]
+    await settle(alice, worker, secrets)
+    said.append((await alice.post(f"{REGISTRARS}/billing/sync", params={"wait": 0})).text)
+    await settle(alice, worker, secrets)
+    delivered = {}
+    for provider in held:
+        path, key = f"{DOMAINS}/{provider}.com/auth-code", {"Idempotency-Key": provider}
+        delivered[provider] = (await alice.post(path, headers=key)).json()
+        said.append((await alice.post(path, headers=key)).text)  # repeated
+    await settle(alice, worker, secrets)
+    paths = (f"{REGISTRARS}/inventory", f"{REGISTRARS}/billing/charges", "/v1/account/audit", "/v1/events")
+    said += [(await alice.get(path)).text for path in paths]
+
+    assert delivered.pop("cloudflare")["code"] == "not_connected"  # the sync did not find its domain
+    returned = {provider for provider, body in delivered.items() if body["auth_code"] == CODE}
+    assert returned == {
+        name for name, each in ADAPTERS.items() if each.profile.capabilities.auth_code == "returned"
+    }
+    assert "porkbun.com" in said[-4]
+    assert "9.99" in said[-3]
+    shown = await reprs(alice, outbound, alice.account.id)
+    shown += [repr(AuthCodeReply.model_validate(body)) for body in delivered.values()]
+    texts = "\n".join([*said, logged.getvalue(), *shown])
+    assert [form for form in forms_of(secrets) if form in texts] == []
+
+
+async def settle(person: Person, worker: Settings, secrets: set[str]) -> None:
+    """Dispatch events and run jobs until none is left; no row holds a secret, neither before nor after."""
+    for _ in range(2):  # events enqueue jobs, and jobs publish events
+        async with database_of(person).transaction() as conn:
+            while await dispatcher.dispatch(conn):
+                pass
+            assert await list_leaks(conn, secrets) == []
+        await work(person, worker)
+    async with database_of(person).connection() as conn:
+        assert await list_leaks(conn, secrets) == []
+
+
+async def reprs(person: Person, outbound: Outbound, account_id: UUID) -> list[str]:
     """What a debugger or a traceback shows of the objects that hold credentials."""
-    account_id, shown = person.account.sandbox_id, []
+    shown = []
     async with database_of(person).connection() as conn:
         connections = await registrars.list_connections(conn, account_id=account_id)
         for each in connections:

@@ -49,7 +49,8 @@ class AuthCodeReply(WriteReply):
         str | None,
         Field(
             description="The code. It is shown once and stored nowhere: null when the registrar does not return "
-            "it, absent when an Idempotency-Key repeats the response."
+            "it, absent when an Idempotency-Key repeats the response.",
+            repr=False,
         ),
     ] = None
     expires_at: Annotated[
