@@ -72,7 +72,7 @@ async def lock_connected(conn: Conn, *, account_id: UUID, connection_id: UUID) -
 
     Call it before a statement that locks domains, as a disconnection does.
     """
-    return await store.lock_status(conn, account_id=account_id, connection_id=connection_id) is not None
+    return await store.keep(conn, account_id=account_id, connection_id=connection_id)
 
 
 async def find_connection(conn: Conn, *, account_id: UUID, provider: str, name: str) -> Connection | None:

@@ -76,7 +76,16 @@ DELETE_INVENTORY = """
 """
 LOCK_STATUS = """
     SELECT status FROM portfolio_registrars_connections
-    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR UPDATE
+    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR NO KEY UPDATE
+"""
+# A batch of a sync keeps the connection; meanwhile requests are counted and their outcomes recorded.
+KEEP = """
+    SELECT FROM portfolio_registrars_connections
+    WHERE account_id = %(account_id)s AND id = %(id)s AND disconnected_at IS NULL FOR KEY SHARE
+"""
+# A disconnection waits for the batches that keep the connection.
+LOCK_TO_DISCONNECT = """
+    SELECT FROM portfolio_registrars_connections WHERE account_id = %(account_id)s AND id = %(id)s FOR UPDATE
 """
 RECORD = f"""
     UPDATE portfolio_registrars_connections
@@ -150,7 +159,14 @@ async def update(conn: Conn, *, written: WrittenConnection, version: int, now: d
 async def disconnect(conn: Conn, *, account_id: UUID, connection_id: UUID, now: datetime) -> Connection | None:
     """Erase the credentials of a connection; None when it is disconnected already."""
     row = {"account_id": account_id, "id": connection_id, "now": now}
+    await conn.execute(LOCK_TO_DISCONNECT, {"account_id": account_id, "id": connection_id})
     return await (await _cursor(conn, now).execute(DISCONNECT, row)).fetchone()
+
+
+async def keep(conn: Conn, *, account_id: UUID, connection_id: UUID) -> bool:
+    """Return whether a connection exists, and let none disconnect it until the transaction ends."""
+    row = {"account_id": account_id, "id": connection_id}
+    return await (await conn.execute(KEEP, row)).fetchone() is not None
 
 
 async def delete_inventory(conn: Conn, *, account_id: UUID, connection_id: UUID) -> None:
