@@ -39,6 +39,7 @@ BODIES: dict[str, Any] = {
     "PATCH /v1/domains/{id}": {"catch_all": None},
     "PATCH /v1/notifications/webhooks/{webhook_id}": {"enabled": False},
     "PATCH /v1/portfolio/domains/{domain_id}": {"tags": []},
+    "PATCH /v1/portfolio/registrars/billing/charges/{charge_id}": {"ignored": True},
     "PATCH /v1/portfolio/team/members/{member_account_id}": {"role": "viewer"},
 }
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

@@ -1,5 +1,5 @@
 """The service as `script/server` starts it, for the examples too."""
 
-from tests.docs.conftest import demo
+from tests.docs.conftest import demo, registrars
 
-__all__ = ["demo"]
+__all__ = ["demo", "registrars"]

@@ -211,8 +211,10 @@ async def test_jobs_that_wait_for_other_services_take_no_place_of_the_others(
     async def hang() -> None:
         await released.wait()
 
+    hanging = ["test.hang"] * (own.worker_concurrency + 2)
+
     async def is_noted() -> bool:
-        return recorder.numbers == [1]
+        return recorder.numbers == [1] and [name for name, *_ in await waiting(jobs_conn)] == hanging
 
     async def is_done() -> bool:
         return await waiting(jobs_conn) == []
@@ -223,7 +225,6 @@ async def test_jobs_that_wait_for_other_services_take_no_place_of_the_others(
     working = asyncio.create_task(queue.run(own_database, own))
     await queue.defer(jobs_conn, recorder.task, number=1)
     await until(is_noted)
-    assert [name for name, *_ in await waiting(jobs_conn)] == ["test.hang"] * (own.worker_concurrency + 2)
     released.set()
     await until(is_done)
     working.cancel()
